@@ -1,0 +1,1 @@
+"""Probes: one file each, and the explicit list of them in `catalogue`."""

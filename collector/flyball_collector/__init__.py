@@ -1,0 +1,1 @@
+"""The centre: takes what agents send, keeps it, judges it and shows it."""

@@ -1,0 +1,1 @@
+"""Blocks: a minute of one epoch's records, columnar and compressed, the unit of durability."""

@@ -1,0 +1,66 @@
+"""What a block is, and the rows inside it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_proto.ranges import RangeSet
+
+Integers = NDArray[np.int64]
+Digests = NDArray[np.uint64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BlockKey:
+    """The same whoever writes the block."""
+
+    host: str
+    epoch: bytes
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Records of one layout, in rising sequence; every array has one entry (or row) a record."""
+
+    layout: int
+    sequences: Integers
+    agent_ns: Integers
+    boot_ns: Integers
+    corrected_ns: Integers
+    received_ns: Integers
+    silences: Digests
+    tenancy: Digests
+    values: Integers  # record × column, scaled as the layout declares
+    valid: Booleans  # record × column
+    extras: dict[int, bytes] = field(default_factory=dict)  # sequence → Record with only steps, events, processes
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Sequences number·ticks … number·ticks + ticks - 1 of an epoch, with what is known of each.
+
+    A sequence is *settled* when it is in `present`, `lost` or `refused`.
+    """
+
+    key: BlockKey
+    ticks: int
+    present: RangeSet
+    lost: RangeSet
+    refused: RangeSet
+    first_ns: int  # corrected time of the first and last row; of receipt when there is none
+    last_ns: int
+    received_ns: int  # newest receipt: expiry counts from here
+    payload: bytes  # encoded rows
+    summary: bytes  # encoded min, mean, max and count a column: this minute's points of the minute series
+
+    @property
+    def settled(self) -> RangeSet:
+        return self.present | self.lost | self.refused
+
+    @property
+    def complete(self) -> bool:
+        first = self.key.number * self.ticks
+        return self.settled.prefix_from(first) >= first + self.ticks

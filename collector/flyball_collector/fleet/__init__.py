@@ -1,0 +1,1 @@
+"""The fleet: what every host says now, columnar."""

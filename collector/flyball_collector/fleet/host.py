@@ -1,0 +1,32 @@
+"""What the collector knows of one host at this moment."""
+
+from dataclasses import dataclass
+
+from flyball_collector.tick import KnownLayout
+from flyball_proto.silence import Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+@dataclass(slots=True)
+class HostState:
+    """The live state of a host; its readings lie in the fleet's arena at `start` … `start + layout.count`."""
+
+    name: str
+    agent_version: str = ""
+    epoch: bytes = b""
+    interval_ms: int = 1000
+    boot_id: str = ""
+    connected: bool = False  # a stream is open
+    said_goodbye: bool = False
+    layout: KnownLayout | None = None
+    start: int = 0
+    sequence: int = -1
+    corrected_ns: int = 0  # of the newest record
+    received_ns: int = 0
+    clock_skew_seconds: float | None = None  # the host's wall clock minus the collector's
+    backlog_bytes: int = 0
+    silences: tuple[Silence, ...] = ()
+    tenancy: pb.Tenancy | None = None
+    inventory: pb.Inventory | None = None
+    extras: pb.Record | None = None  # newest steps, events and GPU processes
+    duplicate: bool = False  # two machines use this name

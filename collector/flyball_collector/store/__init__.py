@@ -1,0 +1,1 @@
+"""Stores: where blocks, minute series and documents are kept; one protocol, one contract suite."""
