@@ -1,0 +1,1 @@
+"""Accelerators: one module a vendor behind `protocol.Accelerator`, and the explicit list of them in `catalogue`."""
