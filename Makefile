@@ -1,9 +1,75 @@
+# Two commands do everything on a fresh machine with Python ≥ 3.11, make and git: `make up` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-PORT_HINT := 3591
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-input
+PROTOS := $(wildcard proto/flyball_proto/v1/*.proto)
+TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_collector -p flyball_planner -p flyball
 
-.PHONY: up test check bench proto gpu-check clean
+.PHONY: up test check bench proto proto-fresh generated gpu-check constraints system-packages clean
 
-proto: .venv/.test
-	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=proto --mypy_out=proto --grpc_python_out=proto \
-	  --mypy_grpc_out=proto proto/flyball_proto/v1/*.proto
+## Watch this machine: agent, collector and page with the embedded store.
+up: .venv/.runtime
+	$(BIN)/flyball up
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Flyball needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 up")'
+	$(PYTHON) -m venv .venv
+
+# Packages come by name, version and hash; the project itself is installed editably, without looking anything up.
+.venv/.runtime: constraints.txt pyproject.toml | .venv/bin/python
+	@echo "installing Flyball into .venv (once; about a minute)"
+	$(PIP) --require-hashes --requirement constraints.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+.venv/.dev: constraints-dev.txt pyproject.toml | .venv/bin/python
+	@echo "installing Flyball and what its tests need into .venv (once; about a minute)"
+	$(PIP) --require-hashes --requirement constraints-dev.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@ .venv/.runtime
+
+## Everything that CI runs.
+test: system-packages check
+	$(BIN)/python -m pytest tests
+
+system-packages:
+	@tests/system-packages
+
+## Format, lint, types, architecture, and generated files that are stale.
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/mypy tests
+	$(BIN)/lint-imports --no-cache
+	$(MAKE) --no-print-directory proto-fresh
+
+## Every number of docs/benchmarks.md, with the peers in the same run.
+bench: system-packages .venv/.dev
+	$(BIN)/python -m tests.benchmarks.run
+
+## What can be read from a real NVIDIA GPU here, and what it costs.
+gpu-check: .venv/.runtime
+	$(BIN)/python -m flyball_agent.accelerators.check
+
+## Python modules from the .proto files.
+proto: .venv/.dev
+	$(BIN)/python -m tests.proto_generation proto
+
+proto-fresh:
+	@rm -rf build/proto && mkdir -p build/proto
+	@$(BIN)/python -m tests.proto_generation build/proto
+	@for made in build/proto/flyball_proto/v1/*; do \
+	  cmp --silent $$made proto/flyball_proto/v1/$$(basename $$made) || { echo "$$(basename $$made) is stale: run 'make proto'"; exit 1; }; done
+
+## Documents and examples that are made from the code.
+generated: .venv/.dev
+	$(BIN)/python -m flyball_agent.metrics_document
+
+## Pin every package anew, with hashes.
+constraints: .venv/.dev
+	$(BIN)/python -m piptools --version >/dev/null || $(PIP) pip-tools
+	$(BIN)/python tests/pin_packages.py
+
+clean:
+	rm -rf .venv build dist .flyball

@@ -1,0 +1,76 @@
+"""The wire of today keeps every promise of the wires released before."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+
+from flyball_proto.compatibility import breaks
+from flyball_proto.v1 import telemetry_pb2
+
+_RELEASES = sorted((Path(__file__).parent / "releases").glob("*.binpb"))
+
+
+def _today() -> FileDescriptorProto:
+    return FileDescriptorProto.FromString(telemetry_pb2.DESCRIPTOR.serialized_pb)
+
+
+@pytest.mark.parametrize("release", _RELEASES, ids=lambda path: path.stem)
+def test_every_release_is_still_understood(release: Path) -> None:
+    """Nothing that a released agent or collector says was renumbered, retyped or reused."""
+    assert list(breaks(FileDescriptorProto.FromString(release.read_bytes()), _today())) == []
+
+
+def test_there_is_a_release_to_hold_on_to() -> None:
+    """The test above is not empty."""
+    assert _RELEASES
+
+
+def _renumber(file: FileDescriptorProto) -> None:
+    file.message_type[0].field[0].number = 99
+
+
+def _retype(file: FileDescriptorProto) -> None:
+    _message(file, "Record").field[0].type = 1  # double
+
+
+def _reuse(file: FileDescriptorProto) -> None:
+    _message(file, "Record").field[0].name = "something_else"
+
+
+def _unreserve(file: FileDescriptorProto) -> None:
+    del _message(file, "Record").reserved_range[:]
+
+
+def _drop_message(file: FileDescriptorProto) -> None:
+    file.message_type.remove(_message(file, "Lost"))
+
+
+def _rename_reason(file: FileDescriptorProto) -> None:
+    _message(file, "Silence").enum_type[0].value[1].name = "GONE"
+
+
+def _rename_method(file: FileDescriptorProto) -> None:
+    file.service[0].method[0].name = "Attach"
+
+
+def _message(file: FileDescriptorProto, name: str) -> DescriptorProto:
+    return next(message for message in file.message_type if message.name == name)
+
+
+@pytest.mark.parametrize(
+    "damage", [_renumber, _retype, _reuse, _unreserve, _drop_message, _rename_reason, _rename_method]
+)
+def test_each_way_to_break_the_wire_is_seen(damage: Callable[[FileDescriptorProto], None]) -> None:
+    """The comparison notices what a careless change does."""
+    changed = _today()
+    damage(changed)
+    assert list(breaks(_today(), changed))
+
+
+def test_adding_is_allowed() -> None:
+    """A new field with a new number breaks nobody."""
+    changed = _today()
+    changed.message_type[0].field.add(name="newer", number=500, type=9, label=1)
+    assert list(breaks(_today(), changed)) == []

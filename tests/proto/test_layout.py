@@ -1,0 +1,92 @@
+"""Layouts and silences travel whole, and equal ones have one name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_proto.errors import WireError
+from flyball_proto.layout import Column, Layout, digest
+from flyball_proto.metric import Kind, Metric, counter, gauge, state
+from flyball_proto.silence import Reason, Silence, parse_silences, silences_body
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+_NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
+_METRICS = st.builds(
+    Metric,
+    name=_NAMES,
+    kind=st.sampled_from(Kind),
+    unit=_TEXT,
+    help=_TEXT,
+    labels=st.lists(_NAMES, max_size=3, unique=True).map(tuple),
+    scale=st.integers(1, 10**9),
+    states=st.lists(_TEXT, max_size=3).map(tuple),
+)
+_COLUMNS = _METRICS.flatmap(
+    lambda metric: st.tuples(*[_TEXT] * len(metric.labels)).map(lambda labels: Column(metric, labels))
+)
+_SILENCES = st.builds(Silence, _TEXT, _TEXT, _TEXT, st.sampled_from(Reason), _TEXT, _TEXT)
+
+
+@given(st.lists(_COLUMNS, max_size=12).map(tuple))
+def test_a_layout_round_trips_and_keeps_its_digest(columns: tuple[Column, ...]) -> None:
+    """The collector sees the columns that the agent declared, under the same name."""
+    layout = Layout(columns)
+    parsed = Layout.parse(layout.body)
+    assert parsed.columns == columns
+    assert parsed.digest == layout.digest == digest(layout.body)
+
+
+@given(st.lists(_SILENCES, max_size=8))
+def test_silences_round_trip_in_one_order(silences: list[Silence]) -> None:
+    """The order in which probes fell silent does not make a new definition."""
+    body = silences_body(silences)
+    assert parse_silences(body) == tuple(sorted(silences))
+    assert silences_body(reversed(silences)) == body
+
+
+def test_a_newer_layout_with_unknown_fields_and_kinds_is_read() -> None:
+    """An old collector shows a new agent's metrics."""
+    message = pb.Layout.FromString(Layout((Column(gauge("memory_used_bytes", "bytes", "Used.")),)).body)
+    message.metrics[0].kind = 17  # type: ignore[assignment]  # a kind of the future
+    body = message.SerializeToString() + b"\xfa\x01\x03new"
+    assert Layout.parse(body).columns[0].metric.kind is Kind.GAUGE
+
+
+def test_a_reason_of_the_future_is_unknown() -> None:
+    """A newer agent's reasons do not break an older collector."""
+    body = pb.Silences(silences=[pb.Silence(probe="new", reason=99)]).SerializeToString()  # type: ignore[arg-type]
+    assert parse_silences(body)[0].reason is Reason.UNKNOWN
+
+
+@given(st.binary(max_size=200))
+def test_rubbish_is_a_wire_error_or_a_layout(body: bytes) -> None:
+    """Whatever arrives, the only error is ours."""
+    for parse in (Layout.parse, parse_silences):
+        try:
+            parse(body)
+        except WireError as error:
+            assert str(error)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pb.Layout(columns=[pb.Column(metric=0)]),
+        pb.Layout(metrics=[pb.Metric(name="Bad Name", scale=1)]),
+        pb.Layout(metrics=[pb.Metric(name="good", scale=0)]),
+        pb.Layout(metrics=[pb.Metric(name="good", scale=1, labels=["gpu"])], columns=[pb.Column(metric=0)]),
+        pb.Layout(metrics=[pb.Metric(name="good", scale=1, labels=['a="b'])]),
+    ],
+)
+def test_layouts_that_lie_are_refused(message: pb.Layout) -> None:
+    """A column without its metric, names that are none, scales that cannot be divided by."""
+    with pytest.raises(WireError):
+        Layout.parse(message.SerializeToString())
+
+
+def test_the_kinds_of_metric_are_declared_by_word() -> None:
+    """The three ways to declare set the kind."""
+    assert gauge("a_bytes", "bytes", "").kind is Kind.GAUGE
+    assert counter("a_total", "bytes", "").kind is Kind.COUNTER
+    assert state("a_state", "", ("off", "on")).states == ("off", "on")
