@@ -32,7 +32,7 @@ def _renumber(file: FileDescriptorProto) -> None:
 
 
 def _retype(file: FileDescriptorProto) -> None:
-    _message(file, "Record").field[0].type = 1  # double
+    _message(file, "Record").field[0].type = FieldDescriptorProto.TYPE_DOUBLE
 
 
 def _reuse(file: FileDescriptorProto) -> None:
@@ -72,5 +72,7 @@ def test_each_way_to_break_the_wire_is_seen(damage: Callable[[FileDescriptorProt
 def test_adding_is_allowed() -> None:
     """A new field with a new number breaks nobody."""
     changed = _today()
-    changed.message_type[0].field.add(name="newer", number=500, type=9, label=1)
+    changed.message_type[0].field.add(
+        name="newer", number=500, type=FieldDescriptorProto.TYPE_STRING, label=FieldDescriptorProto.LABEL_OPTIONAL
+    )
     assert list(breaks(_today(), changed)) == []
