@@ -1,0 +1,162 @@
+"""What the agent costs, beside node_exporter scraped each second on the same machine in the same minutes."""
+
+import multiprocessing
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+
+from flyball_agent.standin.scenarios import start_standin
+from flyball_collector.blocks.codec import decode
+from flyball_collector.store.open import open_store
+from tests.benchmarks.figure import Figure, at_most, plain, report
+from tests.processes import Agent, Collector, Process, free_port, wait_for
+
+QUIET_SECONDS = 60
+BUSY_SECONDS = 60
+SLOWDOWN_ROUNDS = 30
+GPUS = 8
+
+
+def main() -> None:
+    """Measure and report."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        directory = Path(name)
+        collector = stack.enter_context(Collector(directory / "collector"))
+        collector.start_ready()
+        library = start_standin(directory / "standin", "steady", GPUS)
+        agent = stack.enter_context(Agent(directory / "agent", collector.grpc_port, {"nvml_library": library}))
+        agent.start()
+        wait_for("the agent is seen", lambda: collector.get("/api/v1/hosts")["hosts"])
+        exporter = stack.enter_context(node_exporter(directory))
+        figures = [*cost(agent, exporter), *slowdown(agent), *jitter(agent, collector)]
+    report(figures)
+
+
+@contextmanager
+def node_exporter(directory: Path) -> Iterator[Process]:
+    """Debian's node_exporter with its default collectors, scraped once a second by a thread of ours."""
+    port = free_port()
+    command = ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}"]
+    stop = threading.Event()
+    with Process(command, directory / "node_exporter.log") as process:
+        process.start()
+        wait_for("node_exporter answers", lambda: _scrape(port))
+        scraper = threading.Thread(target=_scrape_each_second, args=(port, stop))
+        scraper.start()
+        try:
+            yield process
+        finally:
+            stop.set()
+            scraper.join()
+
+
+def _scrape(port: int) -> int:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:  # noqa: S310  loopback
+        return len(answer.read())
+
+
+def _scrape_each_second(port: int, stop: threading.Event) -> None:
+    while not stop.wait(1 - time.time() % 1):
+        _scrape(port)
+
+
+def cost(agent: Process, exporter: Process) -> list[Figure]:
+    """CPU and memory of both over the same minute."""
+    _say(f"CPU of both for {QUIET_SECONDS} s")
+    time.sleep(5)
+    before = agent.cpu_seconds(), exporter.cpu_seconds()
+    started = time.monotonic()
+    time.sleep(QUIET_SECONDS)
+    seconds = time.monotonic() - started
+    ours = (agent.cpu_seconds() - before[0]) / seconds * 1000
+    theirs = (exporter.cpu_seconds() - before[1]) / seconds * 1000
+    return [
+        plain("agent, CPU", ours, "ms/s", f"all host probes, {GPUS} stand-in GPUs, spool and stream"),
+        plain("node_exporter, CPU", theirs, "ms/s", "scraped each second; no GPUs"),
+        at_most("agent / node_exporter, CPU", ours / theirs, 0.5, "ratio"),
+        at_most("agent, resident", agent.resident_bytes() / 1e6, 60, "MB"),
+        plain("node_exporter, resident", exporter.resident_bytes() / 1e6, "MB"),
+    ]
+
+
+def slowdown(agent: Process) -> list[Figure]:
+    """A computing loop on every core, with the agent running and stopped in turn, second by second."""
+    _say(f"slowdown of a loop on every core, {SLOWDOWN_ROUNDS} pairs of seconds")
+    counters = [multiprocessing.Value("Q", 0) for _ in range(multiprocessing.cpu_count())]
+    loops = [multiprocessing.Process(target=_count, args=(counter,), daemon=True) for counter in counters]
+    for loop in loops:
+        loop.start()
+    time.sleep(1)
+    ratios = []
+    for _ in range(SLOWDOWN_ROUNDS):
+        agent.send(SIGSTOP)
+        without = _rate(counters, 1.0)
+        agent.send(SIGCONT)
+        ratios.append(1 - _rate(counters, 1.0) / without)
+    for loop in loops:
+        loop.kill()
+    middle = statistics.median(ratios)
+    spread = statistics.stdev(ratios) / len(ratios) ** 0.5
+    note = f"median of {SLOWDOWN_ROUNDS} pairs, standard error ± {spread:.2%}"
+    return [at_most("training loop, slowdown", middle, 0.001, "ratio", note)]
+
+
+def _count(counter: "multiprocessing.sharedctypes.Synchronized[int]") -> None:
+    raw = counter.get_obj()
+    while True:
+        raw.value += sum(range(200)) > 0
+
+
+def _rate(counters: Sequence["multiprocessing.sharedctypes.Synchronized[int]"], seconds: float) -> float:
+    before, started = sum(c.get_obj().value for c in counters), time.monotonic()
+    time.sleep(seconds)
+    return (sum(c.get_obj().value for c in counters) - before) / (time.monotonic() - started)
+
+
+def jitter(agent: Process, collector: Collector) -> list[Figure]:
+    """How far from the full second samples begin while every core is busy."""
+    _say(f"jitter with every core busy, {BUSY_SECONDS} s")
+    hogs = [multiprocessing.Process(target=_hog, daemon=True) for _ in range(multiprocessing.cpu_count())]
+    for hog in hogs:
+        hog.start()
+    started_ns = time.time_ns()
+    time.sleep(BUSY_SECONDS)
+    ended_ns = time.time_ns()
+    for hog in hogs:
+        hog.kill()
+    agent.stop()
+    collector.stop()
+    store = open_store(f"sqlite:///{collector.database}")
+    times = [
+        int(at)
+        for block in store.read_blocks("node-1", started_ns, ended_ns)
+        for group in decode(block.payload)
+        for at in group.agent_ns
+        if started_ns <= at < ended_ns
+    ]
+    store.close()
+    late = sorted(min(at % 10**9, 10**9 - at % 10**9) / 1e6 for at in times)
+    return [
+        plain("ticks made while busy", len(late), "ticks", f"of {BUSY_SECONDS}"),
+        at_most("jitter, p99", late[int(0.99 * (len(late) - 1))], 20, "ms", "every core busy with a loop each"),
+    ]
+
+
+def _hog() -> None:
+    while True:
+        sum(range(10_000))
+
+
+def _say(what: str) -> None:
+    print(f"  {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Runs every benchmark, one process each, and shows the figures: `python -m tests.benchmarks.run [--only NAME]`."""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.benchmarks.figure import Figure
+
+BENCHMARKS = {
+    "agent": "the agent beside node_exporter, 8 stand-in GPUs, 1 Hz",
+    "collector": "a fleet of 2,048 hosts × 8 GPUs over mTLS at 1 Hz, scraped, restarted; beside Prometheus",
+    "scrape": "rendering /metrics of that fleet",
+    "storage": "bytes of a host-day, reading a month",
+    "fuzz": "100,000 hostile inputs",
+}
+
+
+def run_benchmark(name: str) -> list[Figure]:
+    """Run one benchmark in a process of its own; its progress goes to stderr."""
+    command = [sys.executable, "-m", f"tests.benchmarks.{name}"]
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return [Figure(**figure) for figure in json.loads(output.splitlines()[-1])]
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    model = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} × {model}, {memory_gib:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+def table(results: Mapping[str, Sequence[Figure]]) -> str:
+    """The figures as Markdown."""
+    lines = []
+    for name, figures in results.items():
+        lines += ["", f"## {name}: {BENCHMARKS[name]}", "", "| figure | value | to reach | |", "|---|---:|---|---|"]
+        lines += [_row(figure) for figure in figures]
+    return "\n".join(lines)
+
+
+def _row(figure: Figure) -> str:
+    verdict = {True: "reached", False: "**not reached**", None: ""}[figure.met]
+    remark = "; ".join(part for part in (verdict, figure.note) if part)
+    return f"| {figure.name} | {figure.value:,.4g} {figure.unit} | {figure.target} | {remark} |"
+
+
+def main() -> None:
+    """Run, print, and write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one (may be repeated)")
+    parser.add_argument("--json", type=Path, help="write the figures here as JSON")
+    parser.add_argument("--markdown", type=Path, help="write the table here")
+    options = parser.parse_args()
+    results: dict[str, list[Figure]] = {}
+    for name in options.only or BENCHMARKS:
+        print(f"{name}: {BENCHMARKS[name]}", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        results[name] = run_benchmark(name)
+        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    when = datetime.now(UTC).strftime("%Y-%m-%d")
+    text = f"Measured {when} on {machine()}.\n{table(results)}\n"
+    print(text)
+    if options.markdown:
+        options.markdown.write_text(text)
+    if options.json:
+        figures = {name: [vars_of(figure) for figure in found] for name, found in results.items()}
+        options.json.write_text(json.dumps({"date": when, "machine": machine(), "figures": figures}, indent=1) + "\n")
+
+
+def vars_of(figure: Figure) -> dict[str, object]:
+    """A figure as plain data."""
+    return {name: getattr(figure, name) for name in Figure.__slots__}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Real agents and collectors as child processes: started, measured, paused, killed; shared by faults and benchmarks."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+_BINARIES = Path(sys.executable).parent
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+T = TypeVar("T")
+
+
+class GaveUp(AssertionError):
+    """Something that had to happen did not happen in time."""
+
+
+def free_port() -> int:
+    """A loopback port that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0, pause_seconds: float = 0.05) -> T:
+    """Ask again and again until the answer is neither false nor a refused connection."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, urllib.error.URLError):
+            if answer := check():
+                return answer
+        time.sleep(pause_seconds)
+    raise GaveUp(f"{what}: not within {seconds:g} s")
+
+
+class Process:
+    """One child process, its log, and what the kernel says of it."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.log = log
+        self._command = list(command)
+        self._environment = {**os.environ, **(environment or {})}
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Self:
+        """Start, or start again."""
+        with self.log.open("ab") as log:
+            self._child = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
+        return self
+
+    @property
+    def child(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            raise GaveUp(f"{self._command[0]} was never started")
+        return self._child
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    def alive(self) -> bool:
+        return self.child.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        self.child.send_signal(number)
+
+    def kill(self) -> None:
+        """`kill -9`, and wait until it is gone."""
+        self.child.kill()
+        self.child.wait()
+
+    def stop(self, seconds: float = 10.0) -> int:
+        """Ask it to end; returns its exit status."""
+        if self.alive():
+            self.child.terminate()
+        try:
+            return self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise GaveUp(f"{self._command[0]} did not stop within {seconds:g} s; its log: {self.tail()}") from None
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far, of all threads."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+    def resident_bytes(self) -> int:
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+
+    def tail(self, lines: int = 30) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None and self.alive():
+            self.send(signal.SIGCONT)
+            self.child.kill()
+            self.child.wait()
+
+
+class Collector(Process):
+    """A collector with an SQLite store of its own."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, object] | None = None, **options: Any) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.grpc_port, self.http_port = free_port(), free_port()
+        self.database = directory / "flyball.db"
+        chosen: dict[str, object] = {
+            "grpc.listen": f"127.0.0.1:{self.grpc_port}",
+            "http.listen": f"127.0.0.1:{self.http_port}",
+            "store.url": f"sqlite:///{self.database}",
+            **(settings or {}),
+        }
+        super().__init__(
+            [str(_BINARIES / "flyball-collector"), *_as_options(chosen)], directory / "collector.log", **options
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
+    def get(self, path: str, timeout_seconds: float = 5.0) -> Any:
+        """GET a path of the API as JSON."""
+        with urllib.request.urlopen(self.url + path, timeout=timeout_seconds) as answer:  # noqa: S310  loopback
+            return json.load(answer)
+
+    def metric(self, name: str) -> float | None:
+        """The sum of a metric's samples on /metrics; `None` when it is not there."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:  # noqa: S310
+            lines = answer.read().decode().splitlines()
+        values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name]
+        return sum(values) if values else None
+
+    def start_ready(self) -> Self:
+        """Start, and wait until it is ready."""
+        self.start()
+        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=30)
+        return self
+
+    def _answers(self, path: str) -> bool:
+        if not self.alive():
+            raise GaveUp(f"the collector ended: {self.tail()}")
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=2) as answer:  # noqa: S310
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError:
+            return False
+
+
+class Agent(Process):
+    """An agent with a state directory of its own."""
+
+    def __init__(
+        self, directory: Path, collector_port: int, settings: Mapping[str, object] | None = None, **options: Any
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.state = directory / "state"
+        self.socket = directory / "agent.sock"
+        chosen: dict[str, object] = {
+            "host": "node-1",
+            "collector": json.dumps([f"127.0.0.1:{collector_port}"]),
+            "state_directory": str(self.state),
+            "socket_path": str(self.socket),
+            "max_reconnect_backoff_seconds": 0.5,
+            **(settings or {}),
+        }
+        super().__init__([str(_BINARIES / "flyball-agent"), *_as_options(chosen)], directory / "agent.log", **options)
+
+
+def _as_options(settings: Mapping[str, object]) -> Iterator[str]:
+    for key, value in settings.items():
+        yield from ("--set", f"{key}={value}")
