@@ -1,0 +1,166 @@
+"""Log lines for a terminal, for machines, or for the journal; repeats of one fault are counted, not repeated."""
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+_PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "exception": 3, "critical": 2}  # sd-daemon(3)
+_COLOURS = {"debug": "\033[2m", "info": "\033[32m", "warning": "\033[33m", "error": "\033[31m", "critical": "\033[31m"}
+
+Event = MutableMapping[str, Any]
+
+
+def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = None) -> None:  # noqa: A002  the setting's name
+    """Configure structlog, and let the libraries' own warnings pass through it. May be called again."""
+    out = stream if stream is not None else sys.stderr
+    chosen = choose_format(format, out, os.environ)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            Repeats(),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer(chosen, colours=chosen == "terminal" and out.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=lambda *_: Lines(out),
+        cache_logger_on_first_use=False,  # a reload may change the level
+    )
+    logging.basicConfig(handlers=[_FromLibraries()], level=max(LEVELS[level], logging.WARNING), force=True)
+
+
+def choose_format(format: str, stream: TextIO, environment: Mapping[str, str]) -> str:  # noqa: A002
+    """`auto` is the journal when the stream leads there, else a terminal's lines."""
+    if format != "auto":
+        return format
+    return "journal" if _leads_to_journal(stream, environment.get("JOURNAL_STREAM", "")) else "terminal"
+
+
+def _leads_to_journal(stream: TextIO, journal: str) -> bool:
+    """Whether the stream is the one systemd connected to the journal (`device:inode`), not a later redirection."""
+    try:
+        stat = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return journal == f"{stat.st_dev}:{stat.st_ino}"
+
+
+class Repeats:
+    """Lets the first warning of a kind through, then one a `window`, which tells how many were held back.
+
+    Warnings are of one kind when level, event and all texts agree; numbers may differ.
+    """
+
+    def __init__(
+        self, window_seconds: float = 60.0, limit: int = 1024, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._window = window_seconds
+        self._limit = limit
+        self._clock = clock
+        self._seen: OrderedDict[tuple[object, ...], list[float]] = OrderedDict()  # kind → [shown at, held back]
+        self._lock = threading.Lock()
+
+    def __call__(self, _logger: object, level: str, event: Event) -> Event:
+        if LEVELS.get(level, 40) < LEVELS["warning"]:
+            return event
+        kind = (level, *sorted((key, value) for key, value in event.items() if isinstance(value, str)))
+        now = self._clock()
+        with self._lock:
+            seen = self._seen.get(kind)
+            if seen is not None and now - seen[0] < self._window:
+                seen[1] += 1
+                raise structlog.DropEvent
+            self._seen[kind] = [now, 0]
+            self._seen.move_to_end(kind)
+            if len(self._seen) > self._limit:
+                self._seen.popitem(last=False)
+        if seen is not None and seen[1]:
+            event["repeats"] = int(seen[1])
+        return event
+
+
+def renderer(format: str, *, colours: bool = False) -> Callable[[object, str, Event], str]:  # noqa: A002
+    """The last processor: an event becomes one line (an exception adds its own)."""
+    if format == "json":
+        return _json
+    return _journal if format == "journal" else _coloured if colours else _plain
+
+
+def _json(_logger: object, _level: str, event: Event) -> str:
+    return json.dumps(event, default=repr)
+
+
+def _plain(_logger: object, _level: str, event: Event) -> str:
+    stamp, level = event.pop("timestamp", ""), event.pop("level", "")
+    return f"{stamp} {level:7} {_fields(event)}"
+
+
+def _coloured(_logger: object, _level: str, event: Event) -> str:
+    stamp, level = event.pop("timestamp", ""), event.pop("level", "")
+    return f"\033[2m{stamp[11:23]}\033[0m {_COLOURS.get(level, '')}{level:7}\033[0m {_fields(event)}"
+
+
+def _journal(_logger: object, _level: str, event: Event) -> str:
+    """The journal keeps the time itself, and reads the priority from the line's front."""
+    event.pop("timestamp", None)
+    prefix = f"<{_PRIORITIES.get(event.pop('level', 'info'), 6)}>"
+    return "\n".join(prefix + line for line in _fields(event).split("\n"))
+
+
+def _fields(event: Event) -> str:
+    name, trace = event.pop("event", ""), event.pop("exception", "")
+    text = " ".join([_word(name), *(f"{key}={_word(value)}" for key, value in event.items())])
+    return f"{text}\n{_safe_lines(trace)}" if trace else text
+
+
+def _word(value: object) -> str:
+    """A value in one piece. Text from elsewhere may hold line ends or terminal codes: it is data, so it is escaped."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else repr(value)
+    if text.isprintable():
+        quoted = not text or any(character in text for character in ' "=')
+        return json.dumps(text, ensure_ascii=False) if quoted and isinstance(value, str) else text
+    return json.dumps(text).replace("\x7f", "\\u007f")
+
+
+def _safe_lines(trace: str) -> str:
+    return "\n".join(
+        line if line.isprintable() else line.encode("unicode_escape").decode() for line in str(trace).split("\n")
+    )
+
+
+class Lines:
+    """Writes whole lines; a stream that is gone must not stop the daemon."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: str) -> None:
+        """One line, at once."""
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            return
+
+    msg = log = debug = info = warning = warn = error = critical = fatal = exception = failure = write
+
+
+class _FromLibraries(logging.Handler):
+    """Warnings of libraries, as one event with the library's name."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = next((name for name, number in reversed(LEVELS.items()) if record.levelno >= number), "debug")
+        log = getattr(structlog.get_logger(), level)
+        log("library_message", library=record.name, message=record.getMessage(), exc_info=record.exc_info)

@@ -1,0 +1,301 @@
+"""Settings of a daemon: defaults, then a TOML file, then the environment, then `--set`; each value knows its origin."""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_type_hints
+
+import msgspec
+
+from flyball_daemon.toml_lines import key_lines
+
+Settings = TypeVar("Settings", bound=msgspec.Struct)
+
+DEFAULT = "default"
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; `problems` names every one of them, with its place and what was expected."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting as the documentation shows it."""
+
+    name: str  # dotted: spool.max_bytes
+    type: str
+    default: Any
+    description: str
+    annotation: Any  # what a value is checked against
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Generic[Settings]):
+    """Checked settings, and where the value of each key came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]  # key → "default" | "FILE:LINE" | "environment VARIABLE" | "--set"
+
+    def effective(self) -> Iterator[tuple[str, Any, str]]:
+        """Every key with its value and the value's origin."""
+        for name, origin in self.origins.items():
+            yield name, value_of(self.settings, name), origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value as somebody wrote it."""
+
+    key: str
+    value: Any
+    origin: str
+    text: bool  # from the environment or the command line: numbers and lists are still written out
+
+
+def describe(kind: type[msgspec.Struct]) -> list[Key]:
+    """Every key of a settings struct, in the order of its declaration."""
+    return list(_keys(kind, ""))
+
+
+def value_of(settings: msgspec.Struct, name: str) -> Any:
+    """The value of a dotted key."""
+    value: Any = settings
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def load(
+    kind: type[Settings],
+    *,
+    file: Path | None = None,
+    required: bool = True,
+    prefix: str = "",
+    environment: Mapping[str, str] | None = None,
+    assignments: Sequence[str] = (),
+) -> Loaded[Settings]:
+    """Put the settings together and check them; every problem is named at once, in one `SettingsError`.
+
+    `file` may be missing unless it is `required`. Variables of the environment that begin with `prefix` are keys:
+    `FLYBALL_AGENT_SPOOL__MAX_BYTES` is `spool.max_bytes`. `assignments` are `KEY=VALUE` of the command line.
+    """
+    keys = {key.name: key for key in describe(kind)}
+    problems: list[str] = []
+    given = [
+        *_from_file(file, required, keys, problems),
+        *_from_environment(environment or {}, prefix, keys, problems),
+        *_from_assignments(assignments, keys, problems),
+    ]
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(keys, DEFAULT)
+    for each in given:
+        try:
+            values[each.key] = _checked(each, keys[each.key])
+            origins[each.key] = each.origin
+        except ValueError as error:
+            problems.append(f"{each.origin}: {error}")
+    if problems:
+        raise SettingsError(problems)
+    try:
+        return Loaded(msgspec.convert(_nested(values), kind), origins)
+    except msgspec.ValidationError as error:
+        raise SettingsError([str(error)]) from None
+
+
+def _keys(kind: type[msgspec.Struct], prefix: str) -> Iterator[Key]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        annotation, default = hints[field.name], _default(field)
+        if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+            yield from _keys(annotation, f"{prefix}{field.name}.")
+        else:
+            yield Key(
+                prefix + field.name, _type_text(annotation), default, _description(field.name, annotation), annotation
+            )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def _metadata(annotation: Any) -> list[msgspec.Meta]:
+    return [meta for meta in getattr(annotation, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+
+
+def _description(name: str, annotation: Any) -> str:
+    texts = [meta.description for meta in _metadata(annotation) if meta.description]
+    return texts[-1] if texts else name.replace("_", " ").capitalize() + "."
+
+
+def _type_text(annotation: Any) -> str:
+    """As a person says it: `integer, at least 0`; `list of text`; `one of debug, info`."""
+    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
+    words = {bool: "true or false", int: "integer", float: "number", str: "text"}
+    text = words.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
+    for meta in _metadata(annotation):
+        for limit, word in ((meta.ge, "at least"), (meta.gt, "above"), (meta.le, "at most"), (meta.lt, "below")):
+            text += f", {word} {limit}" if limit is not None else ""
+        if meta.pattern:
+            text = "one of " + meta.pattern.strip("^$()").replace("|", ", ")
+    return text
+
+
+def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], problems: list[str]) -> Iterator[_Given]:
+    if file is None:
+        return
+    try:
+        source = file.read_bytes().decode("utf-8")
+        document = tomllib.loads(source)
+    except FileNotFoundError:
+        if required:
+            problems.append(f"{file}: there is no such file; write it, or name another with --config")
+        return
+    except OSError as error:
+        problems.append(f"{file}: cannot be read: {error.strerror}; check its owner and mode")
+        return
+    except UnicodeDecodeError as error:
+        problems.append(f"{file}: byte {error.start} is not UTF-8; TOML files are UTF-8 text")
+        return
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        problems.append(_syntax_problem(file, error))
+        return
+    lines = key_lines(source)
+    for name, value in _leaves(document, keys):
+        origin = f"{file}:{_line(lines, name)}"
+        if name in keys:
+            yield _Given(name, value, origin, text=False)
+        else:
+            problems.append(f"{origin}: {_unknown(name, keys)}")
+
+
+def _syntax_problem(file: Path, error: Exception) -> str:
+    message, _, place = str(error).partition(" (at line ")
+    line = place.partition(",")[0]
+    where = f"{file}:{line}" if line.isdigit() else str(file)
+    return f"{where}: not valid TOML: {message}"
+
+
+def _leaves(table: Mapping[str, Any], keys: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys of a document; a table where a table is expected is entered, any other value is a leaf."""
+    for name, value in table.items():
+        dotted = prefix + name
+        group = any(key.startswith(f"{dotted}.") for key in keys)
+        if isinstance(value, dict) and group:
+            yield from _leaves(value, keys, f"{dotted}.")
+        else:
+            yield dotted, value
+
+
+def _line(lines: Mapping[str, int], name: str) -> int:
+    """Line of a key, or of the nearest table around it."""
+    while name and name not in lines:
+        name = name.rpartition(".")[0]
+    return lines.get(name, 1)
+
+
+def _from_environment(
+    environment: Mapping[str, str], prefix: str, keys: Mapping[str, Key], problems: list[str]
+) -> Iterator[_Given]:
+    if not prefix:
+        return
+    for variable in sorted(environment):
+        if not variable.startswith(prefix):
+            continue
+        name = variable.removeprefix(prefix).lower().replace("__", ".")
+        origin = f"environment {variable}"
+        if name in keys:
+            yield _Given(name, environment[variable], origin, text=True)
+        else:
+            problems.append(f"{origin}: {_unknown(name, keys, lambda key: variable_name(prefix, key))}")
+
+
+def variable_name(prefix: str, key: str) -> str:
+    """The environment's name of a key."""
+    return prefix + key.replace(".", "__").upper()
+
+
+def _from_assignments(assignments: Iterable[str], keys: Mapping[str, Key], problems: list[str]) -> Iterator[_Given]:
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        name = name.strip()
+        if not equals:
+            problems.append(f"--set: {assignment!r} is not KEY=VALUE, such as log_level=debug")
+        elif name in keys:
+            yield _Given(name, value.strip(), "--set", text=True)
+        else:
+            problems.append(f"--set: {_unknown(name, keys)}")
+
+
+def _unknown(name: str, keys: Mapping[str, Key], spell: Callable[[str], str] = str) -> str:
+    groups = {key.rpartition(".")[0] for key in keys} - {""}
+    if name in groups:
+        inside = ", ".join(key for key in keys if key.startswith(f"{name}."))
+        return f"{name} is a table, not a value; it holds {inside}"
+    near = _nearest(name, keys)
+    return f"there is no setting {spell(name) if spell is not str else name}" + (
+        f"; did you mean {spell(near)}?" if near else "; `flyball config show` lists every one"
+    )
+
+
+def _nearest(name: str, keys: Mapping[str, Key]) -> str | None:
+    """The key most like this one; the same word in another table counts as near."""
+    close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
+    if close:
+        return close[0]
+    last = {key.rpartition(".")[2]: key for key in keys}
+    close = difflib.get_close_matches(name.rpartition(".")[2], last, n=1, cutoff=0.75)
+    return last[close[0]] if close else None
+
+
+def _checked(given: _Given, key: Key) -> Any:
+    value = _read_text(given.value, key.annotation) if given.text else given.value
+    try:
+        return msgspec.convert(value, key.annotation, strict=not given.text)
+    except msgspec.ValidationError as error:
+        expected = key.type if "one of" in key.type else _expected(str(error), key)
+        raise ValueError(f"{key.name}: expected {expected}; got {_shown(given.value)}") from None
+
+
+def _expected(message: str, key: Key) -> str:
+    """What was asked for; a list's item at fault is named by its place."""
+    _, _, place = message.partition(" - at `$")
+    item = place.rstrip("`")
+    return f"{key.type} (at {key.name}{item})" if item else key.type
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def _read_text(text: str, annotation: Any) -> Any:
+    """A value of the environment or command line; a list is written `a,b` or as JSON."""
+    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
+    if bare in (str, int, float, bool):
+        return text
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        *tables, last = name.split(".")
+        branch = tree
+        for table in tables:
+            branch = branch.setdefault(table, {})
+        branch[last] = value
+    return tree

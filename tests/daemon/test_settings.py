@@ -1,0 +1,149 @@
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from flyball_daemon.settings import Loaded, SettingsError, describe, load
+
+
+class Spool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_bytes: Annotated[int, Meta(ge=0, description="How much is kept.")] = 512
+    sync_seconds: Annotated[float, Meta(gt=0)] = 5.0
+
+
+class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    host: str = ""
+    collector: tuple[str, ...] = ("127.0.0.1:3590",)
+    compression: bool = False
+    log_level: Annotated[str, Meta(pattern="^(debug|info)$")] = "info"
+    spool: Spool = Spool()
+
+
+def read(tmp_path: Path, text: str, **options: object) -> Loaded[Example]:
+    file = tmp_path / "agent.toml"
+    file.write_text(text)
+    environment = options.get("environment", {})
+    assignments = options.get("assignments", ())
+    assert isinstance(environment, dict)
+    assert isinstance(assignments, tuple)
+    return load(Example, file=file, prefix="FLYBALL_AGENT_", environment=environment, assignments=assignments)
+
+
+def problems(tmp_path: Path, text: str, **options: object) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, text, **options)
+    return tuple(problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems)
+
+
+def test_without_anything_every_key_has_its_default() -> None:
+    """Nothing given means the defaults, and says so for each key."""
+    loaded = load(Example)
+    assert loaded.settings == Example()
+    assert set(loaded.origins.values()) == {"default"}
+    assert "spool.max_bytes" in loaded.origins
+
+
+def test_each_layer_overrides_the_one_before_and_is_named(tmp_path: Path) -> None:
+    """Defaults < file < environment < --set; the origin names the last one that spoke."""
+    loaded = read(
+        tmp_path,
+        'host = "a"\ncompression = true\n\n[spool]\nmax_bytes = 1\nsync_seconds = 2\n',
+        environment={"FLYBALL_AGENT_SPOOL__MAX_BYTES": "3", "FLYBALL_AGENT_HOST": "b", "PATH": "/bin"},
+        assignments=("spool.max_bytes=4",),
+    )
+    assert loaded.settings == Example(host="b", compression=True, spool=Spool(max_bytes=4, sync_seconds=2.0))
+    assert loaded.origins["spool.max_bytes"] == "--set"
+    assert loaded.origins["host"] == "environment FLYBALL_AGENT_HOST"
+    assert loaded.origins["spool.sync_seconds"] == f"{tmp_path}/agent.toml:6"
+    assert loaded.origins["log_level"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("intervall = 1\n", "there is no setting intervall"),
+        (
+            "[spool]\n\nmax_byte = 1\n",
+            "agent.toml:3: there is no setting spool.max_byte; did you mean spool.max_bytes?",
+        ),
+        ("max_bytes = 1\n", "did you mean spool.max_bytes?"),
+        ("spool = 3\n", "agent.toml:1: spool is a table, not a value; it holds spool.max_bytes, spool.sync_seconds"),
+        ("[spool]\nmax_bytes = 'x'\n", "agent.toml:2: spool.max_bytes: expected integer, at least 0; got 'x'"),
+        ("[spool]\nmax_bytes = -1\n", "spool.max_bytes: expected integer, at least 0; got -1"),
+        ("log_level = 'loud'\n", "log_level: expected one of debug, info; got 'loud'"),
+        ("collector = ['a', 7]\n", "collector: expected list of text (at collector[1]); got ['a', 7]"),
+        ("host = [\n", "agent.toml"),
+        ("host = 'a'\nhost = 'b'\n", "agent.toml:2: not valid TOML"),
+        ("spool = {max_bytes = 1, x = 2}\n", "agent.toml:1: there is no setting spool.x"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_the_remedy(tmp_path: Path, text: str, expected: str) -> None:
+    """A message says the file and line, the key, what was expected and what was found."""
+    assert any(expected in problem for problem in problems(tmp_path, text))
+
+
+def test_all_problems_come_at_once(tmp_path: Path) -> None:
+    """Nobody has to run a daemon five times to find five mistakes."""
+    found = problems(
+        tmp_path,
+        "compression = 'x'\nhots = 1\n",
+        environment={"FLYBALL_AGENT_SPOOL__MAX_BYTE": "1", "FLYBALL_AGENT_LOG_LEVEL": "x"},
+        assignments=("compression", "nothing=1"),
+    )
+    assert len(found) == 6
+    assert any("FLYBALL_AGENT_SPOOL__MAX_BYTES" in problem for problem in found)
+
+
+def test_a_missing_file_matters_only_when_it_was_asked_for(tmp_path: Path) -> None:
+    """The standard place may be empty; a file somebody named may not."""
+    absent = tmp_path / "none.toml"
+    assert load(Example, file=absent, required=False).settings == Example()
+    with pytest.raises(SettingsError, match="no such file"):
+        load(Example, file=absent)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load(Example, file=tmp_path)
+
+
+def test_lists_and_truth_are_written_plainly_outside_a_file() -> None:
+    """`a,b` and JSON are lists; true, false, 1 and 0 are truth."""
+    assert load(Example, assignments=["collector=a:1, b:2"]).settings.collector == ("a:1", "b:2")
+    assert load(Example, assignments=['collector=["c:3"]']).settings.collector == ("c:3",)
+    assert load(Example, assignments=["compression=true"]).settings.compression is True
+    assert load(Example, assignments=["compression=0"]).settings.compression is False
+    assert load(Example, assignments=["host=1=2"]).settings.host == "1=2"
+
+
+def test_describe_tells_name_type_default_and_meaning() -> None:
+    """The documentation is made of these four."""
+    keys = {key.name: key for key in describe(Example)}
+    assert keys["spool.max_bytes"].type == "integer, at least 0"
+    assert keys["spool.max_bytes"].default == 512
+    assert keys["spool.max_bytes"].description == "How much is kept."
+    assert keys["collector"].type == "list of text"
+
+
+def test_a_key_in_a_long_string_is_not_taken_for_its_place(tmp_path: Path) -> None:
+    """Lines inside a multi-line string are text."""
+    loaded = read(tmp_path, 'host = """\nlog_level = 1\n"""\nlog_level = "debug"\n')
+    assert loaded.origins["log_level"].endswith(":4")
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
+def test_any_text_gives_settings_or_named_problems(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    """No file, whatever it holds, ends in a traceback."""
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    with contextlib.suppress(SettingsError):
+        load(Example, file=file, environment={"X_" + text[:3].replace("\0", ""): text}, prefix="X_")
+
+
+@given(st.lists(st.text(max_size=20), max_size=4))
+def test_any_assignment_gives_settings_or_named_problems(assignments: list[str]) -> None:
+    """No command line ends in a traceback."""
+    with contextlib.suppress(SettingsError):
+        load(Example, assignments=[*assignments, *(f"collector={text}" for text in assignments)])
