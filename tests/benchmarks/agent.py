@@ -13,8 +13,9 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
 from flyball_agent.standin.scenarios import start_standin
-from flyball_collector.blocks.codec import decode
 from flyball_collector.store.open import open_store
+
+from flyball_collector.blocks.codec import decode
 from tests.benchmarks.figure import Figure, at_most, plain, report
 from tests.processes import Agent, Collector, Process, free_port, wait_for
 
@@ -58,7 +59,7 @@ def node_exporter(directory: Path) -> Iterator[Process]:
 
 
 def _scrape(port: int) -> int:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:  # noqa: S310  loopback
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         return len(answer.read())
 
 

@@ -36,7 +36,8 @@ def machine() -> str:
         platform.machine(),
     )
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} × {model}, {memory_gib:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+    system = f"Linux {platform.release()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} × {model}, {memory_gib:.0f} GiB, {system}"
 
 
 def table(results: Mapping[str, Sequence[Figure]]) -> str:
