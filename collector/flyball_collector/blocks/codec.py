@@ -1,0 +1,174 @@
+"""Rows of a block as bytes, and back: columnar, predicted, byte planes, zstd (`matrix.py`, `frame.py`).
+
+What is not known carries no value: an unknown cell is 0 after decoding, whatever it held before.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.blocks.block import RowGroup
+from flyball_collector.blocks.bytes_reader import BytesReader
+from flyball_collector.blocks.errors import BlockError
+from flyball_collector.blocks.frame import seal, unseal
+from flyball_collector.blocks.matrix import MatrixReader, write_matrix
+
+MAX_CELLS = 8 * 1024 * 1024  # records × columns of one block: what decoding may take in memory, in 8 bytes
+
+Pick = Callable[[int], NDArray[np.intp]]  # layout → which of its columns are wanted
+
+_GROUPS = struct.Struct("<I")
+_GROUP = struct.Struct("<QIII")  # layout, records, columns, extras
+_SOME, _ALL, _NONE = 0, 1, 2  # which cells of a column are known
+
+
+def encode(groups: Sequence[RowGroup]) -> bytes:
+    """Rows as bytes; equal rows give equal bytes."""
+    return seal(_sections(groups))
+
+
+def decode(payload: bytes) -> tuple[RowGroup, ...]:
+    """The inverse of `encode`."""
+    return _decode(payload, None)
+
+
+def decode_columns(payload: bytes, pick: Pick) -> tuple[RowGroup, ...]:
+    """Like `decode`, but the groups have only the columns that `pick` names for their layout, in its order."""
+    return _decode(payload, pick)
+
+
+def _decode(payload: bytes, pick: Pick | None) -> tuple[RowGroup, ...]:
+    reader = BytesReader(unseal(payload))
+    (count,) = _GROUPS.unpack(reader.bytes(_GROUPS.size))
+    groups = tuple(_read_group(reader, pick) for _ in range(count))
+    if reader.left:
+        raise BlockError(f"encoded block: {reader.left} bytes follow the last group, the bytes are damaged")
+    return groups
+
+
+def _sections(groups: Sequence[RowGroup]) -> Iterator[bytes]:
+    yield _GROUPS.pack(len(groups))
+    for group in groups:
+        yield from _group_sections(group)
+
+
+def _group_sections(group: RowGroup) -> Iterator[bytes]:
+    records, columns = group.values.shape
+    if not records:
+        raise BlockError("a group of rows without a row cannot be encoded: leave it out")
+    known = np.ascontiguousarray(group.valid.T)
+    status = _statuses(known)
+    head = _GROUP.pack(group.layout, records, columns, len(group.extras))
+    yield head + _runs(group.silences) + _runs(group.tenancy)
+    yield from write_matrix(_times(group))
+    yield status.tobytes()
+    yield np.packbits(known[status == _SOME]).tobytes()
+    yield from write_matrix(_filled(np.ascontiguousarray(group.values.T), known, status))
+    yield from _extras_sections(group)
+
+
+def _times(group: RowGroup) -> NDArray[np.int64]:
+    """Each clock beside the one that it follows: the differences hardly move."""
+    return np.stack(
+        (
+            group.sequences,
+            group.agent_ns,
+            group.boot_ns - group.agent_ns,
+            group.corrected_ns - group.boot_ns,
+            group.received_ns - group.corrected_ns,
+        )
+    )
+
+
+def _statuses(known: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    status = np.full(len(known), _SOME, dtype=np.uint8)
+    status[known.all(axis=1)] = _ALL
+    status[~known.any(axis=1)] = _NONE
+    return status
+
+
+def _filled(values: NDArray[np.int64], known: NDArray[np.bool_], status: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Unknown cells repeat the known one before them (the first repeats backwards): repetition costs nothing."""
+    values[status == _NONE] = 0
+    some = np.flatnonzero(status == _SOME)
+    if len(some):
+        mask = known[some]
+        places = np.where(mask, np.arange(mask.shape[1]), 0)
+        places = np.maximum(np.maximum.accumulate(places, axis=1), mask.argmax(axis=1)[:, None])
+        values[some] = np.take_along_axis(values[some], places, axis=1)
+    return values
+
+
+def _runs(digests: NDArray[np.uint64]) -> bytes:
+    """Run-length: digests change a few times a day."""
+    starts = np.concatenate(([0], np.flatnonzero(digests[1:] != digests[:-1]) + 1))
+    return b"".join(
+        (
+            np.uint32(len(starts)).tobytes(),
+            starts.astype("<u4").tobytes(),
+            digests[starts].astype("<u8").tobytes(),
+        )
+    )
+
+
+def _extras_sections(group: RowGroup) -> Iterator[bytes]:
+    sequences = sorted(group.extras)
+    yield np.array(sequences, dtype="<i8").tobytes()
+    yield np.array([len(group.extras[sequence]) for sequence in sequences], dtype="<u4").tobytes()
+    yield b"".join(group.extras[sequence] for sequence in sequences)
+
+
+def _read_group(reader: BytesReader, pick: Pick | None) -> RowGroup:
+    layout, records, columns, extras = _GROUP.unpack(reader.bytes(_GROUP.size))
+    if not records or records * (columns + 5) > MAX_CELLS:
+        raise BlockError(f"encoded block: a group of {records} records × {columns} columns, the limit is {MAX_CELLS}")
+    silences, tenancy = _read_runs(reader, records), _read_runs(reader, records)
+    sequences, agent_ns, boot, corrected, received = MatrixReader(reader, 5, records).read()
+    known = _read_known(reader, records, columns)
+    matrix = MatrixReader(reader, columns, records)
+    rows = None if pick is None else pick(layout)
+    known = known if rows is None else known[rows]
+    values = matrix.read(rows)
+    values[~known] = 0
+    return RowGroup(
+        layout=layout,
+        sequences=sequences,
+        agent_ns=agent_ns,
+        boot_ns=(boot_ns := boot + agent_ns),
+        corrected_ns=(corrected_ns := corrected + boot_ns),
+        received_ns=received + corrected_ns,
+        silences=silences,
+        tenancy=tenancy,
+        values=np.ascontiguousarray(values.T),
+        valid=np.ascontiguousarray(known.T),
+        extras=_read_extras(reader, extras),
+    )
+
+
+def _read_runs(reader: BytesReader, records: int) -> NDArray[np.uint64]:
+    count = int(reader.array("<u4", 1)[0])
+    starts = reader.array("<u4", count).astype(np.int64)
+    digests = reader.array("<u8", count).astype(np.uint64)
+    lengths = np.diff(starts, append=records)
+    if not count or starts[0] != 0 or (lengths <= 0).any():
+        raise BlockError("encoded block: runs of digests do not rise, the bytes are damaged")
+    return np.repeat(digests, lengths)
+
+
+def _read_known(reader: BytesReader, records: int, columns: int) -> NDArray[np.bool_]:
+    status = reader.array(np.uint8, columns)
+    known = np.zeros((columns, records), dtype=np.bool_)
+    known[status == _ALL] = True
+    some = np.flatnonzero(status == _SOME)
+    bits = reader.array(np.uint8, (len(some) * records + 7) // 8)
+    known[some] = np.unpackbits(bits, count=len(some) * records).reshape(-1, records).astype(np.bool_)
+    return known
+
+
+def _read_extras(reader: BytesReader, count: int) -> dict[int, bytes]:
+    sequences: Any = reader.array("<i8", count)
+    lengths: Any = reader.array("<u4", count)
+    return {int(sequence): reader.bytes(int(length)) for sequence, length in zip(sequences, lengths, strict=True)}

@@ -1,0 +1,64 @@
+"""The outside of encoded bytes: magic, version, size, and one zstd frame with a checksum.
+
+Sections of unlike statistics (bases, low bytes, high bytes) are flushed as zstd blocks of their own: each gets its own
+Huffman table, which saves more than the few bytes of a block header cost.
+"""
+
+import struct
+from collections.abc import Iterable
+
+import zstandard
+
+from flyball_collector.blocks.errors import BlockError
+
+VERSION = 1
+MAX_BYTES = 64 * 1024 * 1024  # of one block, decompressed: 16 times the largest message that is taken
+
+_MAGIC = b"FB"
+_HEAD = struct.Struct("<2sBI")
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(1, write_checksum=True)
+
+
+def seal(sections: Iterable[bytes]) -> bytes:
+    """Compress sections into one string of bytes."""
+    parts = [part for part in sections if part]
+    size = sum(map(len, parts))
+    if size > MAX_BYTES:
+        raise BlockError(f"block of {size} bytes is over the limit of {MAX_BYTES}: store fewer records at once")
+    # A compressor is not safe to share between threads, and cheap to make.
+    stream = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj()
+    out = [_HEAD.pack(_MAGIC, VERSION, size)]
+    for part in parts:
+        out.append(stream.compress(part))
+        out.append(stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+    out.append(stream.flush())
+    return b"".join(out)
+
+
+def unseal(sealed: bytes) -> bytes:
+    """The sections, one after another; refuses what is damaged, foreign, newer or too large."""
+    if len(sealed) < _HEAD.size:
+        raise BlockError(f"encoded block of {len(sealed)} bytes is cut off")
+    magic, version, size = _HEAD.unpack_from(sealed)
+    if magic != _MAGIC:
+        raise BlockError(f"encoded block begins with {magic!r}, not {_MAGIC!r}: these bytes are no block")
+    if version > VERSION:
+        raise BlockError(f"encoded block has format {version}, this version reads up to {VERSION}: upgrade Flyball")
+    if size > MAX_BYTES:
+        raise BlockError(f"encoded block claims {size} bytes, the limit is {MAX_BYTES}")
+    try:
+        raw = _inflate(sealed, size)
+    except zstandard.ZstdError as error:
+        raise BlockError(f"encoded block of {len(sealed)} bytes is damaged: {error}") from None
+    if len(raw) != size:
+        raise BlockError(f"encoded block holds {len(raw)} bytes, its head says {size}: it is damaged")
+    return raw
+
+
+def _inflate(sealed: bytes, size: int) -> bytes:
+    """At most `size` bytes are made, whatever the frame claims of itself."""
+    reader = zstandard.ZstdDecompressor().stream_reader(memoryview(sealed)[_HEAD.size :])
+    raw = reader.read(size)
+    if reader.read(1):
+        raise BlockError(f"encoded block holds more than the {size} bytes of its head: it is damaged")
+    return raw

@@ -1,0 +1,164 @@
+"""Integer matrices as bytes that compress well: every row of the matrix is one series over time.
+
+A series is turned into small residuals by the cheapest of three predictions (its mean; its mean slope; its last slope),
+after its first value is taken off and a common divisor divided out (sectors of 512, pages of 4096, steps of 15 MHz).
+Residuals are written byte plane by byte plane, series sorted by their widest residual, so that bytes of like
+distribution stand together. All arithmetic wraps at 64 bits, which makes every step exact for every input.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.blocks.bytes_reader import BytesReader
+from flyball_collector.blocks.errors import BlockError
+
+Integers = NDArray[np.int64]
+
+MEAN, SLOPE, LAST_SLOPE = 0, 1, 2  # how a series is predicted
+
+_SAMPLE = 8  # values of which the divisor is guessed; it is then checked over all
+
+
+def write_matrix(series: Integers) -> Iterator[bytes]:
+    """Sections that `MatrixReader` turns back into `series` (count × times, at least one time)."""
+    first = series[:, 0].copy()
+    offsets = series - first[:, None]
+    divisors = _divide_out(offsets)
+    modes, bases, residuals = _predict(offsets)
+    codes = _zigzag(residuals)
+    bits = _bit_lengths(codes.max(axis=1, initial=0))
+    odd = np.flatnonzero(divisors != 1)
+    yield b"".join(
+        (
+            bits.tobytes(),
+            modes.tobytes(),
+            np.uint32(len(odd)).tobytes(),
+            odd.astype("<u4").tobytes(),
+            divisors[odd].astype("<i8").tobytes(),
+        )
+    )
+    yield _planes(first)
+    yield _planes(_zigzag(bases).view(np.int64))
+    yield from _residual_planes(codes, bits)
+
+
+def _divide_out(offsets: Integers) -> Integers:
+    """Divide each series by what divides all of it, in place; returns the divisors."""
+    sizes = np.abs(offsets).view(np.uint64)
+    common = np.gcd.reduce(sizes[:, 1 : 1 + _SAMPLE], axis=1)
+    for candidates in (np.flatnonzero(common != 1),):
+        common[candidates] = np.gcd.reduce(sizes[candidates], axis=1)
+    divisors = np.where((common > 0) & (common < 1 << 62), common, 1).astype(np.int64)
+    rows = np.flatnonzero(divisors != 1)
+    offsets[rows] //= divisors[rows, None]
+    return divisors
+
+
+def _predict(offsets: Integers) -> tuple[NDArray[np.uint8], Integers, Integers]:
+    """The cheapest prediction of each series, its base, and what is left over."""
+    count, times = offsets.shape
+    residuals = np.zeros((3, count, times), dtype=np.int64)
+    bases = np.zeros((3, count), dtype=np.int64)
+    bases[MEAN] = offsets.mean(axis=1)
+    np.subtract(offsets, bases[MEAN, :, None], out=residuals[MEAN])
+    if times > 1:
+        slopes = offsets[:, 1:] - offsets[:, :-1]
+        bases[SLOPE] = offsets[:, -1] // (times - 1)
+        np.subtract(slopes, bases[SLOPE, :, None], out=residuals[SLOPE, :, 1:])
+        bases[LAST_SLOPE] = slopes[:, 0]
+        np.subtract(slopes[:, 1:], slopes[:, :-1], out=residuals[LAST_SLOPE, :, 2:])
+    # The exponent of a float is the length of the integer: a cheap estimate of the bits that a residual costs.
+    exponents = (np.abs(residuals).astype(np.float64) + 1.0).view(np.int64) >> 52
+    modes = exponents.sum(axis=2).argmin(axis=0)
+    rows = np.arange(count)
+    return modes.astype(np.uint8), bases[modes, rows], residuals[modes, rows]
+
+
+def _zigzag(numbers: Integers) -> NDArray[np.uint64]:
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+
+
+def _unzigzag(codes: NDArray[np.uint64]) -> Integers:
+    return (codes >> np.uint64(1)).view(np.int64) ^ -(codes & np.uint64(1)).view(np.int64)
+
+
+def _bit_lengths(codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Bits that hold each code; one more where the conversion to float rounds up, which does no harm."""
+    return np.minimum(np.frexp(codes.astype(np.float64))[1], 64).astype(np.uint8)
+
+
+def _planes(numbers: Integers) -> bytes:
+    return np.ascontiguousarray(numbers.astype("<i8").view(np.uint8).reshape(-1, 8).T).tobytes()
+
+
+def _residual_planes(codes: NDArray[np.uint64], bits: NDArray[np.uint8]) -> Iterator[bytes]:
+    order = np.argsort(bits, kind="stable")
+    lengths = bits[order]
+    planes = codes[order].astype("<u8", copy=False).view(np.uint8).reshape(*codes.shape, 8)
+    for plane in range(8):
+        start, full = np.searchsorted(lengths, (8 * plane, 8 * plane + 8), side="right")
+        yield planes[start:full, :, plane].tobytes()  # the top byte of these series: mostly small
+        yield planes[full:, :, plane].tobytes()  # noise
+
+
+class MatrixReader:
+    """One written matrix, of which any series can be read."""
+
+    def __init__(self, reader: BytesReader, count: int, times: int) -> None:
+        self._count, self._times = count, times
+        self._bits = reader.array(np.uint8, count)
+        self._modes = reader.array(np.uint8, count)
+        odd = int(reader.array(np.dtype("<u4"), 1)[0])
+        rows = reader.array(np.dtype("<u4"), odd)
+        divisors = reader.array(np.dtype("<i8"), odd)
+        if (
+            self._bits.max(initial=0) > 64
+            or self._modes.max(initial=0) > LAST_SLOPE
+            or rows.max(initial=0) >= max(count, 1)
+        ):
+            raise BlockError("encoded matrix: its head makes no sense, the bytes are damaged")
+        self._divisors = np.ones(count, dtype=np.int64)
+        self._divisors[rows] = divisors
+        self._first = _from_planes(reader.array(np.uint8, 8 * count))
+        self._bases = _unzigzag(_from_planes(reader.array(np.uint8, 8 * count)).view(np.uint64))
+        self._order = np.argsort(self._bits, kind="stable")
+        starts = np.searchsorted(self._bits[self._order], np.arange(0, 64, 8), side="right")
+        self._planes = [
+            (int(start), reader.array(np.uint8, (count - int(start)) * times).reshape(-1, times)) for start in starts
+        ]
+
+    def read(self, rows: NDArray[np.intp] | None = None) -> Integers:
+        """The named series, or all; count × times."""
+        if rows is None:
+            rows = np.arange(self._count)
+        residuals = _unzigzag(self._codes(rows))
+        offsets = _restore(residuals, self._modes[rows], self._bases[rows])
+        result: Integers = offsets * self._divisors[rows, None] + self._first[rows, None]
+        return result
+
+    def _codes(self, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+        places = np.empty(self._count, dtype=np.intp)
+        places[self._order] = np.arange(self._count)
+        places = places[rows]
+        raw = np.zeros((len(rows), self._times, 8), dtype=np.uint8)
+        for plane, (start, values) in enumerate(self._planes):
+            if len(values):
+                there = places >= start
+                raw[there, :, plane] = values[places[there] - start]
+        return raw.view("<u8").astype(np.uint64, copy=False)[:, :, 0]
+
+
+def _restore(residuals: Integers, modes: NDArray[np.uint8], bases: Integers) -> Integers:
+    mean, slope, last = (np.flatnonzero(modes == mode) for mode in (MEAN, SLOPE, LAST_SLOPE))
+    residuals[mean] += bases[mean, None]
+    residuals[slope, 1:] += bases[slope, None]
+    residuals[slope] = residuals[slope].cumsum(axis=1)
+    residuals[last, 1:2] = bases[last, None]
+    residuals[last] = residuals[last].cumsum(axis=1).cumsum(axis=1)
+    return residuals
+
+
+def _from_planes(planes: NDArray[np.uint8]) -> Integers:
+    return np.ascontiguousarray(planes.reshape(8, -1).T).view("<i8").astype(np.int64, copy=False)[:, 0]

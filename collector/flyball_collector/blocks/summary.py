@@ -1,0 +1,108 @@
+"""A minute in four numbers a column: least, mean, most and last value, and the count behind them.
+
+Least, most and last are exact (scaled integers, as they travelled). The mean is kept as its place between least and
+most in 65,520 steps: exact enough for two bytes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.blocks.block import RowGroup
+from flyball_collector.blocks.bytes_reader import BytesReader
+from flyball_collector.blocks.errors import BlockError
+from flyball_collector.blocks.frame import seal, unseal
+from flyball_collector.blocks.matrix import MatrixReader, write_matrix
+
+Integers = NDArray[np.int64]
+
+STEPS = 65_520  # divisible by 60 and its parts: means of small whole numbers come out whole
+_MAX_COLUMNS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSummary:
+    """Rows of one layout in one block; one entry a column. Where `counts` is 0 the others are 0 and mean nothing."""
+
+    layout: int
+    first_ns: int  # corrected time of the first row
+    counts: Integers
+    minimum: Integers
+    maximum: Integers
+    last: Integers
+    mean_steps: Integers  # place of the mean: minimum + (maximum - minimum) * mean_steps / STEPS
+
+
+def summarize(group: RowGroup) -> LayoutSummary:
+    """What remains of a group's rows after the seconds are gone."""
+    values, valid = group.values, group.valid
+    counts = valid.sum(axis=0, dtype=np.int64)
+    some = counts > 0
+    bounds = np.iinfo(np.int64)
+    minimum = np.where(some, np.where(valid, values, bounds.max).min(axis=0), 0)
+    maximum = np.where(some, np.where(valid, values, bounds.min).max(axis=0), 0)
+    rows = len(values) - 1 - valid[::-1].argmax(axis=0)
+    last = np.where(some, values[rows, np.arange(values.shape[1])], 0)
+    return LayoutSummary(
+        group.layout,
+        int(group.corrected_ns[0]),
+        counts,
+        minimum,
+        maximum,
+        last,
+        _mean_steps(values, valid, minimum, maximum),
+    )
+
+
+def _mean_steps(values: Integers, valid: NDArray[np.bool_], minimum: Integers, maximum: Integers) -> Integers:
+    """Offsets from the least value, so that large counters lose nothing to rounding."""
+    span = (maximum - minimum).view(np.uint64).astype(np.float64)
+    sums = np.where(valid, (values - minimum).view(np.uint64), 0).astype(np.float64).sum(axis=0)
+    scale = np.maximum(span, 1.0) * np.maximum(valid.sum(axis=0), 1)
+    return np.clip(np.rint(sums / scale * STEPS), 0, STEPS).astype(np.int64)
+
+
+def encode_summary(summaries: Sequence[LayoutSummary]) -> bytes:
+    """Summaries as bytes."""
+    return seal(_sections(summaries))
+
+
+def decode_summary(encoded: bytes) -> tuple[LayoutSummary, ...]:
+    """The inverse of `encode_summary`."""
+    reader = BytesReader(unseal(encoded))
+    return tuple(_read(reader) for _ in range(int(reader.array("<u4", 1)[0])))
+
+
+def _sections(summaries: Sequence[LayoutSummary]) -> Iterator[bytes]:
+    yield np.uint32(len(summaries)).tobytes()
+    for summary in summaries:
+        yield np.uint64(summary.layout).tobytes() + np.int64(summary.first_ns).tobytes()
+        yield np.uint32(len(summary.counts)).tobytes()
+        yield from write_matrix(
+            np.stack(
+                (
+                    summary.counts,
+                    summary.minimum,
+                    summary.maximum - summary.minimum,
+                    summary.maximum - summary.last,
+                    summary.mean_steps,
+                )
+            )
+        )
+
+
+def _read(reader: BytesReader) -> LayoutSummary:
+    layout = int(reader.array("<u8", 1)[0])
+    first_ns = int(reader.array("<i8", 1)[0])
+    columns = int(reader.array("<u4", 1)[0])
+    if columns > _MAX_COLUMNS:
+        raise BlockError(f"encoded summary of {columns} columns, the limit is {_MAX_COLUMNS}")
+    if not columns:
+        empty = np.empty(0, dtype=np.int64)
+        MatrixReader(reader, 5, 0)
+        return LayoutSummary(layout, first_ns, empty, empty, empty, empty, empty)
+    counts, minimum, span, behind, steps = MatrixReader(reader, 5, columns).read()
+    maximum = minimum + span
+    return LayoutSummary(layout, first_ns, counts, minimum, maximum, maximum - behind, steps)

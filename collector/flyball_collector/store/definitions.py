@@ -1,0 +1,37 @@
+"""What stores know of documents: which are definitions, and which belong to a host."""
+
+from collections.abc import Callable
+
+from flyball_collector.store.contract import Document, StoreError
+from flyball_proto.errors import WireError
+from flyball_proto.layout import Layout
+
+DEFINITIONS = ("layout", "silences", "tenancy", "columns")  # content-addressed; shared by hosts
+
+
+def definition_id(digest: int) -> str:
+    """The id of a definition's document."""
+    return f"{digest:016x}"
+
+
+def belongs_to(document_id: str, host: str) -> bool:
+    """Documents of a host are named by it: `HOST` or `HOST/…`."""
+    return document_id == host or document_id.startswith(f"{host}/")
+
+
+class LayoutFinder:
+    """Layouts by digest, each parsed once."""
+
+    def __init__(self, get_document: Callable[[str, str], Document | None], kind: str = "layout") -> None:
+        self._get_document = get_document
+        self._kind = kind
+        self._known: dict[int, Layout] = {}
+
+    def __call__(self, digest: int) -> Layout | None:
+        layout = self._known.get(digest)
+        if layout is None and (document := self._get_document(self._kind, definition_id(digest))):
+            try:
+                layout = self._known[digest] = Layout.parse(document.body)
+            except WireError as error:
+                raise StoreError(f"document {self._kind}/{document.id} is damaged: {error}") from None
+        return layout
