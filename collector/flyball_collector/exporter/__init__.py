@@ -1,0 +1,1 @@
+"""The exporter: the fleet as Prometheus reads it."""

@@ -1,0 +1,193 @@
+"""The fleet: the newest reading of every column of every host, in one flat array.
+
+Only the event loop writes. Another thread reads a `Snapshot`, taken on the loop.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.snapshot import HostView, Snapshot
+from flyball_collector.fleet.steps import StepLedger
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+Readings = NDArray[np.float64]
+
+_FIRST_ROOM = 256
+
+
+class FleetFull(Exception):
+    """There are as many hosts as the collector may know; the message says which setting to raise."""
+
+
+class Fleet:
+    """Hosts by name. A host's readings lie at `state.start` of the arena; NaN is unknown.
+
+    `generation` grows when a host comes, goes, or changes its layout: whatever is derived from places in the arena
+    holds for one generation.
+    """
+
+    def __init__(self, max_hosts: int = 4096) -> None:
+        self.generation = 0
+        self._max_hosts = max_hosts
+        self._hosts: dict[str, HostState] = {}
+        self._sorted: tuple[HostState, ...] | None = ()
+        self._steps: dict[str, StepLedger] = {}
+        self._arena: Readings = np.full(_FIRST_ROOM, np.nan)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def ensure(self, name: str) -> HostState:
+        """The host of this name, new if it must be."""
+        state = self._hosts.get(name)
+        if state is None:
+            if len(self._hosts) >= self._max_hosts:
+                raise FleetFull(f"host {name!r} is one too many: limits.hosts is {self._max_hosts}")
+            state = self._hosts[name] = HostState(name)
+            self._changed()
+        return state
+
+    def get(self, name: str) -> HostState | None:
+        """The host of this name, if it is known."""
+        return self._hosts.get(name)
+
+    def hosts(self) -> list[HostState]:
+        """Every host, by name."""
+        return list(self._by_name())
+
+    def apply(self, tick: Tick) -> None:
+        """Take the newest word of a host: its readings, and the sums of its step reports.
+
+        Call it with every live tick, in order. It sets `extras` too; a tick that is not newer changes nothing.
+        """
+        state = self._hosts.get(tick.host) or self.ensure(tick.host)
+        if tick.sequence <= state.sequence and tick.epoch == state.epoch:
+            return
+        layout = tick.layout
+        if layout is not state.layout:
+            self._place(state, layout)
+        readings = self._arena[state.start : state.start + layout.count]
+        np.divide(tick.values, layout.scales, out=readings)
+        if tick.valid is not None:
+            np.copyto(readings, np.nan, where=~tick.valid)
+        state.epoch = tick.epoch
+        state.sequence = tick.sequence
+        state.corrected_ns = tick.corrected_ns
+        state.received_ns = tick.received_ns
+        if tick.extras:
+            self._hear(state, tick)
+        else:
+            state.extras = None
+
+    def readings(self, state: HostState) -> list[tuple[Column, float | None]]:
+        """The columns of a host with what they say now; `None` is unknown."""
+        if state.layout is None:
+            return []
+        values = self.values(state).tolist()
+        return [
+            (column, None if value != value else value)  # noqa: PLR0124  NaN alone differs from itself
+            for column, value in zip(state.layout.layout.columns, values, strict=True)
+        ]
+
+    def values(self, state: HostState) -> Readings:
+        """A view of a host's readings, good until the next change of generation."""
+        count = state.layout.count if state.layout is not None else 0
+        return self._arena[state.start : state.start + count]
+
+    def remove(self, name: str) -> bool:
+        """Forget a host; false when there was none."""
+        if self._hosts.pop(name, None) is None:
+            return False
+        self._steps.pop(name, None)
+        self._changed()
+        return True
+
+    def forget_before(self, received_ns: int) -> list[str]:
+        """Forget hosts without a stream whose last record came before; returns their names."""
+        names = [s.name for s in self._by_name() if not s.connected and s.received_ns < received_ns]
+        for name in names:
+            self.remove(name)
+        return names
+
+    def snapshot(self, now_ns: int, names: Collection[str] | None = None) -> Snapshot:
+        """A copy for another thread, of every host or of those named. Costs some microseconds a host."""
+        if names is None:
+            hosts = tuple(self._view(state, state.start, now_ns) for state in self._by_name())
+            return Snapshot(self.generation, hosts, self._arena[: self._used].copy())
+        states = [state for name in sorted(set(names)) if (state := self._hosts.get(name)) is not None]
+        pieces = [self.values(state) for state in states]
+        starts = np.cumsum([0, *map(len, pieces)]).tolist()
+        views = tuple(self._view(state, start, now_ns) for state, start in zip(states, starts, strict=False))
+        return Snapshot(self.generation, views, np.concatenate([*pieces, np.empty(0)]))
+
+    def _view(self, state: HostState, start: int, now_ns: int) -> HostView:
+        ledger = self._steps.get(state.name)
+        return HostView(
+            state.name,
+            state.agent_version,
+            state.connected,
+            state.duplicate,
+            state.layout,
+            start,
+            state.received_ns,
+            state.clock_skew_seconds,
+            state.backlog_bytes,
+            state.silences,
+            state.tenancy,
+            state.inventory,
+            state.extras,
+            ledger.current(now_ns) if ledger is not None else (),
+        )
+
+    def _hear(self, state: HostState, tick: Tick) -> None:
+        try:
+            state.extras = pb.Record.FromString(tick.extras)
+        except DecodeError:  # the door has parsed it before; what it lets through must not stop the readings
+            state.extras = None
+            return
+        if state.extras.steps:
+            self._steps.setdefault(state.name, StepLedger()).add(state.extras.steps, tick.received_ns)
+
+    def _by_name(self) -> tuple[HostState, ...]:
+        if self._sorted is None:
+            self._sorted = tuple(self._hosts[name] for name in sorted(self._hosts))
+        return self._sorted
+
+    def _changed(self) -> None:
+        self.generation += 1
+        self._sorted = None
+
+    def _place(self, state: HostState, layout: KnownLayout) -> None:
+        """Give a host room for a layout; an equal one that is another object keeps its place."""
+        same = state.layout is not None and state.layout.digest == layout.digest
+        fits = state.layout is not None and state.layout.count == layout.count
+        state.layout = layout
+        if same:
+            return
+        if not fits:
+            if self._used + layout.count > len(self._arena):
+                self._repack(state)
+            else:
+                state.start = self._used
+                self._used += layout.count
+        self._arena[state.start : state.start + layout.count] = np.nan
+        self._changed()
+
+    def _repack(self, newcomer: HostState) -> None:
+        """Move every host into a new arena with as much free room again, so that the cost of moving is amortised."""
+        placed = [(state, state.layout.count) for state in self._hosts.values() if state.layout is not None]
+        arena: Readings = np.full(max(_FIRST_ROOM, 2 * sum(count for _, count in placed)), np.nan)
+        used = 0
+        for state, count in placed:
+            if state is not newcomer:  # its old readings are of another layout
+                arena[used : used + count] = self._arena[state.start : state.start + count]
+            state.start = used
+            used += count
+        self._arena, self._used = arena, used

@@ -1,0 +1,117 @@
+"""What the collector says of itself: every metric `flyball_collector_…`, and those of its process.
+
+Whoever does the work is handed this object and counts with it, e.g. `metrics.records.inc(5)`.
+"""
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+
+_LAG_SECONDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_WORK_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class OwnMetrics:
+    """The collector's own metrics, on a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._ingest()
+        self._blocks()
+        self._store()
+        self._fleet()
+        self._exporter()
+        self._process()
+
+    def _ingest(self) -> None:
+        self.messages = self._counter("messages_total", "Messages received from agents.")
+        self.received_bytes = self._counter("received_bytes_total", "Bytes of records received from agents.")
+        self.records = self._counter("records_total", "Records taken, live and replayed.")
+        self.replayed_records = self._counter(
+            "replayed_records_total", "Records taken that came from an agent's spool."
+        )
+        self.duplicates = self._counter("duplicate_records_total", "Records that had been taken before.")
+        self.refused = self._counter("refused_records_total", "Records that were not taken.", "reason")
+        self.lost = self._counter("lost_records_total", "Records that agents declared lost.")
+        self.rejected_streams = self._counter(
+            "rejected_streams_total", "Streams that were ended for a fault.", "reason"
+        )
+        self.superseded_streams = self._counter("superseded_streams_total", "Streams ended by a newer one of the host.")
+        self.throttled = self._counter("throttled_records_total", "Live records over a host's rate.")
+        self.definitions = self._counter("definitions_total", "Layouts, silences and tenancies taken.", "kind")
+        self.rewinds = self._counter("rewinds_total", "Times an agent was asked to send again.")
+        self.replaying_hosts = self._gauge("replaying_hosts", "Hosts that hold a grant to replay their spool.")
+        self.streams = self._gauge("streams", "Open streams of agents.")
+        self.lag = Histogram(
+            "flyball_collector_lag_seconds",
+            "From the sample on the host to its reading in the fleet, by corrected clocks.",
+            registry=self.registry,
+            buckets=_LAG_SECONDS,
+        )
+
+    def _blocks(self) -> None:
+        self.open_blocks = self._gauge("open_blocks", "Blocks that still gather records.")
+        self.open_blocks_bytes = self._gauge("open_blocks_bytes", "Memory of records that are not stored yet.")
+        self.dropped_blocks = self._counter("dropped_blocks_total", "Open blocks let go for want of memory.")
+        self.written_blocks = self._counter("written_blocks_total", "Blocks written to the store.")
+        self.written_bytes = self._counter("written_bytes_total", "Bytes of blocks written to the store.")
+
+    def _store(self) -> None:
+        self.store_up = self._gauge("store_up", "1 while the last call to the store succeeded.")
+        self.store_seconds = Histogram(
+            "flyball_collector_store_call_seconds",
+            "How long calls to the store took.",
+            ("call",),
+            registry=self.registry,
+            buckets=_WORK_SECONDS,
+        )
+        self.store_errors = self._counter("store_errors_total", "Calls to the store that failed.", "call")
+        self.store_bytes = self._gauge("store_bytes", "What the store takes on disk.")
+        self.expired_blocks = self._counter("expired_blocks_total", "Blocks dropped for age or size.")
+
+    def _fleet(self) -> None:
+        self.hosts = self._gauge("hosts", "Hosts known.")
+        self.hosts_up = self._gauge("hosts_up", "Hosts whose last record is fresh.")
+        self.absences = self._gauge("absences", "Readings that hosts say they cannot give.", "reason")
+        self.warming = self._gauge("warming", "1 while the last minutes are being loaded from the store.")
+        self.window_rows = self._gauge("window_rows", "Columns whose last five minutes are in memory.")
+        self.window_bytes = self._gauge("window_bytes", "Memory of the last five minutes.")
+        self.window_seconds = self._histogram("window_pass_seconds", "How long the window's pass of each second took.")
+
+    def _exporter(self) -> None:
+        self.scrapes = self._counter("scrapes_total", "Answers to /metrics.", "kind")
+        self.scrape_seconds = self._histogram("scrape_render_seconds", "How long rendering the fleet took.")
+        self.scrape_series = self._gauge("scrape_series", "Series of the fleet in the newest rendering.")
+        self.scrape_bytes = self._gauge("scrape_bytes", "Bytes of the newest rendering, compressed if it was.")
+        self.conflicting_series = self._gauge(
+            "conflicting_series", "Series left out, for hosts disagree on what their metric is or repeat themselves."
+        )
+
+    def _process(self) -> None:
+        self.http_requests = self._counter("http_requests_total", "Requests answered.", "code")
+        self.event_loop_lag = self._histogram("event_loop_lag_seconds", "How late the event loop wakes.")
+        self.job_runs = self._counter("job_runs_total", "Jobs run.", "job", "outcome")
+        self.started = self._gauge("start_time_seconds", "When the collector started, in Unix time.")
+        build = self._gauge("build_info", "The versions at work.", "version", "python")
+        build.labels(_version(), ".".join(map(str, sys.version_info[:3]))).set(1)
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"flyball_collector_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"flyball_collector_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        return Histogram(f"flyball_collector_{name}", text, registry=self.registry, buckets=_WORK_SECONDS)
+
+
+def _version() -> str:
+    try:
+        return version("flyball")
+    except PackageNotFoundError:
+        return "unknown"
