@@ -1,0 +1,314 @@
+"""A private certificate authority in a directory: who is an agent, who is a collector, and until when."""
+
+import ipaddress
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_BACKDATED = timedelta(minutes=10)  # clocks of a fleet differ
+_CA_DAYS = 3650
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+
+
+class CertificateError(Exception):
+    """A certificate or key cannot be made, read or used; the message says which and what to do."""
+
+
+class Part(Enum):
+    """What a certificate is for; neither can stand in for the other."""
+
+    AGENT = "agents"
+    COLLECTOR = "collectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """One certificate of the directory."""
+
+    name: str  # "ca", or the host
+    part: Part | None  # None: the authority itself
+    certificate_file: Path
+    key_file: Path
+    alternative_names: tuple[str, ...]
+    expires: datetime
+
+    def days_left(self, now: datetime) -> float:
+        """Negative once it has expired."""
+        return (self.expires - now) / timedelta(days=1)
+
+
+class Authority:
+    """Makes, renews and lists the certificates of a directory: `ca.crt`, `agents/HOST.crt`, `collectors/HOST.crt`."""
+
+    def __init__(self, directory: Path, now: datetime | None = None) -> None:
+        self._directory = directory
+        self._now = now or datetime.now(UTC)
+
+    @property
+    def ca_file(self) -> Path:
+        """What everybody has to know."""
+        return self._directory / "ca.crt"
+
+    @property
+    def ca_key_file(self) -> Path:
+        """What nobody else may know."""
+        return self._directory / "ca.key"
+
+    def initialise(self, days: int = _CA_DAYS) -> Issued:
+        """Make the authority's own key and certificate; an existing one is never overwritten."""
+        for file in (self.ca_file, self.ca_key_file):
+            if file.exists():
+                raise CertificateError(
+                    f"{file} exists already: nothing was changed; use another directory, or renew ca"
+                )
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = ec.generate_private_key(ec.SECP256R1())
+        write_once(self.ca_key_file, _key_pem(key), 0o600)
+        write_once(
+            self.ca_file, _pem(self._sign_ca(key, _common_name(f"Flyball CA {secrets.token_hex(4)}"), days)), 0o644
+        )
+        return self._read("ca", None)
+
+    def issue(self, name: str, part: Part, *, also: Sequence[str] = (), days: int = 365) -> Issued:
+        """A new key and certificate for a host; an agent's names the host and nothing else unless asked."""
+        _check_name(name)
+        names = [name, *also]
+        if part is Part.COLLECTOR:
+            names += [usual for usual in ("localhost", "127.0.0.1", "::1") if usual not in names]
+        certificate_file, key_file = self._files(name, part)
+        for file in (certificate_file, key_file):
+            if file.exists():
+                raise CertificateError(
+                    f"{file} exists already: nothing was changed; `flyball certs renew {name}` renews"
+                )
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._sign(key.public_key(), names, part, days)
+        certificate_file.parent.mkdir(mode=0o700, exist_ok=True)
+        write_once(key_file, _key_pem(key), 0o600)
+        write_once(certificate_file, _pem(certificate), 0o644)
+        return self._read(name, part)
+
+    def renew(self, issued: Issued, days: int | None = None) -> Issued:
+        """The same key and names for a new time; the file is replaced at once, so a reader never sees half of it."""
+        old = load_certificate(issued.certificate_file)
+        if issued.part is None:
+            ca_key, ca = self._load_ca()
+            replace_file(self.ca_file, _pem(self._sign_ca(ca_key, ca.subject, days or _CA_DAYS)), 0o644)
+        else:
+            public = old.public_key()
+            if not isinstance(public, ec.EllipticCurvePublicKey):
+                raise CertificateError(f"{issued.certificate_file} is not one of ours: its key is of another kind")
+            span = days or max(1, (old.not_valid_after_utc - old.not_valid_before_utc).days)
+            certificate = self._sign(public, issued.alternative_names, issued.part, span)
+            replace_file(issued.certificate_file, _pem(certificate), 0o644)
+        return self._read(issued.name, issued.part)
+
+    def list(self) -> list[Issued]:
+        """The authority, then collectors, then agents."""
+        return [self._read("ca", None), *self._listed(Part.COLLECTOR), *self._listed(Part.AGENT)]
+
+    def _listed(self, part: Part) -> Iterator[Issued]:
+        for file in sorted((self._directory / part.value).glob("*.crt")):
+            yield self._read(file.name.removesuffix(".crt"), part)
+
+    def _files(self, name: str, part: Part | None) -> tuple[Path, Path]:
+        if part is None:
+            return self.ca_file, self.ca_key_file
+        folder = self._directory / part.value
+        return folder / f"{name}.crt", folder / f"{name}.key"
+
+    def _read(self, name: str, part: Part | None) -> Issued:
+        certificate_file, key_file = self._files(name, part)
+        certificate = load_certificate(certificate_file)
+        names = _names_of(certificate)
+        return Issued(name, part, certificate_file, key_file, names, certificate.not_valid_after_utc)
+
+    def _load_ca(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+        if not self.ca_file.exists() or not self.ca_key_file.exists():
+            raise CertificateError(
+                f"{self._directory} holds no authority; make one: flyball certs init {self._directory}"
+            )
+        certificate, key = load_certificate(self.ca_file), load_key(self.ca_key_file)
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not belong_together(certificate, key):
+            raise CertificateError(f"{self.ca_key_file} is not the key of {self.ca_file}; restore both from one backup")
+        return key, certificate
+
+    def _builder(
+        self, subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey
+    ) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(issuer)
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._now - _BACKDATED)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        )
+
+    def _sign_ca(self, key: ec.EllipticCurvePrivateKey, subject: x509.Name, days: int) -> x509.Certificate:
+        return (
+            self._builder(subject, subject, key.public_key())
+            .not_valid_after(self._now + timedelta(days=days))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_key_usage(signs_certificates=True), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+
+    def _sign(self, public: ec.EllipticCurvePublicKey, names: Sequence[str], part: Part, days: int) -> x509.Certificate:
+        ca_key, ca = self._load_ca()
+        if ca.not_valid_after_utc <= self._now:
+            raise CertificateError(f"{self.ca_file} has expired; renew it first: flyball certs renew ca")
+        use = ExtendedKeyUsageOID.CLIENT_AUTH if part is Part.AGENT else ExtendedKeyUsageOID.SERVER_AUTH
+        return (
+            self._builder(_common_name(names[0]), ca.subject, public)
+            .not_valid_after(min(self._now + timedelta(days=days), ca.not_valid_after_utc))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
+            .add_extension(_alternative_names(names), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
+            .sign(ca_key, hashes.SHA256())
+        )
+
+
+def load_certificate(file: Path) -> x509.Certificate:
+    """The first certificate of a PEM file."""
+    try:
+        return x509.load_pem_x509_certificate(_content(file))
+    except ValueError as error:
+        raise CertificateError(f"{file} holds no PEM certificate: {error}") from None
+
+
+def load_key(file: Path) -> PrivateKey:
+    """A private key without a pass phrase; of any kind, for people may have an authority of their own."""
+    try:
+        key = serialization.load_pem_private_key(_content(file), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise CertificateError(f"{file} holds no usable private key: {error}") from None
+    if not isinstance(key, PrivateKey):
+        raise CertificateError(f"{file} holds a key that cannot sign; use an elliptic-curve or RSA key")
+    return key
+
+
+def belong_together(certificate: x509.Certificate, key: PrivateKey) -> bool:
+    """Whether the certificate is of this key."""
+    return certificate.public_key() == key.public_key()
+
+
+def signed_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
+    """Whether the authority signed the certificate."""
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def write_once(file: Path, content: bytes, mode: int) -> None:
+    """A new file, whole or not at all; an existing one is left alone."""
+    temporary = _write_beside(file, content, mode)
+    try:
+        file.hardlink_to(temporary)
+    except FileExistsError:
+        raise CertificateError(f"{file} exists already: nothing was changed") from None
+    except OSError as error:
+        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink()
+
+
+def replace_file(file: Path, content: bytes, mode: int) -> None:
+    """The new content, at once."""
+    _write_beside(file, content, mode).replace(file)
+
+
+def _write_beside(file: Path, content: bytes, mode: int) -> Path:
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(stream.fileno(), mode)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
+    return temporary
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise CertificateError(
+            f"host name {name[:80]!r}: expected 1 to 253 letters, digits, '.', '_' or '-', "
+            "beginning and ending with a letter or digit"
+        )
+
+
+def _common_name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])  # RFC 5280: at most 64 characters
+
+
+def _alternative_names(names: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        _check_name(name)
+        return x509.DNSName(name)
+
+
+def _names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

@@ -1,0 +1,171 @@
+import asyncio
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import grpc
+import pytest
+
+from flyball_collector.security.certs import Authority, CertificateError, Issued, Part, load_certificate
+from flyball_collector.security.tls import TlsFiles, http_context, server_credentials
+
+EMPTY: Callable[[bytes], bytes] = bytes
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    made = Authority(tmp_path / "certs")
+    made.initialise()
+    return made
+
+
+def files_of(authority: Authority, issued: Issued) -> TlsFiles:
+    return TlsFiles(issued.certificate_file, issued.key_file, authority.ca_file)
+
+
+@asynccontextmanager
+async def serving(files: TlsFiles) -> AsyncIterator[str]:
+    async def names(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        return b",".join(context.auth_context()["x509_subject_alternative_name"])
+
+    server = grpc.aio.server()
+    handler = grpc.unary_unary_rpc_method_handler(names, EMPTY, EMPTY)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", {"m": handler}),))
+    port = server.add_secure_port("127.0.0.1:0", server_credentials(files))
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+async def ask(address: str, ca: bytes, client: TlsFiles | None) -> bytes:
+    pair = (client.key.read_bytes(), client.certificate.read_bytes()) if client else (None, None)
+    credentials = grpc.ssl_channel_credentials(ca, *pair)
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
+        call = channel.unary_unary("/t/m", EMPTY, EMPTY)
+        answer: bytes = await asyncio.wait_for(call(b"", timeout=5), 10)
+        return answer
+
+
+async def test_an_agent_of_the_authority_is_taken_by_its_name(authority: Authority) -> None:
+    """The server learns the host's name from the certificate."""
+    collector = authority.issue("collector", Part.COLLECTOR)
+    agent = authority.issue("gpu-01", Part.AGENT)
+    async with serving(files_of(authority, collector)) as address:
+        assert await ask(address, authority.ca_file.read_bytes(), files_of(authority, agent)) == b"gpu-01"
+
+
+async def test_strangers_are_refused(authority: Authority, tmp_path: Path) -> None:
+    """No certificate, another authority's, an expired one, or a collector's: no stream."""
+    collector = authority.issue("collector", Part.COLLECTOR)
+    other = Authority(tmp_path / "other")
+    other.initialise()
+    stranger = other.issue("gpu-01", Part.AGENT)
+    long_ago = Authority(tmp_path / "certs", datetime.now(UTC) - timedelta(days=20))
+    expired = long_ago.issue("gpu-02", Part.AGENT, days=10)
+    async with serving(files_of(authority, collector)) as address:
+        ca = authority.ca_file.read_bytes()
+        for client in (None, *(files_of(authority, each) for each in (stranger, expired, collector))):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await ask(address, ca, client)
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_collector_of_another_authority_or_name_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+    """The agent, too, knows whom it talks to; an agent's certificate does not make a server."""
+    other = Authority(tmp_path / "other")
+    other.initialise()
+    agent = authority.issue("gpu-01", Part.AGENT)
+    for issuer, part in ((other, Part.COLLECTOR), (authority, Part.AGENT)):
+        server = issuer.issue("localhost", part, also=["127.0.0.1"])
+        async with serving(files_of(authority, server)) as address:
+            with pytest.raises(grpc.aio.AioRpcError):
+                await ask(address, authority.ca_file.read_bytes(), files_of(authority, agent))
+
+
+async def test_a_new_certificate_is_taken_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+    """After the files changed, the next handshake shows the new certificate; broken files change nothing."""
+    collector = authority.issue("collector", Part.COLLECTOR)
+    agent = files_of(authority, authority.issue("gpu-01", Part.AGENT))
+    async with serving(files_of(authority, collector)) as address:
+        port = int(address.rpartition(":")[2])
+        before = await asyncio.to_thread(certificate_shown, port, authority, agent)
+        collector.certificate_file.write_text("half a cert")
+        assert await asyncio.to_thread(certificate_shown, port, authority, agent) == before
+        collector.certificate_file.write_bytes(before_pem(before))
+        renewed = Authority(tmp_path / "certs").renew(collector)
+        shown = await asyncio.to_thread(certificate_shown, port, authority, agent)
+        assert shown != before
+        assert shown == der(renewed.certificate_file)
+
+
+def before_pem(certificate: bytes) -> bytes:
+    return ssl.DER_cert_to_PEM_cert(certificate).encode()
+
+
+def der(file: Path) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(file.read_text())
+
+
+def certificate_shown(port: int, authority: Authority, agent: TlsFiles) -> bytes:
+    context = ssl.create_default_context(cafile=authority.ca_file)
+    context.load_cert_chain(agent.certificate, agent.key)
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        shown = connection.getpeercert(binary_form=True)
+    assert shown is not None
+    return shown
+
+
+def test_https_takes_a_new_certificate_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+    """Each connection gets the certificate as it is now."""
+    collector = authority.issue("collector", Part.COLLECTOR)
+    context = http_context(TlsFiles(collector.certificate_file, collector.key_file))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer, args=(listener, context, 2), daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        first = https_certificate(port, authority)
+        renewed = Authority(tmp_path / "certs").renew(collector)
+        assert https_certificate(port, authority) == der(renewed.certificate_file) != first
+        thread.join(5)
+
+
+def answer(listener: socket.socket, context: ssl.SSLContext, times: int) -> None:
+    for _ in range(times):
+        plain, _ = listener.accept()
+        with context.wrap_socket(plain, server_side=True) as connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+
+
+def https_certificate(port: int, authority: Authority) -> bytes:
+    context = ssl.create_default_context(cafile=authority.ca_file)
+    connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=5)
+    connection.connect()
+    shown: bytes | None = connection.sock.getpeercert(binary_form=True)
+    connection.request("GET", "/")
+    assert connection.getresponse().status == 200
+    connection.close()
+    assert shown is not None
+    return shown
+
+
+def test_files_that_do_not_belong_together_are_refused_at_start(authority: Authority) -> None:
+    """A wrong pair is named before anything listens."""
+    one, two = authority.issue("a", Part.COLLECTOR), authority.issue("b", Part.COLLECTOR)
+    with pytest.raises(CertificateError, match="not the private key"):
+        server_credentials(TlsFiles(one.certificate_file, two.key_file, authority.ca_file))
+    with pytest.raises(CertificateError, match="cannot be read"):
+        http_context(TlsFiles(Path("/nowhere.crt"), two.key_file))
+    assert load_certificate(one.certificate_file).subject
