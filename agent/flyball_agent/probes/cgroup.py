@@ -1,0 +1,203 @@
+"""Limits and usage of the control group that encloses the agent: its container, or what the host put it into."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
+from flyball_agent.probes.files import KernelFile, number, number_after, read_text
+from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_proto.metric import counter, gauge
+
+UNLIMITED = 1 << 60  # version 1 writes "no limit" as the largest number of whole pages
+MICROSECONDS = 1_000_000
+NANOSECONDS = 1_000_000_000
+
+METRICS = (
+    gauge("cgroup_cpu_limit_cores", "cores", "CPU that the group may use, as a number of cores.", scale=1000),
+    counter("cgroup_cpu_seconds_total", "seconds", "CPU time that the group used.", scale=1000),
+    counter("cgroup_cpu_periods_total", "periods", "Periods in which the CPU limit was enforced."),
+    counter("cgroup_cpu_throttled_periods_total", "periods", "Periods in which the group was held back."),
+    counter("cgroup_cpu_throttled_seconds_total", "seconds", "Time that its threads were held back.", scale=1000),
+    gauge("cgroup_memory_limit_bytes", "bytes", "Memory that the group may use."),
+    gauge("cgroup_memory_used_bytes", "bytes", "Memory of the group, page cache included."),
+    gauge("cgroup_memory_working_bytes", "bytes", "Memory of the group that cannot be dropped at once."),
+    gauge("cgroup_memory_used_ratio", "ratio", "Working memory as a share of the limit.", scale=10_000),
+    gauge("cgroup_swap_used_bytes", "bytes", "Swap that the group uses."),
+    counter("cgroup_memory_limit_hits_total", "events", "Times that the group ran into its memory limit."),
+    counter("cgroup_oom_kills_total", "processes", "Processes of the group killed because its memory ran out."),
+    gauge("cgroup_tasks_limit", "tasks", "Threads and processes that the group may have."),
+    gauge("cgroup_tasks", "tasks", "Threads and processes of the group."),
+)
+NO_LIMIT = "no limit is set"
+_DETAILS = {
+    "cgroup_cpu_limit_cores": NO_LIMIT,
+    "cgroup_memory_limit_bytes": NO_LIMIT,
+    "cgroup_memory_used_ratio": NO_LIMIT,
+    "cgroup_tasks_limit": NO_LIMIT,
+    "cgroup_cpu_periods_total": "no CPU limit is set",
+    "cgroup_cpu_throttled_periods_total": "no CPU limit is set",
+    "cgroup_cpu_throttled_seconds_total": "no CPU limit is set",
+}
+
+
+def parse_membership(text: str) -> dict[str, str]:
+    """`/proc/self/cgroup`: the path by controller; the controller of version 2 is the empty name."""
+    paths: dict[str, str] = {}
+    for line in text.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, found, path = rest.partition(":")
+        if found and path.startswith("/"):
+            paths.update(dict.fromkeys(controllers.split(","), path))
+    return paths
+
+
+def enclosing(mount: Path, path: str) -> Path:
+    """The folder of the group around the agent: of a service of its own, the parent; in a container, the root."""
+    parts = [part for part in path.split("/") if part]
+    if parts and parts[-1].endswith(".service"):
+        parts.pop()
+    folder = mount.joinpath(*parts)
+    return mount if ".." in parts or not folder.is_dir() else folder
+
+
+class Group(Protocol):
+    """A control group of either version."""
+
+    def values(self) -> list[Value]:
+        """Values of `METRICS`."""
+        ...
+
+
+class GroupV2:
+    """The unified hierarchy: one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._cpu_max = KernelFile(folder / "cpu.max", size=64)
+        self._cpu_stat = KernelFile(folder / "cpu.stat", size=1024)
+        self._memory = KernelFile(folder / "memory.current", size=64)
+        self._memory_max = KernelFile(folder / "memory.max", size=64)
+        self._memory_stat = KernelFile(folder / "memory.stat")
+        self._memory_events = KernelFile(folder / "memory.events", size=512)
+        self._swap = KernelFile(folder / "memory.swap.current", size=64)
+        self._tasks = KernelFile(folder / "pids.current", size=64)
+        self._tasks_max = KernelFile(folder / "pids.max", size=64)
+
+    def values(self) -> list[Value]:
+        stat, events = b"\n" + _read(self._cpu_stat), b"\n" + _read(self._memory_events)
+        quota, _, period = _read(self._cpu_max).partition(b" ")
+        cache = number_after(b"\n" + _read(self._memory_stat), b"\ninactive_file ")
+        return [
+            _cores(number(quota), number(period)),
+            _seconds(number_after(stat, b"\nusage_usec "), MICROSECONDS),
+            number_after(stat, b"\nnr_periods "),
+            number_after(stat, b"\nnr_throttled "),
+            _seconds(number_after(stat, b"\nthrottled_usec "), MICROSECONDS),
+            *memory_values(number(_read(self._memory_max)), number(_read(self._memory)), cache),
+            number(_read(self._swap)),
+            number_after(events, b"\nmax "),
+            number_after(events, b"\noom_kill "),
+            number(_read(self._tasks_max)),
+            number(_read(self._tasks)),
+        ]
+
+
+class GroupV1:
+    """The older hierarchies: one folder a controller."""
+
+    def __init__(self, cpu: Path, account: Path, memory: Path, pids: Path) -> None:
+        self._quota = KernelFile(cpu / "cpu.cfs_quota_us", size=64)
+        self._period = KernelFile(cpu / "cpu.cfs_period_us", size=64)
+        self._cpu_stat = KernelFile(cpu / "cpu.stat", size=512)
+        self._usage = KernelFile(account / "cpuacct.usage", size=64)
+        self._memory = KernelFile(memory / "memory.usage_in_bytes", size=64)
+        self._limit = KernelFile(memory / "memory.limit_in_bytes", size=64)
+        self._with_swap = KernelFile(memory / "memory.memsw.usage_in_bytes", size=64)
+        self._hits = KernelFile(memory / "memory.failcnt", size=64)
+        self._memory_stat = KernelFile(memory / "memory.stat")
+        self._kills = KernelFile(memory / "memory.oom_control", size=256)
+        self._tasks = KernelFile(pids / "pids.current", size=64)
+        self._tasks_max = KernelFile(pids / "pids.max", size=64)
+
+    def values(self) -> list[Value]:
+        stat = b"\n" + _read(self._cpu_stat)
+        used, with_swap = number(_read(self._memory)), number(_read(self._with_swap))
+        cache = number_after(b"\n" + _read(self._memory_stat), b"\ntotal_inactive_file ")
+        return [
+            _cores(number(_read(self._quota)), number(_read(self._period))),
+            _seconds(number(_read(self._usage)), NANOSECONDS),
+            number_after(stat, b"\nnr_periods "),
+            number_after(stat, b"\nnr_throttled "),
+            _seconds(number_after(stat, b"\nthrottled_time "), NANOSECONDS),
+            *memory_values(number(_read(self._limit)), used, cache),
+            None if used is None or with_swap is None else max(0, with_swap - used),
+            number(_read(self._hits)),
+            number_after(b"\n" + _read(self._kills), b"\noom_kill "),
+            number(_read(self._tasks_max)),
+            number(_read(self._tasks)),
+        ]
+
+
+def memory_values(limit: int | None, used: int | None, droppable: int | None) -> list[Value]:
+    """Limit, used, working set and the share of the limit that it takes."""
+    if limit is not None and limit >= UNLIMITED:
+        limit = None
+    working = None if used is None or droppable is None else max(0, used - droppable)
+    return [limit, used, working, working / limit if working is not None and limit else None]
+
+
+def _cores(quota: int | None, period: int | None) -> float | None:
+    return quota / period if quota is not None and period and quota > 0 else None
+
+
+def _seconds(count: int | None, a_second: int) -> float | None:
+    return None if count is None else count / a_second
+
+
+def _read(file: KernelFile) -> bytes:
+    """A group need not have every controller."""
+    try:
+        return file.read()
+    except Unavailable:
+        return b""
+
+
+def find_group(proc_root: Path, sys_root: Path) -> Group | None:
+    """The group that encloses the agent; None when the kernel has none that limits or counts."""
+    mount = sys_root / "fs/cgroup"
+    paths = parse_membership(read_text(proc_root / "self/cgroup") or "")
+    if (mount / "cgroup.controllers").exists():
+        folder = enclosing(mount, paths.get("", "/"))
+        limited = (folder / "memory.current").exists() or (folder / "cpu.max").exists()
+        return GroupV2(folder) if limited else None
+    cpu, account, memory, pids = (
+        _folder_v1(mount, names, paths)
+        for names in (("cpu", "cpu,cpuacct"), ("cpuacct", "cpu,cpuacct"), ("memory",), ("pids",))
+    )
+    return GroupV1(cpu, account, memory, pids) if cpu.is_dir() or memory.is_dir() else None
+
+
+def _folder_v1(mount: Path, names: Sequence[str], paths: dict[str, str]) -> Path:
+    """Some systems mount two controllers together and name the folder for both."""
+    hierarchy = next((mount / name for name in names if (mount / name).is_dir()), mount / names[0])
+    return enclosing(hierarchy, paths.get(names[0], "/"))
+
+
+class CgroupProbe:
+    """The group is looked for once: a process seldom moves."""
+
+    name = "cgroup"
+    metrics = METRICS
+    every_seconds = 0.0
+    blocking = False
+
+    def __init__(self, proc_root: Path, sys_root: Path) -> None:
+        self._group = find_group(proc_root, sys_root)
+        self._columns = GroupedColumns(METRICS).columns(ONE)
+        self._gaps = Gaps(self.name, "this group or kernel does not count it", details=_DETAILS)
+
+    def read(self) -> Sample:
+        if self._group is None:
+            raise Absent("the agent is in the root control group, which limits nothing")
+        values = self._group.values()
+        return Sample(self._columns, values, self._gaps.silences(self._columns, values))

@@ -1,0 +1,99 @@
+"""Energy that CPU packages and their memory took, from RAPL in powercap (Intel and AMD)."""
+
+from pathlib import Path
+
+from flyball_agent.probes.columns import Gaps, GroupedColumns
+from flyball_agent.probes.devices import Devices
+from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
+from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_proto.metric import counter, gauge
+from flyball_proto.silence import Reason
+
+MICRO = 1_000_000
+PREFIX = "intel-rapl:"  # AMD's domains have this name too; intel-rapl-mmio repeats the same packages
+REMEDY = (
+    "only root may read energy since CVE-2020-8694: give the agent CAP_DAC_READ_SEARCH, "
+    "or let its group read /sys/class/powercap/intel-rapl:*/energy_uj"
+)
+
+ENERGY = counter("cpu_energy_joules_total", "joules", "Energy that a power domain took.", ("zone",), scale=1000)
+LIMIT = gauge("cpu_power_limit_watts", "watts", "Long-term power limit of a domain.", ("zone",), scale=1000)
+
+
+def grown(total: int, before: int, now: int, wraps_at: int | None) -> int | None:
+    """The total after a reading. A counter that fell has wrapped once; without its range nobody knows by how much."""
+    if now >= before:
+        return total + now - before
+    return None if wraps_at is None or before > wraps_at else total + now + wraps_at - before
+
+
+class Zone:
+    """One power domain and its energy so far."""
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self._energy = KernelFile(folder / "energy_uj", size=64, denied_remedy=REMEDY)
+        self._wraps_at = read_number(folder / "max_energy_range_uj")
+        self._limit = KernelFile(folder / "constraint_0_power_limit_uw", size=64)
+        self._before: int | None = None
+        self._total = 0
+        self.label = label
+
+    def joules(self) -> float | None:
+        """Energy so far; raises `Unavailable` when it may not be read."""
+        now = number(self._energy.read())
+        if now is None:
+            return None
+        total = now if self._before is None else grown(self._total, self._before, now, self._wraps_at)
+        self._before, self._total = now, now if total is None else total
+        return self._total / MICRO
+
+    def limit_watts(self) -> float | None:
+        try:
+            microwatts = number(self._limit.read())
+        except Unavailable:
+            return None
+        return microwatts / MICRO if microwatts else None
+
+
+def zone_label(powercap: Path, name: str) -> str:
+    """`intel-rapl:0:2` → package-0/dram."""
+    own = read_text(powercap / name / "name") or name
+    parent = name.rpartition(":")[0]
+    return own if parent.count(":") == 0 else f"{zone_label(powercap, parent)}/{own}"
+
+
+class CpuEnergyProbe:
+    """A power is what the collector makes of two energies."""
+
+    name = "cpu_energy"
+    metrics = (ENERGY, LIMIT)
+    every_seconds = 0.0
+    blocking = False
+
+    def __init__(self, sys_root: Path) -> None:
+        powercap = sys_root / "class/powercap"
+        self._columns = GroupedColumns(self.metrics)
+        self._gaps = Gaps(self.name, "this domain does not say", Reason.UNSUPPORTED)
+        self._zones: Devices[Zone] = Devices(
+            lambda: [name for name in entries(powercap) if name.startswith(PREFIX)],
+            lambda name: Zone(powercap / name, zone_label(powercap, name)),
+        )
+
+    def read(self) -> Sample:
+        zones = self._zones.found()
+        if not zones:
+            raise Absent("no RAPL power domain", "usual in a virtual machine; else load intel_rapl_msr")
+        values: list[Value] = []
+        for zone in zones.values():
+            values += (self._joules(zone), zone.limit_watts())
+        columns = self._columns.columns([(zone.label,) for zone in zones.values()])
+        return Sample(columns, values, self._gaps.silences(columns, values))
+
+    def _joules(self, zone: Zone) -> float | None:
+        try:
+            return zone.joules()
+        except Denied:
+            raise
+        except Unavailable:
+            self._zones.look_again()
+            return None

@@ -1,0 +1,104 @@
+"""Bytes, operations and time of each disk, from `/proc/diskstats`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from flyball_agent.probes.columns import Gaps, GroupedColumns
+from flyball_agent.probes.files import KernelFile
+from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_proto.metric import counter, gauge
+
+SECTOR = 512  # /proc/diskstats counts in units of 512 bytes, whatever the disk's own sector size
+_LABEL = ("device",)
+_PLACEHOLDERS = (b"loop", b"ram", b"zram", b"fd", b"sr")
+
+METRICS = (
+    counter("disk_read_bytes_total", "bytes", "Bytes read.", _LABEL),
+    counter("disk_written_bytes_total", "bytes", "Bytes written.", _LABEL),
+    counter("disk_reads_total", "operations", "Reads finished.", _LABEL),
+    counter("disk_writes_total", "operations", "Writes finished.", _LABEL),
+    counter("disk_read_seconds_total", "seconds", "Time of all reads; divided by reads: their latency.", _LABEL, 1000),
+    counter("disk_write_seconds_total", "seconds", "Time of all writes; divided by writes: latency.", _LABEL, 1000),
+    counter("disk_busy_seconds_total", "seconds", "Time in which at least one operation was open.", _LABEL, 1000),
+    counter(
+        "disk_queue_seconds_total", "seconds", "Open operations × time; its rate: mean queue length.", _LABEL, 1000
+    ),
+    gauge("disk_in_flight", "operations", "Operations that are open now.", _LABEL),
+    counter("disk_discarded_bytes_total", "bytes", "Bytes discarded (TRIM).", _LABEL),
+    counter("disk_flushes_total", "operations", "Flushes of the disk's cache that finished.", _LABEL),
+    counter("disk_flush_seconds_total", "seconds", "Time of all flushes.", _LABEL, 1000),
+)
+
+
+def parse_diskstats(data: bytes) -> list[list[bytes]]:
+    """The fields of each device that ever did something; placeholders and lines that do not parse are left out."""
+    rows = []
+    for line in data.splitlines():
+        fields = line.split()
+        if len(fields) < 14 or fields[2].startswith(_PLACEHOLDERS):
+            continue
+        if fields[3] == b"0" and fields[7] == b"0":  # an unused nbd, an empty card reader
+            continue
+        rows.append(fields)
+    return rows
+
+
+def disk_values(fields: Sequence[bytes]) -> list[Value]:
+    """Values of `METRICS` from one device's fields; https://docs.kernel.org/admin-guide/iostats.html numbers them."""
+    try:
+        n = [int(field) for field in fields[3:20]]
+    except ValueError:
+        return [None] * len(METRICS)
+    values: list[Value] = [
+        n[2] * SECTOR,
+        n[6] * SECTOR,
+        n[0],
+        n[4],
+        n[3] / 1000,
+        n[7] / 1000,
+        n[9] / 1000,
+        n[10] / 1000,
+        n[8],
+    ]
+    values.append(n[13] * SECTOR if len(n) > 14 else None)  # since Linux 4.18
+    values += (n[15], n[16] / 1000) if len(n) > 16 else (None, None)  # since Linux 5.5
+    return values
+
+
+class DiskProbe:
+    """Whole disks; what a partition does, its disk has done."""
+
+    name = "disk"
+    metrics = METRICS
+    every_seconds = 0.0
+    blocking = False
+
+    def __init__(self, proc_root: Path, sys_root: Path) -> None:
+        self._diskstats = KernelFile(proc_root / "diskstats", records=True, size=8192)
+        self._block = sys_root / "block"
+        self._columns = GroupedColumns(METRICS)
+        self._gaps = Gaps(self.name, "this kernel does not count it")
+        self._whole: dict[bytes, bool] = {}
+        self._names: list[bytes] = []
+        self._labels: tuple[tuple[str, ...], ...] = ()
+
+    def read(self) -> Sample:
+        rows = [row for row in parse_diskstats(self._diskstats.read()) if self._is_whole(row[2])]
+        if not rows:
+            raise Absent("no disk has been used on this host")
+        names = [row[2] for row in rows]
+        if names != self._names:
+            self._names, self._labels = names, tuple((name.decode(errors="replace"),) for name in names)
+        values: list[Value] = []
+        for row in rows:
+            values += disk_values(row)
+        columns = self._columns.columns(self._labels)
+        return Sample(columns, values, self._gaps.silences(columns, values))
+
+    def _is_whole(self, name: bytes) -> bool:
+        """Whole disks, and nothing else, have a folder in /sys/block; asked once a name."""
+        known = self._whole.get(name)
+        if known is None:
+            folder = name.decode(errors="replace").replace("/", "!")
+            known = self._whole[name] = (self._block / folder).is_dir() or not self._block.is_dir()
+        return known

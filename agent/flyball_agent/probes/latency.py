@@ -1,0 +1,128 @@
+"""Round trips to the services that the training calls, and over loopback for comparison."""
+
+import http.client
+import ssl
+import threading
+from collections.abc import Sequence
+
+from flyball_agent.probes.columns import GroupedColumns
+from flyball_agent.probes.probe import Sample, Value
+from flyball_agent.probes.round_trip import Loopback, RoundTrip, Target
+from flyball_proto.metric import counter, gauge
+from flyball_proto.silence import Reason, Silence
+
+TIMEOUT_SECONDS = 5.0
+
+LATENCY = gauge(
+    "latency_seconds",
+    "seconds",
+    "Round trip: a byte over loopback, a TCP connect, or a GET of a URL (answer included).",
+    ("target",),
+    scale=1_000_000,
+)
+FAILURES = counter("latency_failures_total", "failures", "Round trips that failed or took too long.", ("target",))
+METRICS = (LATENCY, FAILURES)
+
+UNDER_WAY = (Reason.UNKNOWN, "the first round trip is under way")
+
+
+def reason_of(error: Exception) -> tuple[Reason, str]:
+    """Why a round trip failed, in words that do not change from try to try."""
+    if isinstance(error, TimeoutError):
+        return Reason.TIMED_OUT, f"no answer within {TIMEOUT_SECONDS:g} s"
+    if isinstance(error, ssl.SSLError):
+        return Reason.FAILED, f"TLS: {error.reason or type(error).__name__}"
+    if isinstance(error, PermissionError):
+        return Reason.DENIED, "a firewall or the sandbox of the agent's service refuses it"
+    if isinstance(error, OSError) and error.strerror:
+        return Reason.FAILED, error.strerror
+    return Reason.FAILED, str(error)[:100] or type(error).__name__
+
+
+class Prober:
+    """Measures one target in a thread of its own, once each time it is asked.
+
+    The tick takes what the last round trip gave and does not wait for the next: a service that takes seconds is
+    measured like one that takes microseconds. The thread may hang in a name look-up; it is never joined.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.label = target.label
+        self._trip = RoundTrip(target, TIMEOUT_SECONDS)
+        self._asked = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self.seconds: float | None = None
+        self.why: tuple[Reason, str] = UNDER_WAY
+        self.failures = 0
+
+    def ask(self) -> None:
+        """Start a round trip unless one is under way."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"latency-{self.label}", daemon=True)
+            self._thread.start()
+        self._asked.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._asked.set()
+
+    def _work(self) -> None:
+        while True:
+            self._asked.wait()
+            if self._stopped:
+                self._trip.close()
+                return
+            self.measure()
+            self._asked.clear()
+
+    def measure(self) -> None:
+        """One round trip, in the calling thread."""
+        try:
+            self.seconds = self._trip.measure()
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # a host name may not be encodable
+            self.why = reason_of(error)
+            self.seconds = None
+            self.failures += 1
+
+
+class LatencyProbe:
+    """Loopback is measured at once: it answers in microseconds or not at all."""
+
+    name = "latency"
+    metrics = METRICS
+    every_seconds = 1.0
+    blocking = False
+
+    def __init__(self, targets: Sequence[Target] = ()) -> None:
+        self._loopback = Loopback()
+        self._loopback_failures = 0
+        self._probers = [Prober(target) for target in {target.label: target for target in targets}.values()]
+        labels = ["localhost", *(prober.label for prober in self._probers)]
+        self._columns = GroupedColumns(METRICS).columns([(label,) for label in labels])
+
+    def read(self) -> Sample:
+        silences: list[Silence] = []
+        values: list[Value] = [self._measure_loopback(silences), self._loopback_failures]
+        for prober in self._probers:
+            seconds = prober.seconds
+            if seconds is None:
+                reason, detail = prober.why
+                silences.append(Silence(self.name, LATENCY.name, prober.label, reason, detail))
+            values += (seconds, prober.failures)
+            prober.ask()
+        return Sample(self._columns, values, tuple(silences))
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._loopback.close()
+        for prober in self._probers:
+            prober.stop()
+
+    def _measure_loopback(self, silences: list[Silence]) -> float | None:
+        try:
+            return self._loopback.measure()
+        except OSError as error:
+            self._loopback_failures += 1
+            silences.append(Silence(self.name, LATENCY.name, "localhost", *reason_of(error)))
+            return None

@@ -1,0 +1,77 @@
+"""Speed and carrier of each network interface, from sysfs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flyball_agent.probes.columns import Gaps, GroupedColumns
+from flyball_agent.probes.devices import Devices
+from flyball_agent.probes.files import KernelFile, entries, number
+from flyball_agent.probes.network import is_watched
+from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_proto.metric import counter, gauge, state
+from flyball_proto.silence import Reason
+
+_LABEL = ("interface",)
+BYTES_PER_MEGABIT = 125_000
+
+METRICS = (
+    gauge("network_speed_bytes_per_second", "bytes/s", "What the link can carry each way.", _LABEL),
+    state("network_carrier", "Whether the link is up.", ("down", "up"), _LABEL),
+    counter("network_carrier_changes_total", "changes", "Times that the link went up or down.", _LABEL),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The open files of one interface."""
+
+    speed: KernelFile
+    carrier: KernelFile
+    changes: KernelFile
+
+    def values(self) -> list[Value]:
+        speed, carrier = _number(self.speed), _number(self.carrier)
+        known = speed is not None and 0 < speed < 0xFFFFFFFF  # unknown is -1, or 2**32 - 1 from old drivers
+        return [
+            speed * BYTES_PER_MEGABIT if speed is not None and known else None,
+            carrier if carrier in {0, 1} else None,
+            _number(self.changes),
+        ]
+
+
+def _number(file: KernelFile) -> int | None:
+    try:
+        return number(file.read())
+    except Unavailable:
+        return None
+
+
+class NetworkLinkProbe:
+    """Asks drivers under a lock of the kernel that a broken interface can hold for long: hence blocking, and seldom."""
+
+    name = "network_link"
+    metrics = METRICS
+    every_seconds = 10.0
+    blocking = True
+
+    def __init__(self, sys_root: Path) -> None:
+        net = sys_root / "class/net"
+        self._columns = GroupedColumns(METRICS)
+        self._gaps = Gaps(self.name, "the link is down or virtual, or its driver does not say", Reason.UNSUPPORTED)
+        self._links: Devices[Link] = Devices(
+            lambda: [name for name in entries(net) if is_watched(name) and (net / name).is_dir()],
+            lambda name: Link(
+                KernelFile(net / name / "speed", size=64),
+                KernelFile(net / name / "carrier", size=64),
+                KernelFile(net / name / "carrier_changes", size=64),
+            ),
+            every=1,
+        )
+
+    def read(self) -> Sample:
+        links = self._links.found()
+        if not links:
+            raise Absent("no network interface but loopback")
+        columns = self._columns.columns([(name,) for name in links])
+        values = [value for link in links.values() for value in link.values()]
+        return Sample(columns, values, self._gaps.silences(columns, values))

@@ -1,0 +1,146 @@
+"""Round trips to one place: a byte over loopback, a TCP connection, an HTTP request."""
+
+import base64
+import contextlib
+import http.client
+import socket
+import time
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+BODY_BYTES = 65536
+"""Of an answer no more than this is read: the round trip is measured, not the download."""
+
+
+class BadTarget(ValueError):
+    """A target that is neither host:port nor an http(s) URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a round trip goes. `label` is what the metric says of it: no user name, password or query."""
+
+    label: str
+    host: str
+    port: int
+    url: SplitResult | None = None
+
+
+def parse_target(text: str) -> Target:
+    """Read `host:port` or an http(s) URL from the settings."""
+    try:
+        parts = urlsplit(text if "://" in text else f"tcp://{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise BadTarget(f"latency target {text!r}: {error}") from None
+    shown = f"[{host}]" if host and ":" in host else host
+    if parts.scheme == "tcp" and host and port and not parts.path:
+        return Target(f"{shown}:{port}", host, port)
+    if parts.scheme in {"http", "https"} and host:
+        place = f"{shown}:{port}" if port else shown
+        default = 443 if parts.scheme == "https" else 80
+        return Target(f"{parts.scheme}://{place}{parts.path or '/'}", host, port or default, parts)
+    raise BadTarget(f"latency target {text!r}: give host:port, http://… or https://…")
+
+
+class Loopback:
+    """A connection of the host with itself, kept open."""
+
+    def __init__(self, timeout_seconds: float = 0.1) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._ends: tuple[socket.socket, socket.socket] | None = None
+
+    def measure(self) -> float:
+        """Seconds that one byte takes there and back; raises OSError."""
+        try:
+            near, far = self._ends = self._ends or self._connect()
+            started = time.perf_counter()
+            near.send(b"?")
+            far.send(far.recv(1))
+            answer = near.recv(1)
+            elapsed = time.perf_counter() - started
+        except OSError:
+            self.close()
+            raise
+        if answer != b"?":
+            self.close()
+            raise ConnectionResetError("the loopback connection was closed")
+        return elapsed
+
+    def _connect(self) -> tuple[socket.socket, socket.socket]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            near = socket.create_connection(server.getsockname(), self._timeout_seconds)
+            while True:  # somebody else on this host may have knocked first
+                far, address = server.accept()
+                if address == near.getsockname():
+                    break
+                far.close()
+        for end in (near, far):
+            end.settimeout(self._timeout_seconds)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return near, far
+
+    def close(self) -> None:
+        for end in self._ends or ():
+            end.close()
+        self._ends = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class RoundTrip:
+    """To one target. TCP is connected to anew each time; an HTTP connection is kept while the server keeps it."""
+
+    def __init__(self, target: Target, timeout_seconds: float) -> None:
+        self._target = target
+        self._timeout_seconds = timeout_seconds
+        self._kept: http.client.HTTPConnection | None = None
+
+    def measure(self) -> float:
+        """Seconds of one round trip; raises OSError or http.client.HTTPException."""
+        return self._connect() if self._target.url is None else self._request(self._target.url)
+
+    def _connect(self) -> float:
+        started = time.perf_counter()
+        with socket.create_connection((self._target.host, self._target.port), self._timeout_seconds):
+            return time.perf_counter() - started
+
+    def _request(self, url: SplitResult) -> float:
+        if self._kept is not None:
+            # The server may have closed what was kept: then once more on a new connection.
+            with contextlib.suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                return self._ask(self._kept, url)
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        self._kept = kind(self._target.host, self._target.port, timeout=self._timeout_seconds)
+        return self._ask(self._kept, url)
+
+    def _ask(self, connection: http.client.HTTPConnection, url: SplitResult) -> float:
+        started = time.perf_counter()
+        try:
+            connection.request("GET", f"{url.path or '/'}{'?' + url.query if url.query else ''}", headers=headers(url))
+            answer = connection.getresponse()
+            answer.read(BODY_BYTES)
+            elapsed = time.perf_counter() - started
+        except BaseException:
+            self.close()
+            raise
+        if not answer.isclosed():  # more than we want to read: the connection cannot be used again
+            self.close()
+        if answer.status >= 500:
+            raise http.client.HTTPException(f"HTTP {answer.status}")
+        return elapsed
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+
+def headers(url: SplitResult) -> dict[str, str]:
+    """What each request says; a user name in the URL becomes basic authentication."""
+    said = {"User-Agent": "flyball-agent", "Accept": "*/*"}
+    if url.username is not None:
+        secret = f"{unquote(url.username)}:{unquote(url.password or '')}".encode()
+        said["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+    return said

@@ -1,0 +1,124 @@
+"""Temperatures and fans, from hwmon; where it has none, from the thermal zones."""
+
+from pathlib import Path
+
+from flyball_agent.probes.columns import Gaps, GroupedColumns
+from flyball_agent.probes.devices import Devices
+from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
+from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_proto.metric import gauge
+from flyball_proto.silence import Reason
+
+_LABELS = ("chip", "sensor")
+MILLI = 1000
+PLAUSIBLE_CELSIUS = (-60, 250)  # loose sensors say −128, 255 or 65261.85
+IMPLAUSIBLE_RPM = 60_000
+
+TEMPERATURE = gauge("temperature_celsius", "celsius", "Temperature of a sensor on the board.", _LABELS, MILLI)
+CRITICAL = gauge(
+    "temperature_critical_celsius", "celsius", "Where the sensor's chip calls it critical.", _LABELS, MILLI
+)
+FAN = gauge("fan_speed_rpm", "rotations/minute", "Speed of a fan; 0 means that it stands.", _LABELS)
+
+
+class Sensor:
+    """One temperature or fan."""
+
+    __slots__ = ("_file", "critical", "labels")
+
+    def __init__(self, file: KernelFile, labels: tuple[str, str], critical_millicelsius: int | None) -> None:
+        self._file = file
+        self.labels = labels
+        self.critical = None if critical_millicelsius is None else celsius(critical_millicelsius)
+
+    def temperature(self) -> float | None:
+        reading = _number(self._file)
+        return None if reading is None else celsius(reading)
+
+    def rotations(self) -> int | None:
+        reading = _number(self._file)
+        return reading if reading is not None and 0 <= reading < IMPLAUSIBLE_RPM else None
+
+
+def celsius(millicelsius: int) -> float | None:
+    """Degrees; None when no board in use could be that cold or hot."""
+    lowest, highest = PLAUSIBLE_CELSIUS
+    return millicelsius / MILLI if lowest < millicelsius / MILLI < highest else None
+
+
+def chip_name(folder: Path) -> str:
+    """`coretemp.0`, `nvme0`, `k10temp-0000:00:18.3`: the driver's name made unique by its device."""
+    name = read_text(folder / "name") or folder.name
+    device = folder / "device"
+    where = device.resolve().name if device.exists() else ""
+    return where if where.startswith(name) else f"{name}-{where or folder.name}"
+
+
+def inputs(hwmon: Path, prefix: str) -> list[str]:
+    """`hwmon0/temp1` … A core's own sensor is left out where its package has one: 128 more columns say no more."""
+    found = []
+    for chip in entries(hwmon):
+        names = [name[:-6] for name in entries(hwmon / chip) if name.startswith(prefix) and name.endswith("_input")]
+        labels = {name: read_text(hwmon / chip / f"{name}_label") or "" for name in names}
+        package = any(label.startswith("Package") for label in labels.values())
+        found += [f"{chip}/{name}" for name in names if not (package and labels[name].startswith("Core "))]
+    return found
+
+
+def sensor_labels(path: Path) -> tuple[str, str]:
+    """Chip and sensor; two sensors of one chip with the same label keep their numbers instead."""
+    label = read_text(path.with_name(f"{path.name}_label"))
+    kind = path.name.rstrip("0123456789")
+    same = sum(read_text(other) == label for other in path.parent.glob(f"{kind}*_label")) if label else 2
+    return chip_name(path.parent), label if label and same == 1 else path.name
+
+
+def _number(file: KernelFile) -> int | None:
+    try:
+        return number(file.read())
+    except Unavailable:
+        return None
+
+
+class TemperatureProbe:
+    """Some sensors sit behind slow buses: hence blocking."""
+
+    name = "temperature"
+    metrics = (TEMPERATURE, CRITICAL, FAN)
+    every_seconds = 0.0
+    blocking = True
+
+    def __init__(self, sys_root: Path) -> None:
+        hwmon, zones = sys_root / "class/hwmon", sys_root / "class/thermal"
+        self._columns = GroupedColumns((TEMPERATURE,), (CRITICAL,), (FAN,))
+        self._gaps = Gaps(self.name, "the sensor says nothing plausible", Reason.UNSUPPORTED)
+        self._sensors: Devices[Sensor] = Devices(lambda: inputs(hwmon, "temp"), lambda name: _sensor(hwmon / name))
+        self._zones: Devices[Sensor] = Devices(
+            lambda: [name for name in entries(zones) if name.startswith("thermal_zone")],
+            lambda name: _zone(zones / name),
+        )
+        self._fans: Devices[Sensor] = Devices(lambda: inputs(hwmon, "fan"), lambda name: _sensor(hwmon / name))
+
+    def read(self) -> Sample:
+        sensors = list((self._sensors.found() or self._zones.found()).values())
+        fans = list(self._fans.found().values())
+        if not sensors and not fans:
+            raise Absent("no sensor of temperature or fan", "usual in a virtual machine; else load the board's driver")
+        limited = [sensor for sensor in sensors if sensor.critical is not None]
+        columns = self._columns.columns(
+            [sensor.labels for sensor in sensors], [sensor.labels for sensor in limited], [fan.labels for fan in fans]
+        )
+        values: list[Value] = [sensor.temperature() for sensor in sensors]
+        values += [sensor.critical for sensor in limited]
+        values += [fan.rotations() for fan in fans]
+        return Sample(columns, values, self._gaps.silences(columns, values))
+
+
+def _sensor(path: Path) -> Sensor:
+    file = KernelFile(path.with_name(f"{path.name}_input"), size=64)
+    return Sensor(file, sensor_labels(path), read_number(path.with_name(f"{path.name}_crit")))
+
+
+def _zone(folder: Path) -> Sensor:
+    labels = (folder.name, read_text(folder / "type") or folder.name)
+    return Sensor(KernelFile(folder / "temp", size=64), labels, None)
