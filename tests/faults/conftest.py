@@ -1,0 +1,39 @@
+"""A collector and an agent of their own for each test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Agent, Collector
+
+AgentMaker = Callable[..., Agent]
+
+
+@pytest.fixture
+def processes() -> Iterator[ExitStack]:
+    """Whatever is entered here is killed at the end."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def collector(tmp_path: Path, processes: ExitStack) -> Collector:
+    """A ready collector that writes a silent host's open block after two seconds."""
+    return processes.enter_context(Collector(tmp_path / "collector", {"silent_after_seconds": 2})).start_ready()
+
+
+@pytest.fixture
+def make_agent(tmp_path: Path, processes: ExitStack, collector: Collector) -> AgentMaker:
+    """Agents at five ticks a second, named and set as the test says."""
+
+    def make(
+        name: str = "node-1", port: int | None = None, environment: dict[str, str] | None = None, **settings: object
+    ) -> Agent:
+        chosen = {"host": name, "interval_seconds": 0.2, **{key.replace("__", "."): v for key, v in settings.items()}}
+        return processes.enter_context(
+            Agent(tmp_path / name, port or collector.grpc_port, chosen, environment=environment)
+        )
+
+    return make

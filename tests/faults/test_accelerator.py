@@ -1,0 +1,99 @@
+"""A GPU or its driver goes wrong: the other readings go on at their pace, the reason is shown, and it recovers."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flyball_agent.standin.library import StandIn
+from flyball_agent.standin.scenario import Scenario
+from tests.faults.conftest import AgentMaker
+from tests.judge import last_sequence
+from tests.processes import Collector, wait_for
+
+pytestmark = pytest.mark.faults
+
+QUIET = {"utilization": 90, "temperature": 60}
+
+
+def _silences(collector: Collector, host: str = "node-1") -> list[dict[str, Any]]:
+    return [s for s in collector.get(f"/api/v1/hosts/{host}")["silences"] if s["probe"] == "nvidia"]
+
+
+def _gpu_value(
+    collector: Collector, metric: str = "gpu_temperature_celsius", host: str = "node-1"
+) -> list[float | None]:
+    readings = collector.get(f"/api/v1/hosts/{host}/latest")["readings"]
+    return [reading["value"] for reading in readings if reading["metric"] == metric]
+
+
+def _reasons(collector: Collector) -> set[str]:
+    return {silence["reason"] for silence in _silences(collector)}
+
+
+@pytest.fixture
+def standin(tmp_path: Path) -> StandIn:
+    return StandIn(tmp_path / "gpus", Scenario(gpus=2))
+
+
+def test_an_nvml_call_that_hangs_leaves_the_other_readings_at_their_pace(
+    collector: Collector, make_agent: AgentMaker, standin: StandIn
+) -> None:
+    """A driver that does not answer for a minute costs its own readings and nobody else's."""
+    make_agent(nvml_library=standin.library, probes__time_limit_seconds=0.1).start()
+    wait_for("the GPUs are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
+    standin.play(Scenario(gpus=2).hang("nvmlDeviceGetTemperature", 60).hang("nvmlDeviceGetFieldValues", 60))
+    wait_for("the reason is shown", lambda: "timed_out" in _reasons(collector))
+    assert _gpu_value(collector) == [None, None]
+    before, started = last_sequence(collector, "node-1"), time.monotonic()
+    time.sleep(5)
+    pace = (last_sequence(collector, "node-1") - before) / (time.monotonic() - started)
+    assert pace == pytest.approx(5, abs=1)
+    standin.play(Scenario(gpus=2))
+    wait_for("it recovers with the driver", lambda: None not in _gpu_value(collector), seconds=20)
+
+
+def test_an_agent_stops_in_time_although_nvml_hangs(
+    collector: Collector, make_agent: AgentMaker, standin: StandIn
+) -> None:
+    """A thread stuck in the driver cannot keep the agent from ending."""
+    agent = make_agent(nvml_library=standin.library).start()
+    wait_for("the GPUs are read", lambda: _gpu_value(collector) != [])
+    standin.play(Scenario(gpus=2).hang("nvmlDeviceGetTemperature", 600).hang("nvmlDeviceGetFieldValues", 600))
+    wait_for("it hangs", lambda: "timed_out" in _reasons(collector))
+    started = time.monotonic()
+    agent.stop(seconds=8)
+    assert time.monotonic() - started < 5
+
+
+def test_a_lost_gpu_is_said_its_neighbour_goes_on_and_it_comes_back(
+    collector: Collector, make_agent: AgentMaker, standin: StandIn
+) -> None:
+    """One GPU falls off the bus; the other is read as before."""
+    make_agent(nvml_library=standin.library).start()
+    wait_for("both are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
+    standin.play(Scenario(gpus=2).lose(1))
+    wait_for("one is unknown", lambda: sum(v is None for v in _gpu_value(collector)) == 1)
+    assert any("lost" in silence["detail"].lower() for silence in _silences(collector))
+    standin.play(Scenario(gpus=2))
+    wait_for("both again", lambda: _gpu_value(collector) and None not in _gpu_value(collector), seconds=40)
+
+
+def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMaker, standin: StandIn) -> None:
+    """The driver is unloaded and loaded again under the running agent."""
+    make_agent(nvml_library=standin.library).start()
+    wait_for("both are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
+    standin.play(Scenario(gpus=2).unload_driver())
+    wait_for("the reason is shown", lambda: bool(_silences(collector)) and None in [*_gpu_value(collector), None])
+    standin.play(Scenario(gpus=2))
+    wait_for("both again", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2, seconds=60)
+
+
+def test_a_machine_without_a_driver_says_so_with_a_remedy(collector: Collector, make_agent: AgentMaker) -> None:
+    """No GPU is a normal machine: everything else is read, and the silence is explained."""
+    make_agent().start()
+    wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 2)
+    (silence,) = _silences(collector)
+    assert silence["reason"] == "absent"
+    assert silence["detail"]

@@ -1,0 +1,45 @@
+"""Verdicts that faults share: what a collector has heard live, and whether a host's history is whole."""
+
+import urllib.error
+
+from tests.processes import Agent, Collector, wait_for
+from tests.stored import Stored, read_stored
+
+
+def heard(collector: Collector, host: str) -> tuple[str, int] | None:
+    """Epoch and sequence of the newest live record; `None` while there is none."""
+    try:
+        state = collector.get(f"/api/v1/hosts/{host}")
+    except urllib.error.HTTPError:
+        return None
+    return (state["epoch"], state["sequence"]) if state["sequence"] >= 0 else None
+
+
+def last_sequence(collector: Collector, host: str) -> int:
+    """Sequence of the newest live record; -1 while there is none."""
+    found = heard(collector, host)
+    return found[1] if found else -1
+
+
+def assert_whole(collector: Collector, agent: Agent, host: str, *, at_least: int) -> dict[bytes, Stored]:
+    """After an orderly end every epoch is stored once, from 0 to its newest record, but for what was declared lost."""
+    newest = heard(collector, host)
+    agent.stop()
+    assert newest is not None
+
+    def whole() -> dict[bytes, Stored] | None:
+        stored = read_stored(collector.database, host)
+        current = stored.get(bytes.fromhex(newest[0]))
+        done = current is not None and max(current.rows, default=-1) >= newest[1]
+        return stored if done and all(_missing(found) == 0 for found in stored.values()) else None
+
+    stored = wait_for(f"everything of {host} is stored", whole, seconds=30, pause_seconds=0.5)
+    for found in stored.values():
+        assert max(found.rows.values()) == 1, "a record is stored twice"
+    assert sum(len(found.rows) for found in stored.values()) >= at_least
+    return stored
+
+
+def _missing(found: Stored) -> int:
+    last = max([*found.rows, *(following - 1 for _, following in found.lost)], default=-1)
+    return sum(end - start for start, end in (found.present | found.lost | found.refused).gaps(0, last + 1))
