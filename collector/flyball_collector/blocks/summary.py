@@ -61,7 +61,8 @@ def _mean_steps(values: Integers, valid: NDArray[np.bool_], minimum: Integers, m
     span = (maximum - minimum).view(np.uint64).astype(np.float64)
     sums = np.where(valid, (values - minimum).view(np.uint64), 0).astype(np.float64).sum(axis=0)
     scale = np.maximum(span, 1.0) * np.maximum(valid.sum(axis=0), 1)
-    return np.clip(np.rint(sums / scale * STEPS), 0, STEPS).astype(np.int64)
+    steps: Integers = np.clip(np.rint(sums / scale * STEPS), 0, STEPS).astype(np.int64)
+    return steps
 
 
 def encode_summary(summaries: Sequence[LayoutSummary]) -> bytes:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from flyball_collector.store.contract import Store
 from flyball_collector.store.memory import MemoryStore
+from flyball_collector.store.sqlite import SqliteStore
 
 Clock = Callable[[], int]
 Factory = Callable[[Path, Clock], Store]
@@ -24,4 +25,8 @@ def _memory(_folder: Path, clock: Clock) -> Store:
     return MemoryStore(clock=clock)
 
 
-FACTORIES: dict[str, Factory] = {"memory": _memory}
+def _sqlite(folder: Path, clock: Clock) -> Store:
+    return SqliteStore(folder / "flyball.db", clock=clock)
+
+
+FACTORIES: dict[str, Factory] = {"memory": _memory, "sqlite": _sqlite}
