@@ -40,6 +40,10 @@ class OwnMetrics:
             "rejected_streams_total", "Streams that were ended for a fault.", "reason"
         )
         self.superseded_streams = self._counter("superseded_streams_total", "Streams ended by a newer one of the host.")
+        self.duplicate_hosts = self._counter("duplicate_hosts_total", "Times two machines spoke under one name.")
+        self.refused_definitions = self._counter(
+            "refused_definitions_total", "Layouts, silences and tenancies that break a limit."
+        )
         self.throttled = self._counter("throttled_records_total", "Live records over a host's rate.")
         self.definitions = self._counter("definitions_total", "Layouts, silences and tenancies taken.", "kind")
         self.rewinds = self._counter("rewinds_total", "Times an agent was asked to send again.")
@@ -56,6 +60,7 @@ class OwnMetrics:
         self.open_blocks = self._gauge("open_blocks", "Blocks that still gather records.")
         self.open_blocks_bytes = self._gauge("open_blocks_bytes", "Memory of records that are not stored yet.")
         self.dropped_blocks = self._counter("dropped_blocks_total", "Open blocks let go for want of memory.")
+        self.failed_blocks = self._counter("failed_blocks_total", "Blocks that the store would not have.")
         self.written_blocks = self._counter("written_blocks_total", "Blocks written to the store.")
         self.written_bytes = self._counter("written_bytes_total", "Bytes of blocks written to the store.")
 

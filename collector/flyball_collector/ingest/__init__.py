@@ -1,0 +1,1 @@
+"""Ingest: agents' streams in; checked, deduplicated and gathered records out, to the fleet and the store."""

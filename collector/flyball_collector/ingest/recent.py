@@ -1,0 +1,36 @@
+"""Rows that are gathered but perhaps not stored yet, for whoever reads series."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from flyball_collector.blocks.block import RowGroup
+from flyball_collector.ingest.gather import OpenBlock
+
+
+def rows_between(blocks: Iterable[OpenBlock], start_ns: int, end_ns: int) -> list[RowGroup]:
+    """Rows of the blocks inside [start_ns, end_ns) of corrected time."""
+    kept = (_between(group, start_ns, end_ns) for block in blocks for group in block.groups())
+    return [group for group in kept if len(group.sequences)]
+
+
+def _between(group: RowGroup, start_ns: int, end_ns: int) -> RowGroup:
+    inside = (group.corrected_ns >= start_ns) & (group.corrected_ns < end_ns)
+    if inside.all():
+        return group
+    rows = np.flatnonzero(inside)
+    kept = set(group.sequences[rows].tolist())
+    return replace(
+        group,
+        sequences=group.sequences[rows],
+        agent_ns=group.agent_ns[rows],
+        boot_ns=group.boot_ns[rows],
+        corrected_ns=group.corrected_ns[rows],
+        received_ns=group.received_ns[rows],
+        silences=group.silences[rows],
+        tenancy=group.tenancy[rows],
+        values=group.values[rows],
+        valid=group.valid[rows],
+        extras={sequence: extra for sequence, extra in group.extras.items() if sequence in kept},
+    )

@@ -1,0 +1,236 @@
+"""The ingest server: gRPC towards the agents, the writer towards the store, and a look around once a second."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import Any
+
+import grpc
+import structlog
+from grpc import StatusCode, aio
+from grpc_health.v1 import health, health_pb2
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
+
+from flyball_collector.blocks.block import BlockKey, RowGroup
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.ingest.clock import Clock
+from flyball_collector.ingest.counts import Counts
+from flyball_collector.ingest.gather import Gatherer
+from flyball_collector.ingest.intake import Intake
+from flyball_collector.ingest.publish import Publisher
+from flyball_collector.ingest.recent import rows_between
+from flyball_collector.ingest.session import WRITE_SECONDS, Context, Session
+from flyball_collector.ingest.writer import BlockWriter
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.settings import CollectorSettings
+from flyball_collector.store.contract import Store, StoreError
+from flyball_proto import PROTOCOL_VERSION
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+log = structlog.get_logger()
+
+SERVICE = "flyball.v1.Telemetry"
+_READERS = 4
+_ASK_SECONDS = 5.0
+_REMEMBER_SECONDS = 600.0
+_CLOSE_GRACE_MS = 10_000
+
+
+class IngestServer:
+    """Takes what agents send. `start`, then `stop`; both once."""
+
+    def __init__(
+        self,
+        settings: CollectorSettings,
+        fleet: Fleet,
+        store: Store,
+        metrics: OwnMetrics,
+        clock: Clock,
+        credentials: grpc.ServerCredentials | None,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._metrics = metrics
+        self._clock = clock
+        self._credentials = credentials
+        self.counts = Counts()
+        self._publisher = Publisher(self.counts, metrics)
+        self._gatherer = Gatherer(settings.limits.open_blocks_bytes)
+        self._writer = BlockWriter(store, self._gatherer, self.counts, self._stored, settings.store.time_limit_seconds)
+        self._intake = Intake(settings, fleet, self._gatherer, self.counts, clock, self._writer.put_document)
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
+        self._sessions: set[Session] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs do not see it
+        self._server: aio.Server | None = None
+
+    @property
+    def store_up(self) -> bool:
+        """Whether the last write succeeded; while false, nothing is acknowledged."""
+        return self._writer.store_up
+
+    @property
+    def streams(self) -> int:
+        return len(self._sessions)
+
+    def recent_rows(self, host: str, start_ns: int, end_ns: int) -> Sequence[RowGroup]:
+        """Rows of a host that may not be stored yet, in corrected time; from any thread."""
+        return rows_between(self._gatherer.of_host(host), start_ns, end_ns)
+
+    def forget_host(self, name: str) -> None:
+        """A host was removed: end its stream, drop what is not stored. On the event loop."""
+        self._intake.forget(name)
+
+    async def start(self) -> int:
+        """Listen and work; returns the port."""
+        server = self._server = aio.server(options=_options(self._settings))
+        server.add_generic_rpc_handlers((_handlers(self._connect),))
+        add_HealthServicer_to_server(self._health, server)
+        address = self._settings.grpc.listen
+        if self._credentials is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, self._credentials)
+        await server.start()
+        for service in (SERVICE, ""):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        self._spawn("ingest-writer", self._writer.run())
+        self._spawn("ingest-tend", self._tend())
+        log.info("ingest_listening", address=address, port=port, tls=self._credentials is not None)
+        return port
+
+    async def failed(self) -> None:
+        """Returns, or raises, only when a part that must not end has ended."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+    async def stop(self, grace: float) -> None:
+        """Send agents away, write open blocks, let go."""
+        self._stopping = True
+        deadline = self._clock.monotonic() + grace
+        await self._health.enter_graceful_shutdown()
+        for session in tuple(self._sessions):
+            session.end(StatusCode.UNAVAILABLE, "stopping", "the collector stops; reconnect")
+        if self._server is not None:
+            await self._server.stop(min(grace, 1.0))
+        for source in self._intake.sources.values():
+            self._intake.write_open_blocks(source)
+        self._writer.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks[:1], timeout=max(0.1, deadline - self._clock.monotonic()))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if left := self._gatherer.open_blocks:
+            log.warning("blocks_not_written", blocks=left, remedy="agents still have them and send them again")
+        self._writer.shut_down()
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        self._publisher.publish()
+
+    async def _connect(self, _requests: object, context: Context) -> None:
+        """Telemetry.Connect."""
+        if self._stopping:
+            await context.abort(StatusCode.UNAVAILABLE, "the collector stops; reconnect")
+        limit = self._settings.limits.streams
+        if len(self._sessions) >= limit:
+            self.counts.rejected_streams["streams"] += 1
+            await context.abort(StatusCode.RESOURCE_EXHAUSTED, f"{limit} streams are open (limits.streams)")
+        session = Session(
+            context,
+            self._intake,
+            self.counts,
+            self._clock,
+            self._durable,
+            self._welcome(),
+            verified=self._credentials is not None,
+        )
+        self._sessions.add(session)
+        try:
+            await session.run()
+        finally:
+            self._sessions.discard(session)
+
+    def _welcome(self) -> pb.Welcome:
+        settings = pb.AgentSettings(
+            send_every_ms=round(self._settings.send_every_seconds * 1000),
+            max_message_bytes=self._settings.limits.replay_message_bytes,
+        )
+        return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=settings)
+
+    async def _durable(self, host: str, epoch: bytes, first: int) -> RangeSet | None:
+        """Ask the store, within limits; a store that is down delays no welcome."""
+        if not self._writer.store_up:
+            return None
+        loop = asyncio.get_running_loop()
+        try:
+            asked = loop.run_in_executor(self._readers, self._store.settled, host, epoch, first)
+            return await asyncio.wait_for(asked, _ASK_SECONDS)
+        except (StoreError, TimeoutError) as error:
+            self.counts.store_failures += 1
+            log.debug("store_not_asked", host=host, error=str(error))
+            return None
+
+    def _stored(self, key: BlockKey, settled: RangeSet) -> None:
+        self._intake.stored(key, settled)
+
+    async def _tend(self) -> None:
+        """Once a second, without drift."""
+        due = self._clock.monotonic()
+        remember = due + _REMEMBER_SECONDS
+        while True:
+            due += 1.0
+            await asyncio.sleep(max(0.0, due - self._clock.monotonic()))
+            now = self._clock.monotonic()
+            if now - due > 5.0:
+                due = now  # suspended, or far behind: no burst
+            self._intake.tend(store_up=self._writer.store_up)
+            self._end_stuck(now)
+            if now >= remember:
+                remember = now + _REMEMBER_SECONDS
+                for source in self._intake.sources.values():
+                    self._intake.remember(source)
+            self._publish()
+
+    def _end_stuck(self, now: float) -> None:
+        for session in tuple(self._sessions):
+            if session.writing_since is not None and now - session.writing_since > WRITE_SECONDS:
+                session.end(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "orders were not read for 30 s")
+
+    def _publish(self) -> None:
+        self._publisher.publish()
+        metrics = self._metrics
+        metrics.streams.set(len(self._sessions))
+        metrics.replaying_hosts.set(self._intake.grants.replaying)
+        metrics.open_blocks.set(self._gatherer.open_blocks)
+        metrics.open_blocks_bytes.set(self._gatherer.size_bytes)
+        metrics.store_up.set(self._writer.store_up)
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
+
+
+def _handlers(connect: Any) -> grpc.GenericRpcHandler[Any, Any]:
+    """Requests stay bytes: they are parsed once, where a fault can be told to the sender."""
+    method = grpc.stream_stream_rpc_method_handler(connect, None, pb.CollectorMessage.SerializeToString)
+    return grpc.method_handlers_generic_handler(SERVICE, {"Connect": method})
+
+
+def _options(settings: CollectorSettings) -> list[tuple[str, int]]:
+    """Agents ping every 10 s; a dead peer is known within 20 s; nobody opens streams without end."""
+    return [
+        ("grpc.max_receive_message_length", settings.limits.message_bytes),
+        ("grpc.max_connection_age_ms", round(settings.grpc.max_connection_age_seconds * 1000)),
+        ("grpc.max_connection_age_grace_ms", _CLOSE_GRACE_MS),
+        ("grpc.max_concurrent_streams", 8),
+        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.so_reuseport", 0),
+    ]

@@ -1,0 +1,168 @@
+"""One agent's stream with its wires: reads and checks messages, sends orders, and ends with a clear status."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from grpc import StatusCode, aio
+
+from flyball_collector.ingest.clock import Clock
+from flyball_collector.ingest.counts import Counts
+from flyball_collector.ingest.hello import Greeting, check_hello
+from flyball_collector.ingest.identity import certificate_names, check_certificate
+from flyball_collector.ingest.intake import Intake
+from flyball_collector.ingest.outbox import Outbox
+from flyball_collector.ingest.rejection import Rejection
+from flyball_collector.ingest.source import Source
+from flyball_collector.ingest.stream import Stream
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+HELLO_SECONDS = 10.0
+WRITE_SECONDS = 30.0
+
+Context = aio.ServicerContext[Any, Any]
+AskStore = Callable[[str, bytes, int], Awaitable[RangeSet | None]]
+
+
+class Session:
+    """Runs inside the task that gRPC gives each stream; whoever must end it from outside calls `end`."""
+
+    def __init__(
+        self,
+        context: Context,
+        intake: Intake,
+        counts: Counts,
+        clock: Clock,
+        ask_store: AskStore,
+        welcome: pb.Welcome,
+        *,
+        verified: bool,
+    ) -> None:
+        self._context = context
+        self._intake = intake
+        self._counts = counts
+        self._clock = clock
+        self._ask_store = ask_store
+        self._welcome = welcome
+        self._verified = verified
+        self._task: asyncio.Task[None] | None = None
+        self._ending: Rejection | None = None
+        self._stream: Stream | None = None
+        self._source: Source | None = None
+        self.writing_since: float | None = None
+
+    def end(self, code: StatusCode, reason: str, message: str) -> None:
+        """End the stream from outside its task."""
+        if self._ending is None and self._task is not None:
+            self._ending = Rejection(code, reason, message)
+            self._task.cancel()
+
+    async def run(self) -> None:
+        """Until the agent leaves, breaks a rule, or is superseded."""
+        self._task = asyncio.current_task()
+        try:
+            await self._converse()
+            return
+        except Rejection as rejection:
+            ending = rejection
+        except asyncio.CancelledError:
+            if self._ending is None:
+                raise  # the agent's side broke off
+            ending = self._ending
+            if self._task is not None:
+                self._task.uncancel()
+        finally:
+            if self._stream is not None:
+                self._intake.detach(self._stream)
+        self._counts.rejected_streams[ending.reason] += 1
+        await self._context.abort(ending.code, ending.message)
+
+    async def _converse(self) -> None:
+        try:
+            raw = await asyncio.wait_for(self._context.read(), HELLO_SECONDS)
+        except TimeoutError:
+            raise Rejection(StatusCode.DEADLINE_EXCEEDED, "hello", f"no hello in {HELLO_SECONDS:g} s") from None
+        if not isinstance(raw, bytes):
+            return  # it left without a word
+        message = self._parse(raw)
+        if message.WhichOneof("kind") != "hello":
+            raise Rejection(StatusCode.INVALID_ARGUMENT, "hello", "the first message of a stream is hello")
+        sender: asyncio.Task[None] | None = None
+        try:
+            source, stream = await self._greet(message)
+            sender = asyncio.create_task(self._send(stream.outbox), name=f"send-{stream.host}")
+            while isinstance(raw := await self._context.read(), bytes):
+                await self._hear(source, stream, raw)
+        finally:
+            if sender is not None:
+                sender.cancel()
+
+    async def _greet(self, message: pb.AgentMessage) -> tuple[Source, Stream]:
+        greeting = check_hello(message.hello)
+        if self._verified:
+            check_certificate(greeting.host, certificate_names(self._context.auth_context()))
+        if self._stream is None:
+            self._stream = Stream(greeting.host, self.end, Outbox())
+        elif self._stream.host != greeting.host:
+            raise Rejection(
+                StatusCode.INVALID_ARGUMENT, "hello", f"the stream of {self._stream.host!r} changed its host"
+            )
+        source = self._source = self._intake.attach(self._stream, greeting)
+        welcome = self._intake.greet(source, greeting, await self._durable(source, greeting))
+        welcome.MergeFrom(self._welcome)
+        self._intake.heard(source, message, self._clock.time_ns())
+        self._stream.outbox.welcome(welcome)
+        return source, self._stream
+
+    async def _durable(self, source: Source, greeting: Greeting) -> dict[bytes, RangeSet | None]:
+        """What the store knows of epochs that this collector does not; `None` where it could not say in time."""
+        return {
+            spooled.id: await self._ask_store(greeting.host, spooled.id, spooled.first)
+            for spooled in self._intake.unknown_epochs(source, greeting)
+        }
+
+    async def _hear(self, source: Source, stream: Stream, raw: bytes) -> None:
+        received_ns = self._clock.time_ns()
+        self._counts.messages += 1
+        self._counts.message_bytes += len(raw)
+        message = self._parse(raw)
+        self._intake.heard(source, message, received_ns)
+        kind = message.WhichOneof("kind")
+        if kind == "records":
+            self._intake.take_records(source, stream, message.records, len(raw), received_ns)
+        elif kind == "definition":
+            self._intake.define(source, stream, message.definition)
+        elif kind == "lost":
+            self._intake.take_lost(source, message.lost)
+        elif kind == "inventory":
+            self._intake.take_inventory(source, message.inventory)
+        elif kind == "goodbye":
+            self._intake.goodbye(source)
+        elif kind == "hello":
+            await self._greet(message)  # the agent began a new epoch
+        # a kind of a newer version, or an echo alone: nothing to do
+
+    @staticmethod
+    def _parse(raw: bytes) -> pb.AgentMessage:
+        try:
+            return pb.AgentMessage.FromString(raw)
+        except DecodeError as error:
+            raise Rejection(
+                StatusCode.INVALID_ARGUMENT, "unreadable", f"message of {len(raw)} bytes is no AgentMessage: {error}"
+            ) from None
+
+    async def _send(self, outbox: Outbox) -> None:
+        """Orders go out as they come; flow control is the transport's, patience is `WRITE_SECONDS`."""
+        while True:
+            await outbox.wake.wait()
+            outbox.wake.clear()
+            for message in outbox.drain():
+                message.sent_ns = self._clock.time_ns()
+                self.writing_since = self._clock.monotonic()
+                try:
+                    await self._context.write(message)
+                except (aio.UsageError, aio.AioRpcError, asyncio.InvalidStateError):
+                    return  # the stream is over; its reader knows why
+                self.writing_since = None

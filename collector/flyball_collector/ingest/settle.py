@@ -1,0 +1,148 @@
+"""The settle book of one epoch: which sequences are durable, which are held, and what may be acknowledged."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from flyball_proto.ranges import RangeSet
+
+
+@dataclass(slots=True)
+class _Marks:
+    """One open block; bit i stands for sequence first + i. `known` is the union of the others."""
+
+    first: int
+    known: int = 0
+    held: int = 0
+
+
+class EpochBook:
+    """Sequences of one epoch: unknown → held (or lost, or refused) → settled, each exactly once.
+
+    `settled` is the acknowledgement: everything below it is durable. Losses and refusals settle as records do, when
+    the block that tells of them is stored.
+    """
+
+    __slots__ = ("_beyond", "_end", "_marks", "settled", "ticks")
+
+    def __init__(self, ticks: int, floor: int = 0, durable: RangeSet | None = None) -> None:
+        self.ticks = ticks
+        self._end: int | None = None
+        self._beyond = durable if durable is not None else RangeSet()
+        self._marks: dict[int, _Marks] = {}
+        self.settled = self._beyond.prefix_from(floor)
+
+    def raise_floor(self, floor: int) -> None:
+        """The agent has nothing below `floor`: what was not settled there never will be."""
+        if floor > self.settled:
+            self.settled = self._beyond.prefix_from(floor)
+            self._forget_below()
+
+    def end(self, following: int) -> list[int]:
+        """No sequence from `following` on will come; returns the blocks that are complete by that."""
+        self._end = following
+        return [number for number in self._marks if self.complete(number)]
+
+    def ended_before(self, sequence: int) -> bool:
+        """Whether the epoch ended without this sequence."""
+        return self._end is not None and sequence >= self._end
+
+    def take(self, sequence: int) -> bool:
+        """Hold a sequence; false when it is known already."""
+        if sequence < self.settled:
+            return False
+        marks = self._marks_of(sequence // self.ticks)
+        bit = 1 << (sequence - marks.first)
+        if marks.known & bit:
+            return False
+        marks.known |= bit
+        marks.held |= bit
+        return True
+
+    def declare(self, first: int, following: int) -> Iterator[tuple[int, RangeSet]]:
+        """Mark what is still unknown of [first, following) as lost or refused; yields it, block by block."""
+        first = max(first, self.settled)
+        while first < following:
+            number = first // self.ticks
+            marks = self._marks_of(number)
+            stop = min(following, marks.first + self.ticks)
+            bits = _mask(first - marks.first, stop - marks.first) & ~marks.known
+            marks.known |= bits
+            if bits:
+                yield number, RangeSet(_ranges(bits, marks.first))
+            first = stop
+
+    def release(self, number: int) -> int | None:
+        """Held sequences of a block were let go: they are unknown again. Returns the lowest."""
+        marks = self._marks.get(number)
+        if marks is None or not marks.held:
+            return None
+        lowest = marks.first + _lowest_bit(marks.held)
+        marks.known &= ~marks.held
+        marks.held = 0
+        return lowest
+
+    def complete(self, number: int) -> bool:
+        """Whether everything that will ever come of a block has come."""
+        first = number * self.ticks
+        last = self.ticks if self._end is None else min(self.ticks, self._end - first)
+        if last <= 0 or first + last <= self.settled:
+            return False
+        wanted = _mask(max(0, self.settled - first), last)
+        marks = self._marks.get(number)
+        return marks is not None and marks.known & wanted == wanted
+
+    def settle(self, durable: RangeSet) -> bool:
+        """These sequences are stored; true when the acknowledgement moved."""
+        self._beyond |= durable
+        before, self.settled = self.settled, self._beyond.prefix_from(self.settled)
+        for number in {number for first, following in durable for number in self._blocks(first, following)}:
+            if marks := self._marks.get(number):
+                bits = _bits(durable, marks.first, self.ticks)
+                marks.known |= bits
+                marks.held &= ~bits
+        self._forget_below()
+        return self.settled > before
+
+    def open_blocks(self) -> list[int]:
+        """Blocks of which something is known and not all is settled."""
+        return list(self._marks)
+
+    def _blocks(self, first: int, following: int) -> Iterable[int]:
+        span = range(first // self.ticks, (following - 1) // self.ticks + 1)
+        return span if len(span) <= len(self._marks) else [number for number in self._marks if number in span]
+
+    def _marks_of(self, number: int) -> _Marks:
+        marks = self._marks.get(number)
+        if marks is None:
+            first = number * self.ticks
+            known = _bits(self._beyond, first, self.ticks) | _mask(0, min(self.ticks, max(0, self.settled - first)))
+            marks = self._marks[number] = _Marks(first, known)
+        return marks
+
+    def _forget_below(self) -> None:
+        self._beyond = RangeSet(self._beyond.within(self.settled, 1 << 64))
+        for number in [number for number in self._marks if (number + 1) * self.ticks <= self.settled]:
+            del self._marks[number]
+
+
+def _mask(first: int, following: int) -> int:
+    return (1 << following) - (1 << first) if following > first else 0
+
+
+def _bits(ranges: RangeSet, first: int, count: int) -> int:
+    bits = 0
+    for start, following in ranges.within(first, first + count):
+        bits |= _mask(start - first, following - first)
+    return bits
+
+
+def _lowest_bit(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+def _ranges(bits: int, base: int) -> Iterator[tuple[int, int]]:
+    while bits:
+        start = _lowest_bit(bits)
+        length = _lowest_bit(~(bits >> start))
+        yield base + start, base + start + length
+        bits &= ~_mask(start, start + length)
