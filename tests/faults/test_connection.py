@@ -47,7 +47,7 @@ def test_a_half_open_connection_is_noticed_and_replaced(collector: Collector, ma
         frozen = time.monotonic()
         wait_for(
             "the agent says that the connection is gone",
-            lambda: "connection_lost" in agent.log.read_text(),
+            lambda: "collector_unreachable" in agent.log.read_text(),
             seconds=30,
         )
         assert time.monotonic() - frozen < 22

@@ -1,0 +1,86 @@
+"""A real Prometheus finds the hosts by itself, scrapes them, and answers questions about them."""
+
+import json
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.standin.library import StandIn
+from flyball_agent.standin.scenario import Scenario
+from tests.judge import last_sequence
+from tests.processes import Agent, Collector, Process, free_port, wait_for
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("prometheus") is None or shutil.which("promtool") is None,
+    reason="prometheus is not installed (make test installs it as root on Debian)",
+)
+
+CONFIGURATION = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+- job_name: fleet
+  honor_labels: true
+  static_configs: [{{targets: ['127.0.0.1:{port}']}}]
+- job_name: hosts
+  http_sd_configs: [{{url: 'http://127.0.0.1:{port}/sd', refresh_interval: 1s}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """A collector with one host that has two GPUs."""
+    directory = tmp_path_factory.mktemp("fleet")
+    with ExitStack() as stack:
+        collector = stack.enter_context(Collector(directory / "collector")).start_ready()
+        standin = StandIn(directory / "gpus", Scenario(gpus=2).set({"temperature": 61}))
+        settings = {"nvml_library": standin.library, "interval_seconds": 0.5}
+        stack.enter_context(Agent(directory / "agent", collector.grpc_port, settings)).start()
+        wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 2)
+        yield collector
+
+
+def test_the_whole_page_passes_promtool(fleet: Collector) -> None:
+    """`curl /metrics | promtool check metrics` has nothing to say."""
+    with urllib.request.urlopen(f"{fleet.url}/metrics", timeout=5) as answer:
+        page = answer.read()
+    check = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
+    assert (check.returncode, check.stderr.decode()) == (0, "")
+    assert b'flyball_gpu_temperature_celsius{instance="node-1"' in page
+
+
+def test_prometheus_discovers_scrapes_and_answers(fleet: Collector, tmp_path: Path) -> None:
+    """Both ways to scrape give the GPU's temperature, with the host's name as instance."""
+    configuration = tmp_path / "prometheus.yml"
+    configuration.write_text(CONFIGURATION.format(port=fleet.http_port))
+    port = free_port()
+    command = [
+        "prometheus",
+        f"--config.file={configuration}",
+        f"--storage.tsdb.path={tmp_path / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with Process(command, tmp_path / "prometheus.log") as prometheus:
+        prometheus.start()
+        query = 'flyball_gpu_temperature_celsius{instance="node-1"}'
+        answers = wait_for("both jobs answer", lambda: _both(_query(port, query)), seconds=40, pause_seconds=0.5)
+        assert {float(answer["value"][1]) for answer in answers} == {61.0}
+        (up,) = [a for a in _query(port, "up") if a["metric"]["job"] == "hosts"]
+        assert up["metric"]["instance"] == "node-1"
+        assert up["value"][1] == "1"
+
+
+def _query(port: int, expression: str) -> list[dict[str, dict[str, str]]]:
+    url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        found: list[dict[str, dict[str, str]]] = json.load(answer)["data"]["result"]
+        return found
+
+
+def _both(answers: list[dict[str, dict[str, str]]]) -> list[dict[str, dict[str, str]]] | None:
+    return answers if {answer["metric"]["job"] for answer in answers} == {"fleet", "hosts"} else None

@@ -1,0 +1,67 @@
+"""`kill -9` of agent and collector at random moments, round after round: every record once, none invented."""
+
+import random
+import sys
+import time
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.numbered_agent import HOST
+from tests.processes import Collector, Process, wait_for
+from tests.raw_agent import checksum
+from tests.stored import Stored, read_stored
+
+pytestmark = pytest.mark.faults
+
+ROUNDS = 15
+
+
+def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes: ExitStack) -> None:
+    """Whatever was spooled before a kill is in the store in the end: counted, and with the right checksum."""
+    collector = processes.enter_context(Collector(tmp_path / "collector", {"silent_after_seconds": 1})).start_ready()
+    command = [sys.executable, "-m", "tests.numbered_agent", str(tmp_path), str(collector.grpc_port)]
+    agent = processes.enter_context(Process(command, tmp_path / "agent.log")).start()
+    moments = random.Random(20260)
+    for turn in range(ROUNDS):
+        time.sleep(moments.uniform(0.3, 2.0))
+        victims = moments.choice([[collector], [agent], [agent, collector]])
+        for victim in victims:
+            victim.kill()
+        time.sleep(moments.uniform(0.0, 0.7))
+        for victim in victims:
+            victim.start()
+        assert all(p.alive() for p in (agent, collector)), f"round {turn}: {collector.tail()}{agent.tail()}"
+    time.sleep(2)
+    agent.stop()
+    agent.start()  # the last life's spool is sent by the next one, as after any restart
+    written = _written(tmp_path / "written.log")
+    stored = wait_for(
+        "everything written is stored", lambda: _complete(collector, written), seconds=60, pause_seconds=0.5
+    )
+    for epoch, sequences in written.items():
+        found = stored[epoch]
+        assert not found.lost
+        assert not found.refused
+        assert max(found.rows.values()) == 1
+        assert set(sequences) <= set(found.rows)
+        assert len(set(found.rows) - set(sequences)) <= 1 or epoch == list(written)[-1], "records out of nowhere"
+        assert all(row == (n, checksum(epoch, n)) for n, row in found.values.items())
+    assert sum(map(len, written.values())) > 300
+
+
+def _written(log: Path) -> dict[bytes, list[int]]:
+    written: dict[bytes, list[int]] = defaultdict(list)
+    for line in log.read_text().splitlines():
+        epoch, _, sequence = line.partition(" ")
+        if len(epoch) == 32 and sequence.isdigit():
+            written[bytes.fromhex(epoch)].append(int(sequence))
+    return dict(written)
+
+
+def _complete(collector: Collector, written: dict[bytes, list[int]]) -> dict[bytes, Stored] | None:
+    stored = read_stored(collector.database, HOST)
+    missing = [epoch for epoch, sequences in written.items() if set(sequences) - set(stored.get(epoch, Stored()).rows)]
+    return None if missing else stored
