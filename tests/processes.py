@@ -134,12 +134,12 @@ class Collector(Process):
 
     def get(self, path: str, timeout_seconds: float = 5.0) -> Any:
         """GET a path of the API as JSON."""
-        with urllib.request.urlopen(self.url + path, timeout=timeout_seconds) as answer:  # noqa: S310  loopback
+        with urllib.request.urlopen(self.url + path, timeout=timeout_seconds) as answer:
             return json.load(answer)
 
     def metric(self, name: str) -> float | None:
         """The sum of a metric's samples on /metrics; `None` when it is not there."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name]
         return sum(values) if values else None
@@ -154,7 +154,7 @@ class Collector(Process):
         if not self.alive():
             raise GaveUp(f"the collector ended: {self.tail()}")
         try:
-            with urllib.request.urlopen(self.url + path, timeout=2) as answer:  # noqa: S310
+            with urllib.request.urlopen(self.url + path, timeout=2) as answer:
                 return bool(answer.status == 200)
         except urllib.error.HTTPError:
             return False

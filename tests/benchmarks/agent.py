@@ -13,9 +13,8 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
 from flyball_agent.standin.scenarios import start_standin
-from flyball_collector.store.open import open_store
-
 from flyball_collector.blocks.codec import decode
+from flyball_collector.store.open import open_store
 from tests.benchmarks.figure import Figure, at_most, plain, report
 from tests.processes import Agent, Collector, Process, free_port, wait_for
 
