@@ -112,10 +112,10 @@ class RawAgent:
         """Wait until the collector ends the stream; returns why."""
         if not self._ended.wait(seconds):
             raise AssertionError(f"the stream is still open after {seconds:g} s")
-        return self.error.code() if self.error else grpc.StatusCode.OK  # type: ignore[attr-defined]  # RpcError is a Call
+        return self.error.code() if self.error else grpc.StatusCode.OK
 
     def detail(self) -> str:
-        return str(self.error.details()) if self.error else ""  # type: ignore[attr-defined]
+        return str(self.error.details()) if self.error else ""
 
     def __enter__(self) -> Self:
         return self

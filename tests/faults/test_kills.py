@@ -27,7 +27,8 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes:
     moments = random.Random(20260)
     for turn in range(ROUNDS):
         time.sleep(moments.uniform(0.3, 2.0))
-        victims = moments.choice([[collector], [agent], [agent, collector]])
+        choices: list[list[Process]] = [[collector], [agent], [agent, collector]]
+        victims = moments.choice(choices)
         for victim in victims:
             victim.kill()
         time.sleep(moments.uniform(0.0, 0.7))
