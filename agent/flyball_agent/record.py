@@ -1,0 +1,135 @@
+"""Makes the record of a tick: layout, packed values, and what else the host says of that second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flyball_agent.runner import Slot
+from flyball_proto.layout import Column, Layout, digest
+from flyball_proto.packing import pack
+from flyball_proto.silence import Silence, silences_body
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One life of the agent at one sampling interval."""
+
+    id: bytes
+    started_ns: int
+    boot_id: str
+    interval_ms: int
+
+    def to_message(self) -> pb.Epoch:
+        return pb.Epoch(id=self.id, started_ns=self.started_ns, boot_id=self.boot_id, interval_ms=self.interval_ms)
+
+    @classmethod
+    def from_message(cls, message: pb.Epoch) -> "Epoch":
+        return cls(message.id, message.started_ns, message.boot_id, message.interval_ms)
+
+    @property
+    def name(self) -> str:
+        return self.id.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What records refer to by digest."""
+
+    kind: int
+    digest: int
+    body: bytes
+
+    @classmethod
+    def of(cls, kind: int, body: bytes) -> "Definition":
+        return cls(kind, digest(body), body)
+
+    def to_message(self) -> pb.Definition:
+        return pb.Definition(kind=pb.Definition.Kind.ValueType(self.kind), digest=self.digest, body=self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What the host says of a tick besides readings, already as it travels."""
+
+    steps: Sequence[pb.StepReport] = ()
+    events: Sequence[pb.HostEvent] = ()
+    gpu_processes: Sequence[pb.GpuProcess] = ()
+    tenancy: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A record as it will stay: one string of bytes from here to the store, and the definitions that it needs."""
+
+    sequence: int
+    record: bytes
+    definitions: tuple[Definition, ...]
+
+
+class RecordMaker:
+    """Turns what the probes say into records; what did not change since the last tick is not made again."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Column, ...]] = []
+        self._scales: list[int] = []
+        self._layout: Definition | None = None
+        self._parts: list[tuple[Silence, ...]] = []
+        self._silences: Definition | None = None
+        self._tenancy: Definition | None = None
+        self.layout = Layout(())
+        self.silences: tuple[Silence, ...] = ()
+
+    def make(self, sequence: int, wall_ns: int, boot_ns: int, slots: Sequence[Slot], extras: Extras) -> Tick:
+        """The record of one tick."""
+        layout = self._layout_of(slots)
+        silences = self._silences_of(slots)
+        tenancy = self._tenancy_of(extras.tenancy)
+        readings: list[float | None] = []
+        for slot in slots:
+            readings += slot.values
+        values, validity = pack(readings, self._scales)
+        record = pb.Record(
+            sequence=sequence,
+            time_ns=wall_ns,
+            boot_ns=boot_ns,
+            layout=layout.digest,
+            values=values,
+            validity=validity,
+            silences=silences.digest if silences else 0,
+            tenancy=tenancy.digest if tenancy else 0,
+            steps=extras.steps,
+            events=extras.events,
+            gpu_processes=extras.gpu_processes,
+        )
+        used = tuple(definition for definition in (layout, silences, tenancy) if definition is not None)
+        return Tick(sequence, record.SerializeToString(), used)
+
+    def _layout_of(self, slots: Sequence[Slot]) -> Definition:
+        if self._layout is not None and len(slots) == len(self._columns):
+            for slot, known in zip(slots, self._columns, strict=True):
+                if slot.columns is not known:
+                    break
+            else:
+                return self._layout
+        self._columns = [slot.columns for slot in slots]
+        self.layout = Layout(tuple(column for columns in self._columns for column in columns))
+        self._scales = [column.metric.scale for column in self.layout.columns]
+        self._layout = Definition.of(pb.Definition.LAYOUT, self.layout.body)
+        return self._layout
+
+    def _silences_of(self, slots: Sequence[Slot]) -> Definition | None:
+        parts = [slot.silences for slot in slots]
+        if parts != self._parts:
+            self._parts = parts
+            self.silences = tuple(silence for part in parts for silence in part)
+            self._silences = (
+                Definition.of(pb.Definition.SILENCES, silences_body(self.silences)) if self.silences else None
+            )
+        return self._silences
+
+    def _tenancy_of(self, body: bytes) -> Definition | None:
+        if not body:
+            return None
+        if self._tenancy is None or self._tenancy.body != body:
+            self._tenancy = Definition.of(pb.Definition.TENANCY, body)
+        return self._tenancy

@@ -1,0 +1,197 @@
+"""Runs the probes of a tick; what a probe raises, or how long it hangs, never reaches its neighbours."""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from flyball_agent.probes.probe import Probe, Sample, Unavailable, Value
+from flyball_proto.layout import Column
+from flyball_proto.silence import Reason, Silence
+
+_log = structlog.get_logger(__name__)
+
+NANOSECONDS = 1_000_000_000
+ASK_AGAIN_SECONDS = 5.0
+"""A probe that said it cannot read here is asked again this often: drivers and devices come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What asking a probe once gave: a sample, or the reason why there is none."""
+
+    sample: Sample | None
+    silence: Silence | None
+    seconds: float
+
+
+def ask(probe: Probe) -> Outcome:
+    """Read one probe; its failure must not reach its neighbours."""
+    started = time.perf_counter()
+    try:
+        return Outcome(_read(probe), None, time.perf_counter() - started)
+    except Unavailable as error:
+        silence = Silence(probe.name, "", "", error.reason, error.detail, error.remedy)
+    except Exception as error:  # noqa: BLE001  the probe is isolated; its reason is reported
+        silence = Silence(probe.name, "", "", Reason.FAILED, f"{type(error).__name__}: {error}"[:200])
+    return Outcome(None, silence, time.perf_counter() - started)
+
+
+def _read(probe: Probe) -> Sample:
+    sample = probe.read()
+    if len(sample.values) != len(sample.columns):
+        raise ValueError(f"{len(sample.values)} values for {len(sample.columns)} columns")
+    return sample
+
+
+@dataclass(slots=True)
+class Slot:
+    """What the runner remembers of one probe between ticks."""
+
+    probe: Probe
+    worker: "Worker | None" = None
+    columns: tuple[Column, ...] = ()
+    values: Sequence[Value] = ()
+    silences: tuple[Silence, ...] = ()
+    next_ns: int = 0
+    seconds_total: float = 0.0
+    seconds_last: float = 0.0
+    failures: int = 0
+    late: bool = False
+
+    def is_due(self, boot_ns: int) -> bool:
+        return boot_ns >= self.next_ns
+
+    def take(self, outcome: Outcome, boot_ns: int, interval_ns: int) -> None:
+        """Keep an outcome as what this probe says until it is asked again."""
+        every = self.probe.every_seconds
+        self.late = False
+        self.seconds_last = outcome.seconds
+        self.seconds_total += outcome.seconds
+        if outcome.sample is not None:
+            self.columns, self.values, self.silences = (
+                outcome.sample.columns,
+                outcome.sample.values,
+                outcome.sample.silences,
+            )
+        elif outcome.silence is not None:
+            if outcome.silence.reason is not Reason.FAILED:
+                every = max(every, ASK_AGAIN_SECONDS)
+            self.silence(outcome.silence)
+        # Ticks jitter: a probe that is due within half an interval is due now.
+        self.next_ns = boot_ns + math.floor(every * NANOSECONDS) - interval_ns // 2
+
+    def silence(self, silence: Silence) -> None:
+        """Keep the columns, without values: unknown is said, not guessed. A repeated reason keeps its first words."""
+        self.values = (None,) * len(self.columns)
+        if len(self.silences) == 1 and _same_cause(self.silences[0], silence):
+            return
+        if silence.reason in {Reason.FAILED, Reason.TIMED_OUT}:
+            self.failures += 1
+            _log.warning("probe_silent", probe=silence.probe, reason=silence.reason.word, detail=silence.detail)
+        self.silences = (silence,)
+
+
+def _same_cause(a: Silence, b: Silence) -> bool:
+    """Digits in a detail (addresses, counts) must not make a new silence each tick."""
+    return a.reason is b.reason and a.detail.partition(":")[0] == b.detail.partition(":")[0]
+
+
+class Worker:
+    """A thread of its own for a probe that can block. It is never joined: it may hang in a driver for ever."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._asked = threading.Semaphore(0)
+        self._answered = threading.Event()
+        self._outcome: Outcome | None = None
+        self.busy = False
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, name=f"probe-{probe.name}", daemon=True)
+        self._thread.start()
+
+    def ask(self) -> None:
+        """Start a reading; only when none is under way."""
+        self.busy = True
+        self._answered.clear()
+        self._asked.release()
+
+    def answer(self, wait_seconds: float) -> Outcome | None:
+        """The outcome, if it comes in time."""
+        if not self._answered.is_set() and not self._answered.wait(max(0.0, wait_seconds)):
+            return None
+        self.busy = False
+        return self._outcome
+
+    def stop(self) -> None:
+        """Let the thread end when (and if) it returns."""
+        self._stopped = True
+        self._asked.release()
+
+    def _work(self) -> None:
+        while True:
+            self._asked.acquire()
+            if self._stopped:
+                return
+            self._outcome = ask(self._probe)
+            self._answered.set()
+
+
+@dataclass(slots=True)
+class Runner:
+    """Asks every probe that is due, blocking ones side by side, and says what each one says now."""
+
+    probes: Sequence[Probe]
+    time_limit_seconds: float
+    interval_seconds: float = 1.0
+    slots: list[Slot] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slots = [Slot(probe, Worker(probe) if probe.blocking else None) for probe in self.probes]
+
+    def run(self, boot_ns: int) -> list[Slot]:
+        """Read what is due at this tick; every slot then holds what its probe says, in a fixed order."""
+        interval_ns = math.floor(self.interval_seconds * NANOSECONDS)
+        asked = [slot for slot in self.slots if slot.worker is not None and self._start(slot, slot.worker, boot_ns)]
+        started = time.monotonic()
+        for slot in self.slots:
+            if slot.worker is None and slot.is_due(boot_ns):
+                slot.take(ask(slot.probe), boot_ns, interval_ns)
+        deadline = started + min(self.time_limit_seconds, self.interval_seconds / 2)
+        for slot in asked:
+            self._finish(slot, deadline, boot_ns, interval_ns)
+        return self.slots
+
+    def stop(self) -> None:
+        """Let the threads go; one that hangs is left to hang."""
+        for slot in self.slots:
+            if slot.worker is not None:
+                slot.worker.stop()
+
+    @property
+    def stuck(self) -> list[str]:
+        """Probes whose last reading has not come back."""
+        return [slot.probe.name for slot in self.slots if slot.late]
+
+    def _start(self, slot: Slot, worker: Worker, boot_ns: int) -> bool:
+        """Ask, unless the last question is still open; an answer that came too late is thrown away."""
+        if worker.busy and worker.answer(0) is None:
+            return False
+        if not slot.late and not slot.is_due(boot_ns):
+            return False
+        worker.ask()
+        return True
+
+    def _finish(self, slot: Slot, deadline: float, boot_ns: int, interval_ns: int) -> None:
+        assert slot.worker is not None  # noqa: S101  only slots with workers are asked
+        outcome = slot.worker.answer(deadline - time.monotonic())
+        if outcome is not None:
+            slot.take(outcome, boot_ns, interval_ns)
+            return
+        slot.late = True
+        limit = min(self.time_limit_seconds, self.interval_seconds / 2)
+        detail = f"no answer within {limit:g} s; not asked again until it returns"
+        slot.silence(Silence(slot.probe.name, "", "", Reason.TIMED_OUT, detail))

@@ -1,0 +1,36 @@
+"""The channel to a collector: who we are to it, and how soon a dead peer is found."""
+
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from flyball_agent.settings import TlsSettings
+
+METHOD = "/flyball.v1.Telemetry/Connect"
+
+# A peer that vanished without a word is found within 10 + 8 seconds. The collector must permit pings this often
+# (grpc.http2.min_recv_ping_interval_without_data_ms at most 8,000), or it answers "too many pings".
+OPTIONS: tuple[tuple[str, int | str], ...] = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 8_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # or a fresh channel inherits the back-off of the last one
+    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
+    ("grpc.service_config", '{"loadBalancingConfig": [{"pick_first": {}}]}'),
+)
+
+
+def open_channel(address: str, tls: TlsSettings, *, compression: bool) -> grpc.aio.Channel:
+    """A fresh channel; the certificate files are read anew. OSError names the file that cannot be read."""
+    codec = grpc.Compression.Gzip if compression else None
+    if not tls.ca_file:
+        return grpc.aio.insecure_channel(address, options=OPTIONS, compression=codec)
+    credentials = grpc.ssl_channel_credentials(
+        Path(tls.ca_file).read_bytes(),
+        Path(tls.key_file).read_bytes() if tls.key_file else None,
+        Path(tls.certificate_file).read_bytes() if tls.certificate_file else None,
+    )
+    return grpc.aio.secure_channel(address, credentials, options=OPTIONS, compression=codec)

@@ -1,0 +1,313 @@
+"""One stream: from hello to the moment it breaks."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grpc import aio
+import structlog
+
+from flyball_agent.clock import Clock
+from flyball_agent.own import Accounts
+from flyball_agent.record import Definition
+from flyball_agent.schedule import NANOSECONDS, due_ns, spread_ns
+from flyball_agent.spool.format import SpooledRecord
+from flyball_agent.spool.spool import Spool
+from flyball_agent.uplink.backlog import Backlog
+from flyball_agent.uplink.live import LiveQueue
+from flyball_proto import PROTOCOL_VERSION
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+if TYPE_CHECKING:
+    from flyball_agent.spool.life import SpooledEpoch
+
+_log = structlog.get_logger(__name__)
+
+EOF: Any = aio.EOF  # type: ignore[attr-defined]  # missing in the published stubs
+WELCOME_SECONDS = 10.0
+GOODBYE_SECONDS = 0.7
+MAX_MESSAGE_BYTES = 256 * 1024
+MAX_KNOWN_DEFINITIONS = 4096
+
+
+class StreamFailed(Exception):
+    """The collector did not keep to the protocol."""
+
+
+@dataclass(slots=True)
+class Self:
+    """What streams share: who the agent is, and what outlives one stream."""
+
+    host: str
+    version: str
+    spool: Spool
+    clock: Clock
+    accounts: Accounts
+    inventory: pb.Inventory | None = None
+    inventory_version: int = 0
+    refused: dict[bytes, RangeSet] = field(default_factory=dict)
+
+
+class Stream:
+    """The conversation on one call."""
+
+    def __init__(self, call: Any, me: Self, stop: asyncio.Event) -> None:
+        self._call = call
+        self._me = me
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self._epochs: Sequence[SpooledEpoch] = ()
+        self._backlog = Backlog(())
+        self._declared: dict[bytes, RangeSet] = {}
+        self._missing: list[tuple[bytes, RangeSet]] = []
+        self._known: set[int] = set()
+        self._echo: tuple[int, int] | None = None
+        self._inventory_sent = 0
+        self._lost_seen = -1
+        self._send_every_ns = NANOSECONDS
+        self._max_message_bytes = MAX_MESSAGE_BYTES
+        self._record_bytes = 0
+        self._wake: asyncio.Future[None] | None = None
+        self.live: LiveQueue | None = None
+        self.welcome = asyncio.Event()
+
+    async def run(self) -> None:
+        """Speak until the stream ends, breaks (AioRpcError, StreamFailed), or the agent stops."""
+        await self._hello()
+        await self._receive_welcome()
+        async with asyncio.TaskGroup() as group:
+            receiving = group.create_task(self._receive(), name="uplink-receive")
+            sending = group.create_task(self._send(), name="uplink-send")
+            receiving.add_done_callback(lambda _: sending.cancel())
+            sending.add_done_callback(lambda _: receiving.cancel())
+
+    def wake(self) -> None:
+        """There may be something to send before the next live batch."""
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    # Beginning
+
+    async def _hello(self) -> None:
+        self._epochs = await asyncio.to_thread(self._me.spool.epochs)
+        self._backlog = Backlog(each.epoch.id for each in self._epochs)
+        hello = pb.Hello(host=self._me.host, agent_version=self._me.version, protocol=PROTOCOL_VERSION)
+        for each in self._epochs:
+            hello.epochs.add(epoch=each.epoch.to_message(), first=each.first, next=each.next, ended=each.ended)
+        await self._write(pb.AgentMessage(hello=hello))
+
+    async def _receive_welcome(self) -> None:
+        try:
+            async with asyncio.timeout(WELCOME_SECONDS):
+                message = await self._call.read()
+        except TimeoutError:
+            raise StreamFailed(f"no welcome within {WELCOME_SECONDS:g} s") from None
+        if not isinstance(message, pb.CollectorMessage) or not message.HasField("welcome"):
+            if message is EOF:  # the status says why
+                code, details = await self._call.code(), await self._call.details()
+                raise StreamFailed(f"refused: {code.name}: {details}")
+            raise StreamFailed("the collector's first message is not a welcome")
+        self._note(message)
+        welcome = message.welcome
+        self._take_settings(welcome.settings)
+        settled = {durable.epoch: durable.settled for durable in welcome.durable}
+        self.welcome.set()
+        if self._epochs and not self._epochs[-1].ended:
+            self.live = LiveQueue(self._epochs[-1].epoch.id)
+        for each in self._epochs:
+            epoch = each.epoch.id
+            await asyncio.to_thread(self._begin_epoch, epoch, settled.get(epoch, 0))
+        await self._send_lost()
+
+    def _begin_epoch(self, epoch: bytes, settled: int) -> None:
+        """Forget what is settled; replay what we have; what neither has is lost."""
+        spool = self._me.spool
+        spool.settle(epoch, settled)
+        refused = self._me.refused.get(epoch, RangeSet())
+        self._backlog.add(epoch, spool.held(epoch) - refused)
+        self._missing.append((epoch, spool.missing(epoch) - refused))
+
+    # Receiving
+
+    async def _receive(self) -> None:
+        while (message := await self._call.read()) is not EOF:
+            self._note(message)
+            await self._take(message)
+            self.wake()
+
+    def _note(self, message: pb.CollectorMessage) -> None:
+        if message.sent_ns:
+            self._echo = (message.sent_ns, self._me.clock.boot_ns())
+
+    async def _take(self, message: pb.CollectorMessage) -> None:
+        """Do what the collector says; kinds of a newer version are ignored."""
+        match message.WhichOneof("kind"):
+            case "acknowledgement":
+                ack = message.acknowledgement
+                self._backlog.settle(ack.epoch, ack.settled)
+                await asyncio.to_thread(self._me.spool.settle, ack.epoch, ack.settled)
+            case "refused":
+                self._take_refused(message.refused)
+            case "rewind":
+                await asyncio.to_thread(self._take_rewind, message.rewind.epoch, getattr(message.rewind, "from"))
+            case "replay_grant":
+                self._backlog.granted_bytes += message.replay_grant.bytes
+            case "settings":
+                self._take_settings(message.settings)
+
+    def _take_refused(self, refused: pb.Refused) -> None:
+        ranges = RangeSet((part.first, part.next) for part in refused.ranges)
+        before = self._me.refused.get(refused.epoch, RangeSet())
+        self._me.accounts.records_refused += len(ranges - before)
+        if not before:
+            _log.warning("records_refused", epoch=refused.epoch.hex(), reason=refused.reason)
+        if refused.epoch in {each.epoch.id for each in self._epochs}:
+            self._me.refused[refused.epoch] = before | ranges
+            self._backlog.remove(refused.epoch, ranges)
+
+    def _take_rewind(self, epoch: bytes, first: int) -> None:
+        spool = self._me.spool
+        held = spool.held(epoch)
+        again = RangeSet(held.within(first, 2**63)) - self._me.refused.get(epoch, RangeSet())
+        self._backlog.add(epoch, again)
+        self._missing.append((epoch, RangeSet(spool.missing(epoch).within(first, 2**63))))
+
+    def _take_settings(self, settings: pb.AgentSettings) -> None:
+        if settings.send_every_ms:
+            self._send_every_ns = min(60_000, max(50, settings.send_every_ms)) * 1_000_000
+        if settings.max_message_bytes:
+            self._max_message_bytes = min(4 * 1024 * 1024, max(4096, settings.max_message_bytes))
+
+    # Sending
+
+    async def _send(self) -> None:
+        """Live records at this host's instant of each period; between, what the collector granted."""
+        last_ns = self._me.clock.boot_ns() - self._send_every_ns
+        due = self._due_boot_ns(last_ns)
+        while not self._stop.is_set():
+            await self._send_changes()
+            now = self._me.clock.boot_ns()
+            if now >= due:
+                await self._send_live()
+                last_ns = now
+                due = self._due_boot_ns(last_ns)
+            elif not await self._send_backlog():
+                await self._sleep((due - now) / NANOSECONDS)
+        await self._send_live()
+        await self._write(pb.AgentMessage(goodbye=pb.Goodbye(reason="stopped")))
+        await self._call.done_writing()
+        await asyncio.wait([asyncio.ensure_future(self._call.code())], timeout=GOODBYE_SECONDS)
+
+    def _due_boot_ns(self, last_ns: int) -> int:
+        """Waits are by the boot clock; a step of the wall clock moves the instant by less than a period."""
+        clock, every = self._me.clock, self._send_every_ns
+        now = clock.boot_ns()
+        return now + due_ns(clock.wall_ns(), now - last_ns, every, spread_ns(self._me.host, every))
+
+    async def _sleep(self, seconds: float) -> None:
+        wake = self._wake = self._loop.create_future()
+        handle = self._loop.call_later(max(0.0, seconds), self.wake)
+        try:
+            await wake
+        finally:
+            handle.cancel()
+            self._wake = None
+
+    async def _send_changes(self) -> None:
+        if self._me.inventory is not None and self._inventory_sent != self._me.inventory_version:
+            self._inventory_sent = self._me.inventory_version
+            await self._write(pb.AgentMessage(inventory=self._me.inventory))
+        if self._lost_seen != self._me.spool.lost_version or self._missing:
+            await self._send_lost()
+
+    async def _send_lost(self) -> None:
+        self._lost_seen = self._me.spool.lost_version
+        missing, self._missing = self._missing, []
+        for epoch, ranges in missing:
+            await self._declare(epoch, ranges, "the agent no longer holds them")
+        for each in self._epochs:
+            epoch = each.epoch.id
+            lost = await asyncio.to_thread(self._me.spool.lost, epoch)
+            await self._declare(epoch, lost - self._declared.get(epoch, RangeSet()), "dropped or damaged in the spool")
+
+    async def _declare(self, epoch: bytes, ranges: RangeSet, reason: str) -> None:
+        if not ranges:
+            return
+        self._declared[epoch] = self._declared.get(epoch, RangeSet()) | ranges
+        self._backlog.remove(epoch, ranges)
+        message = pb.Lost(epoch=epoch, reason=reason)
+        for first, following in ranges:
+            message.ranges.add(first=first, next=following)
+        await self._write(pb.AgentMessage(lost=message))
+
+    async def _send_live(self) -> None:
+        live = self.live
+        if live is None:
+            return
+        self._backlog.add(live.epoch, live.take_spilled())
+        while ticks := live.take(self._max_message_bytes):
+            for tick in ticks:
+                await self._define(tick.definitions)
+            self._record_bytes = len(ticks[-1].record)
+            await self._write_records(live.epoch, [tick.record for tick in ticks], replay=False)
+            if self._backlog.of(live.epoch):
+                self._backlog.remove(live.epoch, RangeSet.of(tick.sequence for tick in ticks))
+
+    async def _send_backlog(self) -> bool:
+        """Send one message of the backlog, if there is one and it is granted."""
+        if self._backlog.granted_bytes <= 0 or (stretch := self._backlog.next()) is None:
+            return False
+        epoch, first, following = stretch
+        limit = min(self._backlog.granted_bytes, self._max_message_bytes)
+        records, definitions = await asyncio.to_thread(self._fetch, epoch, first, following, limit)
+        if not records:
+            return True
+        await self._define(definitions)
+        await self._write_records(epoch, [each.record for each in records], replay=True)
+        self._backlog.granted_bytes -= sum(len(each.record) for each in records)
+        self._backlog.remove(epoch, RangeSet.of(each.sequence for each in records))
+        return True
+
+    def _fetch(
+        self, epoch: bytes, first: int, following: int, limit: int
+    ) -> tuple[list[SpooledRecord], list[Definition]]:
+        """Read a stretch and what it needs; what cannot be read, or not understood without what it needs, is lost."""
+        spool = self._me.spool
+        records = spool.read(epoch, first, following, limit)
+        definitions: dict[int, Definition | None] = {}
+        for digest in {digest for each in records for digest in each.needs} - self._known:
+            definitions[digest] = spool.definition(epoch, digest)
+        usable = [each for each in records if all(definitions.get(digest, True) for digest in each.needs)]
+        end = records[-1].sequence + 1 if records else following
+        unread = RangeSet([(first, end)]) - RangeSet.of(each.sequence for each in usable)
+        if unread:
+            self._backlog.remove(epoch, unread)
+            spool.declare_lost(epoch, unread & spool.held(epoch) | (unread & spool.missing(epoch)), "unreadable")
+        return usable, [each for each in definitions.values() if each is not None]
+
+    async def _define(self, definitions: Sequence[Definition]) -> None:
+        for definition in definitions:
+            if definition.digest not in self._known:
+                if len(self._known) >= MAX_KNOWN_DEFINITIONS:
+                    self._known.clear()
+                self._known.add(definition.digest)
+                await self._write(pb.AgentMessage(definition=definition.to_message()))
+
+    async def _write_records(self, epoch: bytes, records: list[bytes], *, replay: bool) -> None:
+        backlog_bytes = len(self._backlog) * self._record_bytes
+        body = pb.Records(epoch=epoch, records=records, replay=replay, backlog_bytes=backlog_bytes)
+        await self._write(pb.AgentMessage(records=body))
+
+    async def _write(self, message: pb.AgentMessage) -> None:
+        """Stamp and send; waits while the collector does not take more."""
+        if self._echo is not None:
+            sent_ns, received_ns = self._echo
+            message.echo.collector_sent_ns = sent_ns
+            message.echo.agent_received_boot_ns = received_ns
+            self._echo = None
+        message.sent_boot_ns = self._me.clock.boot_ns()
+        data = message.SerializeToString()
+        self._me.accounts.sent_bytes += len(data)
+        await self._call.write(data)

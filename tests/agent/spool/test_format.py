@@ -1,0 +1,77 @@
+"""The bytes of spool files survive damage, and rubbish never does more than be skipped."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.errors import SpoolDamaged
+from flyball_agent.spool.format import (
+    Damage,
+    Entry,
+    decode_definition,
+    decode_header,
+    decode_record,
+    encode_definition,
+    encode_header,
+    encode_record,
+    scan,
+)
+from flyball_agent.spool.testing import a_tick, an_epoch
+
+
+def the_sequences(data: bytes) -> list[int]:
+    """Sequences of all good records."""
+    records = (decode_record(part.body) for part in scan(data, 0) if isinstance(part, Entry) and part.kind == 2)
+    return [record.sequence for record in records if record is not None]
+
+
+def test_a_header_names_the_epoch() -> None:
+    """What was written is read back."""
+    header = encode_header(an_epoch(7))
+    assert decode_header(header + b"more") == (an_epoch(7), len(header))
+
+
+@given(st.binary(max_size=200))
+def test_rubbish_is_no_header(data: bytes) -> None:
+    """A foreign file is told apart, with a reason."""
+    with pytest.raises(SpoolDamaged):
+        decode_header(data)
+
+
+def test_entries_are_read_back() -> None:
+    """Records and definitions come back as they were."""
+    tick = a_tick(5)
+    data = encode_definition(tick.definitions[0]) + encode_record(tick)
+    parts = [part for part in scan(data, 0) if isinstance(part, Entry)]
+    assert decode_definition(parts[0].body) == tick.definitions[0]
+    record = decode_record(parts[1].body)
+    assert record is not None
+    assert (record.sequence, record.record) == (5, tick.record)
+    assert record.needs == (tick.definitions[0].digest,)
+
+
+@given(st.integers(0, 2000), st.integers(1, 300), st.binary(max_size=300))
+def test_damage_costs_only_the_entries_that_it_touches(start: int, length: int, rubbish: bytes) -> None:
+    """Whatever overwrites a stretch of a file, the records outside are still read."""
+    entries = [encode_record(a_tick(sequence)) for sequence in range(10)]
+    data = b"".join(entries)
+    start = min(start, len(data) - 1)
+    end = min(start + length, len(data))
+    spared, position = [], 0
+    for sequence, entry in enumerate(entries):
+        if position + len(entry) <= start or position >= end:
+            spared.append(sequence)
+        position += len(entry)
+    assert set(the_sequences(data[:start] + rubbish + data[end:])) >= set(spared)
+
+
+@given(st.binary(max_size=2000))
+def test_scanning_rubbish_ends(data: bytes) -> None:
+    """Any bytes at all are divided into entries and damage, without a gap."""
+    position = 0
+    for part in scan(data, 0):
+        assert isinstance(part, Entry | Damage)
+        start = part.start
+        assert start == position
+        position = part.end
+    assert position == len(data)

@@ -1,0 +1,297 @@
+"""The spool keeps what is not settled, loses nothing silently, and never raises into sampling."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_agent.own import Accounts
+from flyball_agent.settings import SpoolSettings
+from flyball_agent.spool.spool import Spool
+from flyball_agent.spool.testing import a_tick, an_epoch
+from flyball_agent.testing import FakeClock
+from flyball_proto.ranges import RangeSet
+
+EPOCH = an_epoch(1)
+SMALL = SpoolSettings(max_bytes=64 * 1024, segment_bytes=8192, memory_bytes=16 * 1024)
+
+
+class Bench:
+    """A spool with what it needs around it."""
+
+    def __init__(self, directory: Path, settings: SpoolSettings | None = None) -> None:
+        self.directory = directory
+        self.settings = settings or SpoolSettings()
+        self.clock = FakeClock()
+        self.events: list[str] = []
+        self.open()
+
+    def open(self) -> Spool:
+        self.accounts = Accounts()
+        self.spool = Spool(
+            self.directory,
+            self.settings,
+            clock=self.clock,
+            accounts=self.accounts,
+            announce=lambda kind, _text: self.events.append(kind),
+        )
+        return self.spool
+
+    def append(self, first: int, following: int) -> None:
+        for sequence in range(first, following):
+            self.spool.append(a_tick(sequence))
+            self.clock.advance(1)
+
+    def read_all(self, epoch: bytes = EPOCH.id) -> list[int]:
+        found: list[int] = []
+        for start, following in self.spool.held(epoch):
+            first = start
+            while first < following:
+                records = self.spool.read(epoch, first, following, 4096)
+                assert records
+                found += [record.sequence for record in records]
+                first = found[-1] + 1
+        return found
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """An empty spool in its first epoch."""
+    bench = Bench(tmp_path / "spool")
+    bench.spool.begin(EPOCH)
+    yield bench
+    bench.spool.close()
+
+
+def test_what_is_appended_is_read_back(bench: Bench) -> None:
+    """Records and their definitions come back, in order."""
+    bench.append(0, 300)
+    assert bench.read_all() == list(range(300))
+    record = bench.spool.read(EPOCH.id, 123, 124, 10)[0]
+    assert record.record == a_tick(123).record
+    definition = bench.spool.definition(EPOCH.id, record.needs[0])
+    assert definition == a_tick(123).definitions[0]
+
+
+def test_an_earlier_life_is_read_back(bench: Bench) -> None:
+    """A new agent finds the old epoch, ended, and can send it."""
+    bench.append(0, 100)
+    bench.open().begin(an_epoch(2))
+    old, new = bench.spool.epochs()
+    assert (old.epoch, old.first, old.next, old.ended) == (EPOCH, 0, 100, True)
+    assert (new.next, new.ended) == (0, False)
+    assert bench.read_all() == list(range(100))
+    record = bench.spool.read(EPOCH.id, 99, 100, 10)[0]
+    assert bench.spool.definition(EPOCH.id, record.needs[0]) == a_tick(99).definitions[0]
+
+
+def test_what_is_settled_goes(tmp_path: Path) -> None:
+    """Wholly settled segments are deleted; a settled epoch that has ended leaves nothing behind."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 100)
+    files = len(list(tmp_path.glob("*.spool")))
+    bench.spool.settle(EPOCH.id, 60)
+    assert len(list(tmp_path.glob("*.spool"))) < files
+    assert bench.spool.held(EPOCH.id) == RangeSet([(60, 100)])
+    bench.spool.begin(an_epoch(2))
+    bench.spool.settle(EPOCH.id, 100)
+    assert [epoch.epoch for epoch in bench.spool.epochs()] == [an_epoch(2)]
+    assert list(tmp_path.glob("*.spool")) == []
+    assert bench.accounts.records_lost == 0
+
+
+def test_a_full_spool_drops_the_oldest_and_says_so(tmp_path: Path) -> None:
+    """Held and lost together are everything that was appended; the bound holds; a restart still knows the loss."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 1000)
+    held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
+    assert held | lost == RangeSet([(0, 1000)])
+    assert not held & lost
+    assert bench.accounts.records_lost == len(lost) > 0
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.spool")) <= SMALL.max_bytes + SMALL.segment_bytes
+    bench.open()
+    assert bench.spool.lost(EPOCH.id) == lost
+    assert bench.spool.held(EPOCH.id) == held
+
+
+def test_an_epoch_that_was_dropped_wholly_is_still_declared(tmp_path: Path) -> None:
+    """The ledger outlives the last file of an epoch, until the collector has settled it."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 50)
+    bench.spool.begin(an_epoch(2))
+    bench.append(0, 1000)
+    assert bench.spool.lost(EPOCH.id) == RangeSet([(0, 50)])
+    bench.open()
+    assert bench.spool.lost(EPOCH.id) == RangeSet([(0, 50)])
+    bench.spool.settle(EPOCH.id, 50)
+    bench.open()
+    assert EPOCH.id not in {each.epoch.id for each in bench.spool.epochs()}
+
+
+def test_old_segments_are_dropped(tmp_path: Path) -> None:
+    """Beyond the greatest age a segment goes, however small it is."""
+    bench = Bench(tmp_path, SpoolSettings(max_age_hours=1, segment_bytes=4096))
+    bench.spool.begin(EPOCH)
+    bench.append(0, 50)
+    bench.clock.advance(3700)
+    bench.append(50, 52)
+    assert bench.spool.held(EPOCH.id) == RangeSet([(50, 52)])
+    assert bench.spool.lost(EPOCH.id) == RangeSet([(0, 50)])
+
+
+def test_a_clock_step_drops_nothing(tmp_path: Path) -> None:
+    """Age is measured on a clock that nobody sets."""
+    bench = Bench(tmp_path, SpoolSettings(max_age_hours=1, segment_bytes=4096))
+    bench.spool.begin(EPOCH)
+    bench.append(0, 50)
+    bench.clock.step(7200)
+    bench.append(50, 100)
+    assert bench.spool.held(EPOCH.id) == RangeSet([(0, 100)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(0, 12_000))
+def test_a_torn_tail_costs_only_the_torn_record(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    """Wherever the last write ended, what was complete is read back, and the file is cut there."""
+    bench = Bench(tmp_path_factory.mktemp("spool"))
+    bench.spool.begin(EPOCH)
+    bench.append(0, 40)
+    path = next(bench.directory.glob("*.spool"))
+    size = path.stat().st_size
+    os.truncate(path, max(0, size - cut))
+    bench.open()
+    found = bench.read_all()
+    assert found == list(range(len(found)))
+    assert len(found) >= 40 - cut // 200 - 2
+    assert bench.accounts.records_lost == 0
+    if found:
+        assert path.stat().st_size <= size - cut
+
+
+def test_damage_in_the_middle_is_declared_lost(bench: Bench) -> None:
+    """What stands around the damage is kept, the rest is counted and declared."""
+    bench.append(0, 100)
+    path = next(bench.directory.glob("*.spool"))
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 500] = b"\x00" * 500
+    path.write_bytes(data)
+    bench.open()
+    held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
+    assert held | lost == RangeSet([(0, 100)])
+    assert 2 <= len(lost) <= 5
+    assert bench.accounts.records_lost == len(lost)
+    assert bench.read_all() == [n for n in range(100) if n in held]
+
+
+def test_a_damaged_header_is_mended_by_its_brothers(tmp_path: Path) -> None:
+    """Another file of the same epoch says what the broken header said."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 100)
+    paths = sorted(tmp_path.glob("*.spool"))
+    paths[1].write_bytes(b"\x00" * 20 + paths[1].read_bytes()[20:])
+    bench.open()
+    assert bench.spool.held(EPOCH.id) == RangeSet([(0, 100)])
+    assert bench.read_all() == list(range(100))
+
+
+def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
+    """What somebody else put there is neither read nor removed."""
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ("f" * 32 + "-00000000.spool")).write_bytes(b"no spool at all")
+    bench = Bench(tmp_path)
+    assert bench.spool.epochs() == []
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_disk_that_refuses_is_replaced_by_memory(tmp_path: Path) -> None:
+    """Records go on in a bounded ring, the loss is declared, and the disk is used again when it can be."""
+    blocked = tmp_path / "spool"
+    blocked.write_text("a file where the directory should be")
+    bench = Bench(blocked, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 500)
+    assert bench.events == ["spool_degraded"]
+    assert bench.accounts.spool_degraded
+    held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
+    assert held | lost == RangeSet([(0, 500)])
+    assert 0 < len(held) < 80
+    assert bench.read_all() == [number for number in range(500) if number in held]
+    blocked.unlink()
+    bench.clock.advance(120)
+    bench.append(500, 501)
+    assert bench.events == ["spool_degraded", "spool_recovered"]
+    assert bench.spool.held(EPOCH.id) == held | RangeSet([(500, 501)])
+    bench.open()
+    assert bench.spool.held(EPOCH.id) == held | RangeSet([(500, 501)])
+    assert bench.spool.lost(EPOCH.id) == lost
+
+
+def test_settling_empties_the_ring_but_keeps_it_in_use(tmp_path: Path) -> None:
+    """A ring whose records are all settled still takes the next one."""
+    blocked = tmp_path / "spool"
+    blocked.write_text("in the way")
+    bench = Bench(blocked, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 10)
+    bench.spool.settle(EPOCH.id, 10)
+    bench.append(10, 20)
+    assert bench.read_all() == list(range(10, 20))
+
+
+def test_a_collector_that_knows_less_gets_what_is_left(bench: Bench) -> None:
+    """When the collector comes back with an older store, what it has not and we have not is missing."""
+    bench.append(0, 50)
+    bench.spool.begin(an_epoch(2))
+    bench.spool.settle(EPOCH.id, 30)
+    bench.open()
+    bench.spool.settle(EPOCH.id, 20)
+    assert bench.spool.held(EPOCH.id) | bench.spool.missing(EPOCH.id) == RangeSet([(20, 50)])
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from flyball_agent.clock import SystemClock
+from flyball_agent.own import Accounts
+from flyball_agent.settings import SpoolSettings
+from flyball_agent.spool.spool import Spool
+from flyball_agent.spool.testing import a_tick, an_epoch
+spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=SystemClock(), accounts=Accounts(),
+              announce=lambda kind, text: None)
+spool.begin(an_epoch(1))
+for sequence in range(10**6):
+    spool.append(a_tick(sequence))
+    sys.stdout.write(f"{sequence}\\n")
+    sys.stdout.flush()
+"""
+
+
+def test_kill_loses_nothing_that_was_appended(tmp_path: Path) -> None:
+    """After SIGKILL every record whose append returned is read back."""
+    writer = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    last = -1
+    for line in writer.stdout:
+        last = int(line)
+        if last >= 500:
+            break
+    writer.send_signal(signal.SIGKILL)
+    rest = writer.stdout.read().split("\n")
+    last = max([last, *(int(line) for line in rest[:-1] if line)])
+    writer.stdout.close()
+    writer.wait()
+    bench = Bench(tmp_path)
+    held = bench.spool.held(EPOCH.id)
+    assert held.prefix_from(0) in {last + 1, last + 2}
+    assert len(held) == held.prefix_from(0)

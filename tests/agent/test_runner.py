@@ -1,0 +1,134 @@
+"""Probes are isolated: what one raises or how long it hangs never reaches its neighbours."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from flyball_agent.probes.probe import Absent, Sample
+from flyball_agent.runner import ASK_AGAIN_SECONDS, NANOSECONDS, Runner
+from flyball_agent.testing import FakeProbe
+from flyball_proto.silence import Reason
+
+
+@pytest.fixture
+def hanging() -> Iterator[FakeProbe]:
+    """A probe that hangs until its gate opens."""
+    probe = FakeProbe("hanging", (1.0,), blocking=True)
+    yield probe
+    probe.gate.set()
+
+
+def test_a_failure_becomes_a_silence_and_the_columns_stay() -> None:
+    """After an exception the values are unknown, the layout is unchanged, and the neighbour is read."""
+    broken, sound = FakeProbe("broken", (1.0, 2.0)), FakeProbe("sound", (3.0,))
+    runner = Runner([broken, sound], 0.5)
+    columns = runner.run(0)[0].columns
+    broken.error = RuntimeError("wires crossed")
+    slots = runner.run(NANOSECONDS)
+    assert slots[0].columns is columns
+    assert list(slots[0].values) == [None, None]
+    assert slots[0].silences[0].reason is Reason.FAILED
+    assert "wires crossed" in slots[0].silences[0].detail
+    assert list(slots[1].values) == [3.0]
+
+
+def test_a_probe_that_fails_at_first_has_no_columns() -> None:
+    """Where nothing was ever read there is only the reason."""
+    probe = FakeProbe()
+    probe.error = Absent("no such card", "insert one")
+    slot = Runner([probe], 0.5).run(0)[0]
+    assert slot.columns == ()
+    assert (slot.silences[0].reason, slot.silences[0].remedy) == (Reason.ABSENT, "insert one")
+
+
+def test_an_absent_device_is_asked_again_only_now_and_then() -> None:
+    """Asking for what is not there costs little, and what comes back is found."""
+    probe = FakeProbe()
+    probe.error = Absent("unplugged")
+    runner = Runner([probe], 0.5)
+    for second in range(4):
+        runner.run(second * NANOSECONDS)
+    assert probe.reads == 1
+    probe.error = None
+    slots = runner.run(round(ASK_AGAIN_SECONDS) * NANOSECONDS)
+    assert (list(slots[0].values), slots[0].silences) == ([0.5], ())
+
+
+def test_numbers_in_a_failure_do_not_make_new_silences() -> None:
+    """A failure whose words vary keeps its first words, so that digests repeat."""
+    probe = FakeProbe()
+    runner = Runner([probe], 0.5)
+    probe.error = RuntimeError("at 0x7f01")
+    first = runner.run(0)[0].silences
+    probe.error = RuntimeError("at 0x7f02")
+    assert runner.run(NANOSECONDS)[0].silences is first
+
+
+def test_values_that_do_not_fit_the_columns_are_refused() -> None:
+    """A probe's mistake must not shift its neighbours' columns."""
+    probe = FakeProbe("crooked", (1.0,))
+    runner = Runner([probe], 0.5)
+    runner.run(0)
+    crooked = Sample(runner.slots[0].columns, (1, 2))
+    probe.read = lambda: crooked  # type: ignore[method-assign]  # a probe of another's hand
+    slot = runner.run(NANOSECONDS)[0]
+    assert list(slot.values) == [None]
+    assert "2 values for 1 columns" in slot.silences[0].detail
+
+
+def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
+    """The others are there in time; the hanging one is silent, and not asked again until it returns."""
+    sound = FakeProbe("sound", (3.0,))
+    runner = Runner([hanging, sound], 0.05)
+    columns = runner.run(0)[0].columns
+    hanging.gate.clear()
+    started = time.monotonic()
+    slots = runner.run(NANOSECONDS)
+    assert time.monotonic() - started < 0.5
+    assert slots[0].columns is columns
+    assert slots[0].silences[0].reason is Reason.TIMED_OUT
+    assert list(slots[1].values) == [3.0]
+    reads = hanging.reads
+    for second in range(2, 6):
+        runner.run(second * NANOSECONDS)
+    assert (hanging.reads, runner.stuck) == (reads, ["hanging"])
+    hanging.gate.set()
+    deadline = time.monotonic() + 5
+    while runner.stuck and time.monotonic() < deadline:
+        runner.run(10 * NANOSECONDS)
+    assert list(runner.slots[0].values) == [1.0]
+    assert runner.slots[0].silences == ()
+
+
+def test_ticks_after_the_first_do_not_wait_for_a_hanging_probe(hanging: FakeProbe) -> None:
+    """The time limit is paid once, not each second."""
+    hanging.gate.clear()
+    runner = Runner([hanging], 0.2)
+    runner.run(0)
+    started = time.monotonic()
+    for second in range(1, 20):
+        runner.run(second * NANOSECONDS)
+    assert time.monotonic() - started < 0.2
+
+
+def test_a_slow_probe_repeats_its_last_sample() -> None:
+    """`every_seconds` is honoured although ticks jitter; between, the last values stand."""
+    probe = FakeProbe("slow", (1.0,), every_seconds=3)
+    runner = Runner([probe], 0.5)
+    for tenth in (0, 10, 20, 29, 40, 50, 61):
+        runner.run(tenth * NANOSECONDS // 10)
+    assert probe.reads == 3
+    assert list(runner.slots[0].values) == [1.0]
+
+
+def test_threads_end_when_the_runner_stops() -> None:
+    """A worker that is idle leaves at once."""
+    runner = Runner([FakeProbe("worker", blocking=True)], 0.5)
+    runner.run(0)
+    runner.stop()
+    thread = next((t for t in threading.enumerate() if t.name == "probe-worker"), None)
+    if thread is not None:
+        thread.join(5)
+        assert not thread.is_alive()

@@ -1,0 +1,261 @@
+"""The uplink brings every record to the collector once, whatever happens to the connection."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.clock import SystemClock
+from flyball_agent.own import Accounts
+from flyball_agent.settings import SpoolSettings, TlsSettings
+from flyball_agent.spool.spool import Spool
+from flyball_agent.spool.testing import a_tick, an_epoch
+from flyball_agent.testing import MemoryCollector, until_true
+from flyball_agent.uplink.stream import Self
+from flyball_agent.uplink.uplink import Uplink, UplinkSettings, backoff_seconds
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+EPOCH = an_epoch(1)
+
+
+class Agent:
+    """A spool and an uplink, with a sampler that is the test."""
+
+    def __init__(self, directory: Path, *addresses: str, settings: SpoolSettings | None = None) -> None:
+        self.accounts = Accounts()
+        self.spool = Spool(
+            directory,
+            settings or SpoolSettings(segment_bytes=16 * 1024),
+            clock=SystemClock(),
+            accounts=self.accounts,
+            announce=lambda _kind, _text: None,
+        )
+        self.me = Self("host-a", "0.1.0", self.spool, SystemClock(), self.accounts)
+        self.uplink = Uplink(
+            UplinkSettings(addresses, TlsSettings(), max_backoff_seconds=0.2), self.me, chance=lambda: 0.1
+        )
+        self.stop = asyncio.Event()
+
+    def tick(self, *sequences: int, epoch: bytes = EPOCH.id) -> None:
+        for sequence in sequences:
+            tick = a_tick(sequence)
+            self.spool.append(tick)
+            self.uplink.offer(epoch, tick)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Agent"]:
+        task = asyncio.create_task(self.uplink.run(self.stop))
+        try:
+            yield self
+        finally:
+            self.stop.set()
+            await asyncio.wait_for(task, 5)
+            self.spool.close()
+
+
+@pytest.fixture
+async def collector() -> AsyncIterator[MemoryCollector]:
+    """A collector that listens."""
+    async with MemoryCollector() as collector:
+        yield collector
+        assert collector.faults == []
+
+
+def has(collector: MemoryCollector, following: int, epoch: bytes = EPOCH.id) -> bool:
+    """Every sequence below is there."""
+    held = collector.held.get(epoch)
+    return held is not None and len(held.records) == following == RangeSet.of(held.records).prefix_from(0)
+
+
+async def test_live_records_arrive_and_are_forgotten(tmp_path: Path, collector: MemoryCollector) -> None:
+    """A connected agent's ticks arrive in batches, live, each once; acknowledged, they leave the spool."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    async with agent.running():
+        await collector.until(lambda: bool(collector.hellos))
+        await until_true(lambda: agent.accounts.connected)
+        for sequence in range(40):
+            agent.tick(sequence)
+            await asyncio.sleep(0.005)
+        await collector.until(lambda: has(collector, 40))
+        held = collector.held[EPOCH.id]
+        assert (held.received, held.replayed) == (40, 0)
+        assert held.records[7] == a_tick(7).record
+        await until_true(lambda: not agent.spool.held(EPOCH.id))
+        batches = [kind for kind, _ in collector.messages if kind == "records"]
+        assert len(batches) < 20
+        assert collector.echoes >= 1
+    assert collector.goodbyes == ["stopped"]
+
+
+async def test_definitions_come_before_their_records(tmp_path: Path, collector: MemoryCollector) -> None:
+    """Each stream is told a definition once, before the first record that needs it."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(50))
+    async with agent.running():
+        await collector.until(lambda: has(collector, 50))
+        agent.tick(50, 51)
+        await collector.until(lambda: has(collector, 52))
+    assert [kind for kind, _ in collector.messages].count("definition") == 1
+
+
+async def test_the_backlog_of_all_lives_is_replayed(tmp_path: Path, collector: MemoryCollector) -> None:
+    """What earlier lives spooled is sent, oldest first, in messages of bounded size."""
+    before = Agent(tmp_path, collector.address)
+    before.spool.begin(EPOCH)
+    before.tick(*range(500))
+    before.spool.close()
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(an_epoch(2))
+    agent.tick(*range(20), epoch=an_epoch(2).id)
+    collector.granting_bytes = 20_000
+    async with agent.running():
+        await collector.until(lambda: has(collector, 500) and has(collector, 20, an_epoch(2).id))
+        await until_true(lambda: len(agent.spool.epochs()) == 1)
+    assert collector.held[EPOCH.id].received == 500
+    assert max(size for kind, size in collector.messages if kind == "records") < 24_000
+
+
+async def test_without_a_grant_only_live_records_flow(tmp_path: Path, collector: MemoryCollector) -> None:
+    """The collector says how much backlog it can take; none until then."""
+    collector.granting_bytes = 0
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(10))
+    async with agent.running():
+        await until_true(lambda: agent.accounts.connected)
+        agent.tick(10, 11)
+        await collector.until(lambda: bool(collector.held[EPOCH.id].records))
+        await asyncio.sleep(0.2)
+        assert sorted(collector.held[EPOCH.id].records) == [10, 11]
+        await collector.say(pb.CollectorMessage(replay_grant=pb.ReplayGrant(bytes=10_000)))
+        await collector.until(lambda: has(collector, 12))
+
+
+async def test_a_collector_that_restarts_misses_nothing(tmp_path: Path, collector: MemoryCollector) -> None:
+    """What was said into a broken connection is said again, and nothing twice to a collector that has it."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    async with agent.running():
+        for round_ in range(4):
+            agent.tick(*range(round_ * 25, round_ * 25 + 25))
+            await asyncio.sleep(0.15)
+            await collector.stop()
+            await collector.start()
+        await collector.until(lambda: has(collector, 100))
+
+
+async def test_the_next_collector_is_tried(tmp_path: Path, collector: MemoryCollector) -> None:
+    """A collector that is not there costs one short wait."""
+    agent = Agent(tmp_path, "127.0.0.1:9", collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(0, 1)
+    async with agent.running():
+        await collector.until(lambda: has(collector, 2))
+
+
+async def test_a_rewind_sends_again(tmp_path: Path, collector: MemoryCollector) -> None:
+    """What the collector let go of comes once more, under a grant."""
+    collector.acknowledging = False
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(30))
+    async with agent.running():
+        await collector.until(lambda: has(collector, 30))
+        collector.held[EPOCH.id].records.clear()
+        await collector.say(pb.CollectorMessage(rewind=pb.Rewind(**{"epoch": EPOCH.id, "from": 10})))
+        await collector.until(lambda: len(collector.held[EPOCH.id].records) == 20)
+        assert sorted(collector.held[EPOCH.id].records) == list(range(10, 30))
+
+
+async def test_refused_records_are_not_sent_again(tmp_path: Path, collector: MemoryCollector) -> None:
+    """They are counted, and count as settled."""
+    collector.refuse = lambda sequence: sequence % 2 == 0
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(20))
+    async with agent.running():
+        await collector.until(lambda: len(collector.sequences().get(EPOCH.id, ())) == 10)
+        await until_true(lambda: not agent.spool.held(EPOCH.id))
+        agent.uplink.reconnect()
+        await collector.until(lambda: len(collector.hellos) == 2)
+    assert agent.accounts.records_refused == 10
+    assert collector.held[EPOCH.id].received == 20
+
+
+async def test_losses_are_declared(tmp_path: Path, collector: MemoryCollector) -> None:
+    """What the spool dropped settles as lost, so that the rest can be acknowledged and forgotten."""
+    small = SpoolSettings(max_bytes=32 * 1024, segment_bytes=8192)
+    agent = Agent(tmp_path, collector.address, settings=small)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(1000))
+    lost = agent.spool.lost(EPOCH.id)
+    async with agent.running():
+        await collector.until(lambda: EPOCH.id in collector.held and collector.held[EPOCH.id].settled == 1000)
+        held = collector.held[EPOCH.id]
+        assert held.lost == lost
+        assert len(held.records) == 1000 - len(lost)
+        await until_true(lambda: not agent.spool.lost(EPOCH.id) and not agent.spool.held(EPOCH.id))
+
+
+async def test_a_collector_with_an_empty_store_is_told_what_is_gone(tmp_path: Path, collector: MemoryCollector) -> None:
+    """What another collector had acknowledged, and the agent forgot, is declared, so that settling goes on."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.tick(*range(200))
+    agent.spool.settle(EPOCH.id, 150)
+    async with agent.running():
+        await collector.until(lambda: EPOCH.id in collector.held and collector.held[EPOCH.id].settled == 200)
+    assert collector.held[EPOCH.id].lost.prefix_from(0) == 200 - len(collector.held[EPOCH.id].records)
+
+
+async def test_an_epoch_that_begins_while_connected(tmp_path: Path, collector: MemoryCollector) -> None:
+    """After a change of the interval the stream is begun anew and names both epochs."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    async with agent.running():
+        agent.tick(*range(5))
+        await collector.until(lambda: has(collector, 5))
+        agent.spool.begin(an_epoch(2))
+        agent.uplink.reconnect()
+        agent.tick(*range(5), epoch=an_epoch(2).id)
+        await collector.until(lambda: has(collector, 5, an_epoch(2).id))
+
+
+async def test_the_inventory_follows_the_hello(tmp_path: Path, collector: MemoryCollector) -> None:
+    """It is sent at the beginning of a stream, and when it changes."""
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    agent.uplink.set_inventory(pb.Inventory(kernel="6.1"))
+    async with agent.running():
+        await collector.until(lambda: len(collector.inventories) == 1)
+        agent.uplink.set_inventory(pb.Inventory(kernel="6.1"))
+        agent.uplink.set_inventory(pb.Inventory(kernel="6.12"))
+        await collector.until(lambda: len(collector.inventories) == 2)
+    assert [inventory.kernel for inventory in collector.inventories] == ["6.1", "6.12"]
+
+
+async def test_a_collector_that_never_answers_costs_nothing(tmp_path: Path, collector: MemoryCollector) -> None:
+    """Records stay in the spool, not in memory, and the agent still stops at once."""
+    collector.answering = False
+    agent = Agent(tmp_path, collector.address)
+    agent.spool.begin(EPOCH)
+    async with agent.running():
+        agent.tick(*range(1000))
+        await collector.until(lambda: bool(collector.messages))
+        assert not agent.accounts.connected
+        started = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - started < 2
+    assert agent.spool.held(EPOCH.id) == RangeSet([(0, 1000)])
+
+
+@given(st.integers(0, 10_000), st.floats(0, 1))
+def test_backoff_is_bounded(attempt: int, chance: float) -> None:
+    """However long the collector is away, the next attempt comes within the bound."""
+    assert 0 <= backoff_seconds(attempt, 10, chance) <= 10
