@@ -1,0 +1,116 @@
+"""Renderings of the fleet: made off the event loop, and shared by scrapes of the same second."""
+
+import asyncio
+import time
+import zlib
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.text import FleetWriter, ending, render_host
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.fleet.snapshot import Snapshot
+from flyball_collector.own_metrics import OwnMetrics
+
+SHARED_NS = 10**9
+"""How old a rendering may be when it is handed out: hosts say nothing new within a second."""
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class Renderings:
+    """What `/metrics` answers: the collector's own metrics, then the fleet."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        own: OwnMetrics,
+        *,
+        vanish_after_seconds: float = 15.0,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._fleet = fleet
+        self._own = own
+        self._clock = clock
+        self._vanish_after_seconds = vanish_after_seconds
+        self._writer = FleetWriter(vanish_after_seconds)
+        self._turn = asyncio.Lock()  # the writer serves one thread at a time
+        self._newest: dict[tuple[Format, bool], tuple[int, bytes]] = {}
+
+    async def of_fleet(self, format_: Format, *, gzip: bool) -> bytes:
+        """The page of all hosts, each line labelled with its `instance`."""
+        self._own.scrapes.labels("fleet").inc()
+        async with self._turn:
+            now_ns = self._clock()
+            made_ns, body = self._newest.get((format_, gzip), (0, b""))
+            if not 0 <= now_ns - made_ns < SHARED_NS:
+                self._let_go_of_old(now_ns)
+                body = await self._make(format_, gzip, now_ns)
+                self._newest[format_, gzip] = (now_ns, body)
+            return body
+
+    def of_host(self, name: str, format_: Format, *, gzip: bool) -> bytes | None:
+        """The page of one host alone, without `instance`; `None` when it is unknown."""
+        self._own.scrapes.labels("host").inc()
+        now_ns = self._clock()
+        snapshot = self._fleet.snapshot(now_ns, [name])
+        body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds)
+        return zlib.compress(body, 1, _GZIP) if gzip and body is not None else body
+
+    async def _make(self, format_: Format, gzip: bool, now_ns: int) -> bytes:
+        started = time.monotonic()
+        snapshot = self._fleet.snapshot(now_ns)
+        work = asyncio.ensure_future(asyncio.to_thread(self._render, snapshot, format_, gzip, now_ns))
+        try:
+            body = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work])  # a thread cannot be stopped, and the next one must not meet it
+            raise
+        self._own.scrape_seconds.observe(time.monotonic() - started)
+        self._own.scrape_series.set(self._writer.series)
+        self._own.scrape_bytes.set(len(body))
+        self._own.conflicting_series.set(self._writer.conflicting)
+        return body
+
+    def _render(self, snapshot: Snapshot, format_: Format, gzip: bool, now_ns: int) -> bytes:
+        packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP) if gzip else None
+        body = bytearray()
+        for piece in self._pieces(snapshot, format_, now_ns):
+            body += packer.compress(piece) if packer is not None else piece
+            time.sleep(0)  # lets an event loop that waits for the interpreter have it now, not 5 ms later
+        if packer is not None:
+            body += packer.flush()
+        return bytes(body)
+
+    def _pieces(self, snapshot: Snapshot, format_: Format, now_ns: int) -> Iterator[bytes]:
+        yield own_text(self._own.registry, format_)
+        yield from self._writer.render(snapshot, format_, now_ns)
+        yield ending(format_)
+
+    def _let_go_of_old(self, now_ns: int) -> None:
+        self._newest = {
+            key: (made_ns, body) for key, (made_ns, body) in self._newest.items() if 0 <= now_ns - made_ns < SHARED_NS
+        }
+
+
+def own_text(registry: CollectorRegistry, format_: Format) -> bytes:
+    """A registry's lines, with no line feed after the last."""
+    source = _WithoutCreated(registry)
+    if format_ is Format.OPENMETRICS:
+        return bytes(generate_openmetrics(source)).removesuffix(b"# EOF\n").rstrip(b"\n")  # type: ignore[no-untyped-call]
+    return generate_latest(source).rstrip(b"\n")
+
+
+class _WithoutCreated:
+    """`_created` doubles the series of counters and tells what `start_time_seconds` says once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family

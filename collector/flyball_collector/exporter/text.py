@@ -1,0 +1,171 @@
+"""The fleet as text for Prometheus: text format 0.0.4 and OpenMetrics 1.0.
+
+Written in pieces of some hundred kilobytes, so that whoever drives the writer can give way to other threads.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.exporter import about
+from flyball_collector.exporter.catalogue import Catalogue, Declaration, header, sample_name
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.plan import Plan, make_plan
+from flyball_collector.exporter.series import HostSeries
+from flyball_collector.fleet.snapshot import HostView, Snapshot
+from flyball_proto.metric import Metric
+
+ROWS = 4096
+"""Series a piece: about 0.5 ms of work."""
+
+_encode = msgspec.json.Encoder().encode  # writes a float ten times as fast as repr(), and as short
+
+
+class FleetWriter:
+    """Renders snapshots of the whole fleet; keeps what does not change from one to the next.
+
+    One thread at a time. `series` and `conflicting` tell of the newest rendering.
+    """
+
+    def __init__(self, vanish_after_seconds: float = 15.0, *, instance: bool = True) -> None:
+        self.series = 0
+        self.conflicting = 0
+        self._instance = instance  # label each line with its host
+        self._vanish_after_ns = int(vanish_after_seconds * 1e9)
+        self._catalogue = Catalogue(map(Declaration.of, about.METRICS))
+        self._interned: dict[Declaration, Declaration] = {}
+        self._hosts: dict[str, HostSeries] = {}
+        self._plan = Plan([], 0)
+        self._generation: int | None = None
+
+    def render(self, snapshot: Snapshot, format_: Format, now_ns: int) -> Iterator[bytes]:
+        """The lines of every host, in pieces; each line begins with a line feed, and none ends with one."""
+        series = self._series_of(snapshot)
+        fresh = [now_ns - host.received_ns <= self._vanish_after_ns for host in snapshot.hosts]
+        _blank_silent(snapshot, fresh)
+        self.series, self.conflicting = 0, self._plan.conflicting
+        yield from self._states(snapshot.hosts, series, fresh, format_)
+        heard = [(host, own) for host, own, alive in zip(snapshot.hosts, series, fresh, strict=True) if alive]
+        yield from self._infos(heard, format_)
+        yield from self._processes(heard, format_)
+        yield from self._runs(heard, format_)
+        for family in self._plan.families:
+            head = header(
+                family.declaration.name, family.metric.kind, family.metric.help, family.metric.states, format_
+            )
+            yield from self._family(head, family.prefixes, snapshot.arena, family.places)
+
+    def _series_of(self, snapshot: Snapshot) -> list[HostSeries]:
+        if snapshot.generation != self._generation:
+            before, self._hosts = self._hosts, {}
+            for host in snapshot.hosts:
+                own = before.get(host.name) or HostSeries(host.name if self._instance else "", self._interned)
+                self._hosts[host.name] = own
+            parts = [(host.start, self._hosts[host.name].readings(host)) for host in snapshot.hosts]
+            self._plan = make_plan(parts, self._catalogue)
+            self._interned.clear()
+            self._interned.update((d, d) for _, readings in parts for d, _ in readings.metrics)
+            self._generation = snapshot.generation
+        return [self._hosts[host.name] for host in snapshot.hosts]
+
+    def _states(
+        self, hosts: Sequence[HostView], series: Sequence[HostSeries], fresh: Sequence[bool], format_: Format
+    ) -> Iterator[bytes]:
+        for number, (metric, read) in enumerate(about.STATE_METRICS):
+            values = [read(host, alive) for host, alive in zip(hosts, fresh, strict=True)]
+            yield from self._family(_head(metric, format_), [own.states[number] for own in series], _array(values))
+
+    def _infos(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
+        found = [own.infos(host) for host, own in heard]
+        for metric in about.INFO_METRICS:
+            lines = [line for infos in found for line in infos.get(metric.name, ())]
+            self.series += len(lines)
+            for first in range(0, len(lines), ROWS):
+                head = _head(metric, format_) if first == 0 else b""
+                yield head + b"".join(lines[first : first + ROWS])
+
+    def _processes(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
+        rows = [row for host, own in heard for row in own.processes(host)]
+        for number, metric in enumerate(about.PROCESS_METRICS):
+            values = _array([row[1 + number] for row in rows])  # type: ignore[misc]  # 1 and 2 are the values
+            yield from self._family(_head(metric, format_), [row[0][number] for row in rows], values)
+
+    def _runs(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
+        totals = [step for host, _ in heard for step in host.steps]
+        prefixes = [rank for host, own in heard for rank in own.ranks(host)]
+        for number, (metric, read) in enumerate(about.RUN_METRICS):
+            values = _array([read(each) for each in totals])
+            yield from self._family(_head(metric, format_), [rank[number] for rank in prefixes], values)
+
+    def _family(
+        self,
+        head: bytes,
+        prefixes: Sequence[bytes],
+        values: NDArray[np.float64],
+        places: NDArray[np.int64] | None = None,
+    ) -> Iterator[bytes]:
+        """Lines of what is known; a family of which nothing is known is not named either."""
+        for first in range(0, len(prefixes), ROWS):
+            part = values[first : first + ROWS] if places is None else values[places[first : first + ROWS]]
+            lines, count = _lines(prefixes[first : first + ROWS], part)
+            if count:
+                self.series += count
+                yield head + lines
+                head = b""
+
+
+def render_fleet(snapshot: Snapshot, format_: Format, now_ns: int, vanish_after_seconds: float = 15.0) -> bytes:
+    """The whole fleet's page, made from nothing; `FleetWriter` is for doing it again and again."""
+    return page(FleetWriter(vanish_after_seconds).render(snapshot, format_, now_ns), format_)
+
+
+def render_host(
+    snapshot: Snapshot, name: str, format_: Format, now_ns: int, vanish_after_seconds: float = 15.0
+) -> bytes | None:
+    """One host's page, without the label `instance`, which the scrape adds; `None` when the host is unknown."""
+    hosts = tuple(host for host in snapshot.hosts if host.name == name)
+    if not hosts:
+        return None
+    alone = Snapshot(snapshot.generation, hosts, snapshot.arena)
+    return page(FleetWriter(vanish_after_seconds, instance=False).render(alone, format_, now_ns), format_)
+
+
+def page(pieces: Iterator[bytes], format_: Format) -> bytes:
+    """A page from pieces that begin with a line feed."""
+    return b"".join([*pieces, ending(format_)]).removeprefix(b"\n")
+
+
+def ending(format_: Format) -> bytes:
+    """What closes a page."""
+    return b"\n# EOF\n" if format_ is Format.OPENMETRICS else b"\n"
+
+
+def _lines(prefixes: Sequence[bytes], values: NDArray[np.float64]) -> tuple[bytes, int]:
+    known = values == values  # noqa: PLR0124  NaN alone differs from itself
+    if not known.all():
+        prefixes = list(compress(prefixes, known.tolist()))
+        values = values[known]
+    if not len(values):
+        return b"", 0
+    pieces: list[bytes] = [b""] * (2 * len(values))
+    pieces[0::2] = prefixes
+    pieces[1::2] = _encode(values.tolist())[1:-1].split(b",")
+    return b"".join(pieces), len(values)
+
+
+def _blank_silent(snapshot: Snapshot, fresh: Sequence[bool]) -> None:
+    """What a host said last is not what it says now. The arena is the snapshot's own."""
+    for host, alive in zip(snapshot.hosts, fresh, strict=True):
+        if not alive and host.layout is not None:
+            snapshot.arena[host.start : host.start + host.layout.count] = np.nan
+
+
+def _array(values: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array(values, dtype=np.float64)  # None becomes NaN
+
+
+def _head(metric: Metric, format_: Format) -> bytes:
+    return header(sample_name(metric), metric.kind, metric.help, (), format_)
