@@ -16,7 +16,7 @@ from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.plan import Plan, make_plan
 from flyball_collector.exporter.series import HostSeries
 from flyball_collector.fleet.snapshot import HostView, Snapshot
-from flyball_proto.metric import Metric
+from flyball_proto.metric import Kind, Metric
 
 ROWS = 4096
 """Series a piece: about 0.5 ms of work."""
@@ -56,7 +56,8 @@ class FleetWriter:
             head = header(
                 family.declaration.name, family.metric.kind, family.metric.help, family.metric.states, format_
             )
-            yield from self._family(head, family.prefixes, snapshot.arena, family.places)
+            least = 0.0 if family.metric.kind is Kind.COUNTER else -np.inf  # a negative count is no count
+            yield from self._family(head, family.prefixes, snapshot.arena, family.places, least)
 
     def _series_of(self, snapshot: Snapshot) -> list[HostSeries]:
         if snapshot.generation != self._generation:
@@ -106,11 +107,12 @@ class FleetWriter:
         prefixes: Sequence[bytes],
         values: NDArray[np.float64],
         places: NDArray[np.int64] | None = None,
+        least: float = -np.inf,
     ) -> Iterator[bytes]:
         """Lines of what is known; a family of which nothing is known is not named either."""
         for first in range(0, len(prefixes), ROWS):
             part = values[first : first + ROWS] if places is None else values[places[first : first + ROWS]]
-            lines, count = _lines(prefixes[first : first + ROWS], part)
+            lines, count = _lines(prefixes[first : first + ROWS], part, least)
             if count:
                 self.series += count
                 yield head + lines
@@ -143,8 +145,8 @@ def ending(format_: Format) -> bytes:
     return b"\n# EOF\n" if format_ is Format.OPENMETRICS else b"\n"
 
 
-def _lines(prefixes: Sequence[bytes], values: NDArray[np.float64]) -> tuple[bytes, int]:
-    known = values == values  # noqa: PLR0124  NaN alone differs from itself
+def _lines(prefixes: Sequence[bytes], values: NDArray[np.float64], least: float) -> tuple[bytes, int]:
+    known = values >= least  # false for NaN, which is unknown
     if not known.all():
         prefixes = list(compress(prefixes, known.tolist()))
         values = values[known]

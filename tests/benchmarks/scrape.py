@@ -1,0 +1,139 @@
+"""Renders a whole fleet for Prometheus, and says what it costs, and for how long an event loop beside it waits.
+
+python tests/benchmarks/scrape.py [--hosts 2048] [--format openmetrics] > scrape.json
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import resource
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.renderings import Renderings
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import Metric, counter, gauge
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+GPUS = 8
+HOST_METRICS = [gauge(f"host_quantity_{i}_bytes", "bytes", "A quantity of the host.") for i in range(35)]
+HOST_COUNTERS = [counter(f"host_work_{i}_total", "operations", "Work of the host.") for i in range(16)]
+GPU_METRICS = [gauge(f"gpu_quantity_{i}_ratio", "ratio", "A quantity of a GPU.", ("gpu",), 1000) for i in range(15)]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of the result."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+
+
+def main() -> None:
+    """Measure, and print a list of figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hosts", type=int, default=2048)
+    parser.add_argument("--format", choices=["text", "openmetrics"], default="text")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    format_ = Format.OPENMETRICS if options.format == "openmetrics" else Format.TEXT
+    measures = asyncio.run(measure(options.hosts, format_, options.rounds))
+    json.dump([{"name": m.name, "value": m.value, "unit": m.unit, "target": m.target} for m in measures], sys.stdout)
+    print()
+
+
+async def measure(hosts: int, format_: Format, rounds: int) -> list[Measure]:
+    """Scrape a fleet once from nothing, then some times with new readings, with an event loop that counts its waits."""
+    fleet = Fleet(hosts)
+    random_numbers = np.random.default_rng(1)
+    layouts = [fill(fleet, f"host-{number:05d}", random_numbers) for number in range(hosts)]
+    now = time.time_ns()
+    renderings = Renderings(fleet, OwnMetrics(), clock=lambda: now)
+    watch = asyncio.create_task(watch_loop(lags := []), name="watch")
+    first = await timed(renderings, format_)
+    lags.clear()
+    walls, processors, stalls = [], [], []
+    for sequence in range(1, rounds + 1):
+        now += 2 * 10**9
+        for number, layout in enumerate(layouts):
+            fleet.apply(tick(f"host-{number:05d}", sequence, layout, now, random_numbers))
+        started = time.perf_counter()
+        snapshot = fleet.snapshot(now)
+        stalls.append(time.perf_counter() - started)
+        lags.clear()
+        processor = time.process_time()
+        walls.append(await timed(renderings, format_))
+        processors.append(time.process_time() - processor)
+        stalls.extend(lags)
+    watch.cancel()
+    del snapshot
+    body = await renderings.of_fleet(format_, gzip=True)
+    series = len(
+        [1 for piece in renderings._writer.render(fleet.snapshot(now), format_, now) for _ in piece.split(b"\n")]
+    )
+    return [
+        Measure("scrape_series", series, "lines"),
+        Measure("scrape_first_seconds", first, "s"),
+        Measure("scrape_wall_seconds", min(walls), "s", 0.5),
+        Measure("scrape_wall_median_seconds", sorted(walls)[len(walls) // 2], "s"),
+        Measure("scrape_cpu_seconds", min(processors), "s", 0.5),
+        Measure("scrape_loop_stall_seconds", max(stalls), "s", 0.1),
+        Measure("scrape_gzip_bytes", len(body), "bytes"),
+        Measure("scrape_peak_resident_bytes", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "bytes"),
+    ]
+
+
+async def timed(renderings: Renderings, format_: Format) -> float:
+    """Seconds of one compressed scrape."""
+    started = time.perf_counter()
+    await renderings.of_fleet(format_, gzip=True)
+    return time.perf_counter() - started
+
+
+async def watch_loop(lags: list[float]) -> None:
+    """Wake a thousand times a second and note how late."""
+    while True:
+        started = time.perf_counter()
+        await asyncio.sleep(0.001)
+        lags.append(time.perf_counter() - started - 0.001)
+
+
+def fill(fleet: Fleet, name: str, random_numbers: np.random.Generator) -> KnownLayout:
+    """A host with its inventory and its first tick."""
+    gpus = [f"GPU-{uuid.UUID(int=random.getrandbits(128))}" for _ in range(GPUS)]
+    plain: list[Metric] = [*HOST_METRICS, *HOST_COUNTERS]
+    columns = [
+        *(Column(metric) for metric in plain),
+        *(Column(metric, (gpu,)) for metric in GPU_METRICS for gpu in gpus),
+    ]
+    layout = KnownLayout(Layout(tuple(columns)))
+    state = fleet.ensure(name)
+    state.agent_version, state.connected, state.clock_skew_seconds = "0.1.0", True, 0.001
+    state.inventory = pb.Inventory(kernel="6.1.0", architecture="x86_64", cpu=pb.Cpu(model="A processor"))
+    for index, gpu in enumerate(gpus):
+        state.inventory.gpus.add(uuid=gpu, index=index, model="NVIDIA H100 80GB HBM3", driver_version="570.1")
+    fleet.apply(tick(name, 0, layout, time.time_ns(), random_numbers))
+    return layout
+
+
+def tick(name: str, sequence: int, layout: KnownLayout, now: int, random_numbers: np.random.Generator) -> Tick:
+    """Readings as real ones: large counts of bytes and ratios of three digits."""
+    values = random_numbers.integers(0, 1000, layout.count)
+    plain = len(HOST_METRICS) + len(HOST_COUNTERS)
+    values[:plain] = random_numbers.integers(0, 2**36, plain)
+    return Tick(name, bytes(16), sequence, layout, values, None, now, now, now, now, 0, 0, b"", True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,332 @@
+import math
+import subprocess
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import Metric as Family
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from flyball_collector.exporter.escape import label_names
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.text import FleetWriter, page, render_fleet, render_host
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import Kind, Metric, counter, gauge, state
+from flyball_proto.silence import Reason, Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+NOW = 1_700_000_000 * 10**9
+
+GOLDEN = """\
+# HELP flyball_agent_up 1 while the host's records are fresh.
+# TYPE flyball_agent_up gauge
+flyball_agent_up{instance="alpha"} 1.0
+flyball_agent_up{instance="beta"} 0.0
+# HELP flyball_agent_last_report_timestamp_seconds When the newest record came in, in Unix time.
+# TYPE flyball_agent_last_report_timestamp_seconds gauge
+flyball_agent_last_report_timestamp_seconds{instance="alpha"} 1699999999.0
+flyball_agent_last_report_timestamp_seconds{instance="beta"} 1699999984.0
+# HELP flyball_agent_stream_open 1 while the agent is connected to the collector.
+# TYPE flyball_agent_stream_open gauge
+flyball_agent_stream_open{instance="alpha"} 1.0
+# HELP flyball_duplicate_host 1 while two machines send under this name.
+# TYPE flyball_duplicate_host gauge
+flyball_duplicate_host{instance="alpha"} 0.0
+# HELP flyball_agent_backlog_bytes Spooled records that wait to be replayed.
+# TYPE flyball_agent_backlog_bytes gauge
+flyball_agent_backlog_bytes{instance="alpha"} 0.0
+# HELP flyball_clock_skew_seconds The host's wall clock minus the collector's.
+# TYPE flyball_clock_skew_seconds gauge
+flyball_clock_skew_seconds{instance="alpha"} -0.25
+# HELP flyball_agent_info Always 1: the agent's version.
+# TYPE flyball_agent_info gauge
+flyball_agent_info{instance="alpha",version="0.1.0"} 1
+# HELP flyball_host_info Always 1: the machine and its system.
+# TYPE flyball_host_info gauge
+flyball_host_info{instance="alpha",kernel="6.1"} 1
+# HELP flyball_gpu_info Always 1: what a GPU is, to be joined on the label gpu.
+# TYPE flyball_gpu_info gauge
+flyball_gpu_info{instance="alpha",driver="570",gpu="GPU-1",index="0",model="H100"} 1
+# HELP flyball_probe_silent Always 1: a probe that cannot give some or all of its readings, and why.
+# TYPE flyball_probe_silent gauge
+flyball_probe_silent{instance="alpha",probe="power",reason="denied"} 1
+# HELP flyball_gpu_process_memory_used_bytes Memory of the GPU that a process holds.
+# TYPE flyball_gpu_process_memory_used_bytes gauge
+flyball_gpu_process_memory_used_bytes{instance="alpha",gpu="GPU-1",pid="42",rank="0",run="r1",user="ann"} 1024.0
+# HELP flyball_run_step The last step that a rank finished.
+# TYPE flyball_run_step gauge
+flyball_run_step{instance="alpha",rank="0",run="r1"} 7.0
+# HELP flyball_run_steps_total Steps that a rank has reported.
+# TYPE flyball_run_steps_total counter
+flyball_run_steps_total{instance="alpha",rank="0",run="r1"} 2.0
+# HELP flyball_run_step_seconds_total Time that the reported steps took.
+# TYPE flyball_run_step_seconds_total counter
+flyball_run_step_seconds_total{instance="alpha",rank="0",run="r1"} 0.5
+# HELP flyball_gpu_carrier Link. States: 0 down, 1 up.
+# TYPE flyball_gpu_carrier gauge
+flyball_gpu_carrier{instance="alpha",gpu="GPU-1"} 1.0
+# HELP flyball_gpu_power_watts Draw.
+# TYPE flyball_gpu_power_watts gauge
+flyball_gpu_power_watts{instance="alpha",gpu="GPU-1"} 312.5
+# HELP flyball_read_bytes_total Read.
+# TYPE flyball_read_bytes_total counter
+flyball_read_bytes_total{instance="alpha"} 1000000000000.0
+"""
+
+POWER = gauge("gpu_power_watts", "watts", "Draw.", ("gpu",), 10)
+READ = counter("read_bytes_total", "bytes", "Read.")
+CARRIER = state("gpu_carrier", "Link.", ("down", "up"), ("gpu",))
+
+
+def say(
+    fleet: Fleet, host: str, columns: Iterable[Column], values: list[int | None], age: float = 1, extras: bytes = b""
+) -> None:
+    """Have a host send one tick."""
+    layout = KnownLayout(Layout(tuple(columns)))
+    known = np.array([value is not None for value in values], dtype=np.bool_)
+    packed = np.array([value or 0 for value in values], dtype=np.int64)
+    received = NOW - int(age * 1e9)
+    sequence = fleet.ensure(host).sequence + 1
+    fleet.apply(Tick(host, bytes(16), sequence, layout, packed, known, 1, 1, received, received, 0, 0, extras, True))
+
+
+def small_fleet() -> Fleet:
+    fleet = Fleet()
+    extras = pb.Record(
+        steps=[pb.StepReport(run="r1", step=7, steps=2, step_seconds=0.5)],
+        gpu_processes=[pb.GpuProcess(gpu="GPU-1", pid=42, memory_used_bytes=1024)],
+    ).SerializeToString()
+    columns = [Column(POWER, ("GPU-1",)), Column(POWER, ("GPU-2",)), Column(READ), Column(CARRIER, ("GPU-1",))]
+    alpha = fleet.ensure("alpha")
+    alpha.tenancy = pb.Tenancy(members=[pb.Member(pid=42, run="r1", rank=0, user="ann")])
+    alpha.inventory = pb.Inventory(
+        kernel="6.1", gpus=[pb.Gpu(uuid="GPU-1", index=0, model="H100", driver_version="570")]
+    )
+    alpha.silences = (Silence("power", "", "", Reason.DENIED), Silence("power", "cpu_power_watts", "", Reason.DENIED))
+    alpha.agent_version, alpha.connected, alpha.clock_skew_seconds = "0.1.0", True, -0.25
+    say(fleet, "alpha", columns, [3125, None, 10**12, 1], extras=extras)
+    say(fleet, "beta", columns, [1, 1, 1, 1], age=16)
+    return fleet
+
+
+def parsed(body: bytes, format_: Format) -> list[Family]:
+    parse = parse_openmetrics if format_ is Format.OPENMETRICS else parse_text
+    return list(parse(body.decode()))
+
+
+def samples_of(families: Iterable[Family]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every sample by name and labels; a pair that comes twice is a fault."""
+    result: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    for family in families:
+        for sample in family.samples:
+            key = sample.name, tuple(sorted(sample.labels.items()))
+            assert key not in result
+            result[key] = sample.value
+    return result
+
+
+def test_the_page_of_a_small_fleet() -> None:
+    """The whole page, to the letter: a silent host keeps only `up` and its last report; unknown readings are absent."""
+    assert render_fleet(small_fleet().snapshot(NOW), Format.TEXT, NOW).decode() == GOLDEN
+
+
+def test_openmetrics_names_counters_without_total_and_ends() -> None:
+    """In OpenMetrics a counter's family has no `_total`, its samples have, and the page ends with EOF."""
+    body = render_fleet(small_fleet().snapshot(NOW), Format.OPENMETRICS, NOW)
+    assert b"# TYPE flyball_read_bytes counter\nflyball_read_bytes_total{" in body
+    assert body.endswith(b"\n# EOF\n")
+
+
+@pytest.mark.parametrize("format_", list(Format))
+def test_both_formats_say_the_same(format_: Format) -> None:
+    """prometheus-client reads the same samples from either page."""
+    snapshot = small_fleet().snapshot(NOW)
+    found = samples_of(parsed(render_fleet(snapshot, format_, NOW), format_))
+    assert found == samples_of(parse_text(GOLDEN))
+
+
+def test_promtool_finds_nothing_to_say() -> None:
+    """`promtool check metrics` is content."""
+    body = render_fleet(small_fleet().snapshot(NOW), Format.TEXT, NOW)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
+
+
+def test_one_hosts_page_has_no_instance() -> None:
+    """The scrape of a target adds `instance` itself; a host nobody knows has no page."""
+    fleet = small_fleet()
+    body = render_host(fleet.snapshot(NOW, ["alpha"]), "alpha", Format.TEXT, NOW)
+    assert body is not None
+    assert body.decode() == "".join(
+        line.replace('{instance="alpha"}', "").replace('instance="alpha",', "") + "\n"
+        for line in GOLDEN.splitlines()
+        if 'instance="beta"' not in line
+    )
+    assert render_host(fleet.snapshot(NOW, ["gamma"]), "gamma", Format.TEXT, NOW) is None
+
+
+def test_a_fleet_without_hosts_is_an_empty_page() -> None:
+    """Nothing to say is still a valid page."""
+    snapshot = Fleet().snapshot(NOW)
+    assert render_fleet(snapshot, Format.OPENMETRICS, NOW) == b"# EOF\n"
+    assert parsed(render_fleet(snapshot, Format.TEXT, NOW), Format.TEXT) == []
+
+
+def test_the_first_declaration_of_a_name_holds() -> None:
+    """What disagrees with the first is left out and counted, also when its host sorts before; then it takes over."""
+    fleet, writer = Fleet(), FleetWriter()
+    say(fleet, "b", [Column(gauge("speed", "hertz", "One."))], [1])
+    list(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW))
+    say(fleet, "a", [Column(counter("speed", "hertz", "Two.")), Column(gauge("speed", "bytes", "Three."))], [2, 3])
+    body = page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT)
+    assert b'flyball_speed{instance="b"} 1.0' in body
+    assert b"flyball_speed_total" not in body
+    assert b'flyball_speed{instance="a"}' not in body
+    assert writer.conflicting == 2
+    fleet.remove("b")
+    body = page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT)
+    assert b'flyball_speed_total{instance="a"} 2.0' in body
+    assert writer.conflicting == 1
+
+
+def test_hosts_cannot_speak_for_the_collector_or_the_exporter() -> None:
+    """Names of the collector's own and of the exporter's metrics are not a host's to declare."""
+    fleet, writer = Fleet(), FleetWriter()
+    metrics = [gauge("collector_records_total", "x", "X."), gauge("agent_up", "x", "X."), gauge("run_steps", "x", "X.")]
+    say(fleet, "a", map(Column, metrics), [7, 7, 7])
+    body = page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT)
+    assert b" 7.0" not in body
+    assert writer.conflicting == 3
+
+
+def test_states_that_a_newer_agent_added_do_not_conflict() -> None:
+    """Two versions that agree on the states both know share the name."""
+    fleet = Fleet()
+    say(fleet, "a", [Column(state("link", "L.", ("down", "up")))], [1])
+    say(fleet, "b", [Column(state("link", "L.", ("down", "up", "degraded")))], [2])
+    say(fleet, "c", [Column(state("link", "L.", ("up", "down")))], [1])
+    found = samples_of(parsed(render_fleet(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT))
+    assert {dict(labels)["instance"] for name, labels in found if name == "flyball_link"} == {"a", "b"}
+
+
+def test_labels_of_hosts_cannot_override_instance_or_job() -> None:
+    """Reserved and repeated label names are moved aside, as Prometheus does it."""
+    assert label_names(["instance", "job", "gpu", "gpu", "exported_job"]) == (
+        "exported_instance",
+        "exported_job",
+        "gpu",
+        "exported_gpu",
+        "exported_exported_job",
+    )
+
+
+def test_a_rendering_follows_the_fleet() -> None:
+    """New readings, hosts that go, layouts and inventories that change all show in the next rendering."""
+    fleet, writer = small_fleet(), FleetWriter()
+    assert page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT).decode() == GOLDEN
+    say(fleet, "alpha", [Column(POWER, ("GPU-9",))], [10])
+    fleet.ensure("alpha").inventory = pb.Inventory(kernel="6.2")
+    fleet.ensure("alpha").silences = ()
+    fleet.remove("beta")
+    body = page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT)
+    assert body == render_fleet(fleet.snapshot(NOW), Format.TEXT, NOW)
+    assert b'gpu="GPU-9"} 1.0' in body
+    assert b'kernel="6.2"' in body
+    assert not any(gone in body for gone in (b"beta", b'GPU-1"', b"6.1", b"probe_silent"))
+
+
+def test_what_a_host_may_add_without_a_layout_is_bounded() -> None:
+    """Thousands of silences, processes or ranks of one host make a bounded number of series."""
+    fleet = Fleet()
+    fleet.ensure("a").silences = tuple(Silence(f"p{i}", "", "", Reason.FAILED) for i in range(5000))
+    processes = [pb.GpuProcess(gpu="g", pid=i, memory_used_bytes=1) for i in range(5000)]
+    steps = [pb.StepReport(run=f"r{i}", steps=1) for i in range(5000)]
+    say(fleet, "a", [], [], extras=pb.Record(gpu_processes=processes, steps=steps).SerializeToString())
+    body = render_fleet(fleet.snapshot(NOW), Format.TEXT, NOW)
+    assert [body.count(name) for name in (b"\nflyball_probe_silent{", b"\nflyball_gpu_process_memory_used_bytes{")] == [
+        64,
+        128,
+    ]
+    assert body.count(b"\nflyball_run_steps_total{") == 256
+
+
+HOSTILE = st.text(st.one_of(st.characters(), st.sampled_from('\\"\n\r\t\0{},=# é\x85\u2028\ud800')), max_size=12)
+NAMES = st.sampled_from(["a", "b", "a_total", "b_total", "a_created", "b_info", "agent_up", "collector_x", "c_bucket"])
+METRICS = st.builds(
+    Metric,
+    NAMES,
+    st.sampled_from(Kind),
+    st.sampled_from(["", "bytes"]),
+    HOSTILE,
+    st.lists(st.sampled_from(["instance", "job", "le", "gpu", "x", "quantile"]), max_size=3).map(tuple),
+    st.sampled_from([1, 1000]),
+    st.lists(HOSTILE, max_size=2).map(tuple),
+)
+VALUES = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1))
+
+
+@st.composite
+def said(draw: st.DrawFn) -> list[tuple[Column, int | None]]:
+    """A layout with its values, as hostile as the wire lets through."""
+    metrics = draw(st.lists(METRICS, min_size=1, max_size=4))
+    columns = []
+    for metric in draw(st.lists(st.sampled_from(metrics), max_size=6)):
+        labels = draw(st.tuples(*[HOSTILE] * len(metric.labels)))
+        columns.append((Column(metric, labels), draw(VALUES)))
+    return columns
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(said(), min_size=1, max_size=3), HOSTILE)
+def test_whatever_hosts_say_the_page_can_be_read(hosts: list[list[tuple[Column, int | None]]], version: str) -> None:
+    """Both formats parse, say the same, repeat no series, and every number is one that was said."""
+    fleet = Fleet()
+    for number, columns in enumerate(hosts):
+        # surrogates cannot travel, so the layout's digest is not asked for what the wire would refuse
+        clean = [
+            (Column(_encodable(c.metric), tuple(map(_without_surrogates, c.labels))), value) for c, value in columns
+        ]
+        fleet.ensure(f"host {number}").agent_version = version
+        say(fleet, f"host {number}", [c for c, _ in clean], [value for _, value in clean])
+    pages = {format_: render_fleet(fleet.snapshot(NOW), format_, NOW) for format_ in Format}
+    samples = {format_: samples_of(parsed(body, format_)) for format_, body in pages.items()}
+    assert samples[Format.TEXT] == samples[Format.OPENMETRICS]
+    text = samples[Format.TEXT]
+    possible = {v / c.metric.scale for columns in hosts for c, v in columns if v is not None}
+    builtin = {0.0, 1.0, NOW / 1e9 - 1}
+    assert all(value in possible | builtin and math.isfinite(value) for value in text.values())
+
+
+@given(HOSTILE.filter(lambda text: text.isprintable() or "\n" in text))
+def test_label_values_come_back_as_they_were(text: str) -> None:
+    """A label value is read back unchanged, but for control characters, which become the replacement character."""
+    fleet = Fleet()
+    text = _without_surrogates(text)
+    say(fleet, "a", [Column(POWER, (text,))], [10])
+    expected = "".join("\N{REPLACEMENT CHARACTER}" if ch < " " and ch not in "\n\t" else ch for ch in text)
+    for format_ in Format:
+        found = samples_of(parsed(render_fleet(fleet.snapshot(NOW), format_, NOW), format_))
+        ((_, labels),) = [key for key in found if key[0] == "flyball_gpu_power_watts"]
+        assert dict(labels).get("gpu", "") == expected
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "ignore").decode()
+
+
+def _encodable(metric: Metric) -> Metric:
+    clean = _without_surrogates
+    return Metric(
+        metric.name,
+        metric.kind,
+        metric.unit,
+        clean(metric.help),
+        metric.labels,
+        metric.scale,
+        tuple(map(clean, metric.states)),
+    )
