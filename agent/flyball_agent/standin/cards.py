@@ -16,6 +16,7 @@ _HEALTHY: Values = {
 _CALM: Values = {
     "throttle_reasons": 0, "throttle_sw_power_cap": 0, "throttle_sw_thermal": 0, "throttle_hw_thermal": 0,
     "throttle_hw_power_brake": 0, "throttle_sync_boost": 0, "throttle_board_limit": 0, "throttle_reliability": 0,
+    "throttle_thermal": 0,
 }  # fmt: skip
 _IDLE: Values = {
     "utilization_gpu": 0, "utilization_memory": 0, "memory_used": 0, "temperature": 32, "energy": 0, "pstate": 0,

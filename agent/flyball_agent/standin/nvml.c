@@ -46,7 +46,7 @@ enum { TYPE_UINT = 1, TYPE_ULONGLONG = 3 };
     K(retired_uncorrected, 30, 3) K(temperature, 0, 0) K(temperature_margin, 0, 0) K(temperature_shutdown, 0, 0) \
     K(temperature_slowdown, 0, 0) K(throttle_board_limit, 77, 3) K(throttle_hw_power_brake, 271, 3) \
     K(throttle_hw_thermal, 270, 3) K(throttle_reasons, 0, 0) K(throttle_reliability, 79, 3) \
-    K(throttle_sw_power_cap, 74, 3) K(throttle_sw_thermal, 269, 3) K(throttle_sync_boost, 76, 3) \
+    K(throttle_sw_power_cap, 74, 3) K(throttle_sw_thermal, 269, 3) K(throttle_sync_boost, 76, 3) K(throttle_thermal, 75, 3) \
     K(utilization_gpu, 0, 0) K(utilization_memory, 0, 0)
 
 #define AS_ENUM(name, field, type) K_##name,

@@ -131,7 +131,7 @@ class Scenario:
         self.lines.append(f"process {gpu} {kind} {pid} {utilization} {memory}")
         return self
 
-    def slice(self, gpu: int, index: int, uuid: str, profile: str, total_bytes: int, used: Wave | Number) -> Self:
+    def slice(self, gpu: int, index: int, *, uuid: str, profile: str, total_bytes: int, used: Wave | Number) -> Self:
         """A MIG instance."""
         self.lines.append(f"mig {gpu} {index} {uuid} {profile} {total_bytes} {as_text(used)}")
         return self

@@ -1,0 +1,54 @@
+"""AMD GPUs through the sysfs files of amdgpu (kernel documentation: gpu/amdgpu, thermal and driver-misc)."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from flyball_agent.accelerators import metrics as m
+from flyball_agent.accelerators.metrics import Slot
+from flyball_agent.accelerators.sysfs_gpu import PCIE_SOURCES, Maker, Source, SysfsProbe, active_clock, scaled
+
+_MICRO, _MILLI = 1e-6, 1e-3
+
+
+def _clock(data: bytes) -> float | int | None:
+    """hwmon tells hertz; the table of clocks marks one line with a star."""
+    return active_clock(data) if b":" in data else scaled(1)(data)
+
+
+AMD = Maker(
+    name="amd",
+    vendor="amd",
+    drivers=("amdgpu",),
+    sources=(
+        Source(Slot(m.UTILIZATION), ("device/gpu_busy_percent",), scaled(0.01)),
+        Source(Slot(m.MEMORY_BUSY), ("device/mem_busy_percent",), scaled(0.01)),
+        Source(Slot(m.MEMORY_TOTAL), ("device/mem_info_vram_total",), scaled(1), fixed=True),
+        Source(Slot(m.MEMORY_USED), ("device/mem_info_vram_used",), scaled(1)),
+        Source(
+            Slot(m.POWER), ("device/hwmon/hwmon*/power1_average", "device/hwmon/hwmon*/power1_input"), scaled(_MICRO)
+        ),
+        Source(Slot(m.POWER_LIMIT), ("device/hwmon/hwmon*/power1_cap",), scaled(_MICRO)),
+        Source(
+            Slot(m.TEMPERATURE), ("device/hwmon/hwmon*/temp1_input", "device/hwmon/hwmon*/temp2_input"), scaled(_MILLI)
+        ),
+        Source(
+            Slot(m.SLOWDOWN_TEMPERATURE),
+            ("device/hwmon/hwmon*/temp1_crit", "device/hwmon/hwmon*/temp2_crit"),
+            scaled(_MILLI),
+            fixed=True,
+        ),
+        Source(Slot(m.MEMORY_TEMPERATURE), ("device/hwmon/hwmon*/temp3_input",), scaled(_MILLI)),
+        Source(Slot(m.FAN), ("device/hwmon/hwmon*/pwm1",), scaled(1 / 255)),
+        Source(Slot(m.SM_CLOCK), ("device/hwmon/hwmon*/freq1_input", "device/pp_dpm_sclk"), _clock),
+        Source(Slot(m.MEMORY_CLOCK), ("device/hwmon/hwmon*/freq2_input", "device/pp_dpm_mclk"), _clock),
+        *PCIE_SOURCES,
+    ),
+)
+
+
+class AmdProbe(SysfsProbe):
+    """The accelerator of AMD GPUs."""
+
+    def __init__(self, sys_root: Path = Path("/sys"), monotonic: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(AMD, sys_root, monotonic)

@@ -1,0 +1,281 @@
+"""NVIDIA GPUs through NVML: every device each second, across lost devices and reloaded drivers."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyball_agent.accelerators import metrics as m
+from flyball_agent.accelerators.nvidia_device import Device
+from flyball_agent.accelerators.nvidia_events import XidWatch
+from flyball_agent.accelerators.nvidia_inventory import describe_device
+from flyball_agent.accelerators.nvidia_slots import SLOTS
+from flyball_agent.accelerators.nvml import (
+    GPU_IS_LOST,
+    SESSION_ENDED,
+    Fault,
+    Nvml,
+    NvmlError,
+    explain,
+)
+from flyball_agent.accelerators.pci import has_display_of
+from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_proto.layout import Column
+from flyball_proto.metric import Metric
+from flyball_proto.silence import Reason, Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+NAME = "nvidia"
+_VENDOR = 0x10DE
+_FIRST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 30.0
+_KEPT_EVENTS = 1024
+
+
+@dataclass(slots=True)
+class _Retry:
+    """When to try again what keeps failing: after 1, 2, 4 … 30 seconds."""
+
+    wait_seconds: float = _FIRST_WAIT_SECONDS
+    at: float = 0.0
+
+    def failed(self, now: float) -> None:
+        self.at = now + self.wait_seconds
+        self.wait_seconds = min(_LONGEST_WAIT_SECONDS, 2 * self.wait_seconds)
+
+    def succeeded(self) -> None:
+        self.wait_seconds = _FIRST_WAIT_SECONDS
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the newest reading left for others to take."""
+
+    columns: tuple[Column, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    gpus: list[pb.Gpu] = field(default_factory=list)
+    processes: list[pb.GpuProcess] = field(default_factory=list)
+
+
+class NvidiaProbe:
+    """The accelerator of NVIDIA GPUs; see `protocol.Accelerator`."""
+
+    name = NAME
+    every_seconds = 0.0
+    blocking = True
+    metrics: Sequence[Metric] = (*dict.fromkeys(slot.metric for slot in SLOTS), m.MIG_MEMORY_USED, m.MIG_MEMORY_TOTAL)
+
+    def __init__(
+        self,
+        nvml: Nvml,
+        sys_root: Path = Path("/sys"),
+        *,
+        processes: bool = True,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._nvml = nvml
+        self._sys_root = sys_root
+        self._with_processes = processes
+        self._monotonic = monotonic
+        self._wall_ns = wall_ns
+        self._devices: dict[str, Device] = {}
+        self._strangers: dict[str, Fault] = {}
+        self._xids: XidWatch | None = None
+        self._session_fault: Fault | None = None
+        self._retry = _Retry()
+        self._renewal = _Retry()
+        self._changed = True
+        self._answer = _Answer()
+        self._events: deque[pb.HostEvent] = deque(maxlen=_KEPT_EVENTS)
+
+    @property
+    def processes(self) -> Sequence[pb.GpuProcess]:
+        return self._answer.processes
+
+    def take_events(self) -> list[pb.HostEvent]:
+        events = []
+        while self._events:
+            events.append(self._events.popleft())
+        return events
+
+    def describe(self) -> list[pb.Gpu]:
+        return list(self._answer.gpus)
+
+    def read(self) -> Sample:
+        """Ask every device; what cannot answer says why, and its columns stay."""
+        now = self._monotonic()
+        self._let_go_of_lost(now)
+        if not self._nvml.is_open and now >= self._retry.at:
+            self._open(now)
+        if self._nvml.is_open:
+            self._read_devices(now)
+        if not self._devices:
+            raise self._why_nothing()
+        self._renew()
+        return Sample(self._answer.columns, self._values(), self._answer.silences)
+
+    # -- sessions of the driver --
+
+    def _open(self, now: float) -> None:
+        try:
+            self._nvml.open()
+            self._attach(now)
+        except NvmlError as error:
+            self._retry.failed(now)
+            self._nvml.close()
+            self._session_fault = explain(error.call, error.code)
+            self._changed = True
+            return
+        if self._session_fault is not None and self._devices:
+            self._say("driver_returned", "", "the driver answers again")
+        self._session_fault = None
+        self._retry.succeeded()
+        self._changed = True
+
+    def _attach(self, now: float) -> None:
+        """Find the devices; those known from an earlier session go on under their UUID."""
+        self._xids, self._strangers = XidWatch(self._nvml), {}
+        found: set[str] = set()
+        for index in range(self._nvml.number("nvmlDeviceGetCount_v2")):
+            try:
+                handle = self._nvml.handle("nvmlDeviceGetHandleByIndex_v2", index)
+                uuid = self._nvml.text("nvmlDeviceGetUUID", handle)
+            except NvmlError as error:
+                if error.code in SESSION_ENDED:
+                    raise
+                self._strangers[str(index)] = explain(error.call, error.code)
+                continue
+            device = self._devices.setdefault(uuid, Device(uuid))
+            device.attach(self._nvml, handle, index, now)
+            if fault := self._xids.watch(handle, uuid):
+                device.deny_xids(fault)
+            found.add(uuid)
+        for uuid, device in self._devices.items():
+            if uuid not in found:
+                self._lose(device)
+
+    def _close(self) -> None:
+        if self._xids is not None:
+            self._xids.close()
+            self._xids = None
+        for device in self._devices.values():
+            device.detach()
+        self._nvml.close()
+        self._changed = True
+
+    def _let_go_of_lost(self, now: float) -> None:
+        """A lost device can be reset only while nobody has it open: open the driver afresh now and then."""
+        if self._nvml.is_open and now >= self._renewal.at and any(device.lost for device in self._devices.values()):
+            self._renewal.failed(now)
+            self._close()
+            self._retry.at = now
+
+    # -- readings --
+
+    def _read_devices(self, now: float) -> None:
+        for device in self._devices.values():
+            was_lost = device.lost
+            try:
+                device.read(self._nvml, now)
+            except NvmlError as error:
+                if error.code in SESSION_ENDED:
+                    self._lose_driver(now, error)
+                    return
+                if error.code != GPU_IS_LOST:
+                    raise
+                self._lose(device)
+            if was_lost and not device.lost:
+                self._say("gpu_returned", device.uuid, "the GPU answers again")
+        self._take_xids()
+
+    def _lose(self, device: Device) -> None:
+        if not device.lost:
+            self._say("gpu_lost", device.uuid, "the GPU does not answer any more")
+            self._renewal = _Retry(_LONGEST_WAIT_SECONDS, self._monotonic() + _LONGEST_WAIT_SECONDS)
+        device.lose()
+
+    def _lose_driver(self, now: float, error: NvmlError) -> None:
+        self._say("driver_lost", "", str(error))
+        self._close()
+        self._session_fault = explain(error.call, error.code)
+        self._retry.failed(now)
+
+    def _take_xids(self) -> None:
+        if self._xids is None:
+            return
+        for event in self._xids.take(self._wall_ns):
+            self._events.append(event)
+            if event.resource in self._devices:
+                self._devices[event.resource].count_xid()
+
+    def _say(self, kind: str, uuid: str, text: str) -> None:
+        self._events.append(pb.HostEvent(kind=kind, time_ns=self._wall_ns(), resource=uuid, text=text))
+
+    # -- what is told --
+
+    def _values(self) -> list[Value]:
+        values: list[Value] = []
+        for device in self._devices.values():
+            values += device.values()
+        return values
+
+    def _renew(self) -> None:
+        """Bring what others see up to date; columns, silences and inventory only after a change."""
+        processes: list[pb.GpuProcess] = []
+        if self._with_processes:
+            for device in self._devices.values():
+                if device.processes is not None and not device.lost:
+                    processes += device.processes.processes
+        self._answer.processes = processes
+        if not self._changed and not any(device.changed for device in self._devices.values()):
+            return
+        self._changed = False
+        columns = tuple(column for device in self._devices.values() for column in device.columns())
+        if columns != self._answer.columns:
+            self._answer.columns = columns
+        self._answer.silences = tuple(self._silences())
+        if self._nvml.is_open:
+            self._answer.gpus = self._describe()
+        for device in self._devices.values():
+            device.changed = False
+
+    def _describe(self) -> list[pb.Gpu]:
+        """A device that is lost stays as it was last described."""
+        before = {gpu.uuid: gpu for gpu in self._answer.gpus}
+        told = []
+        for device in self._devices.values():
+            if device.lost and device.uuid in before:
+                told.append(before[device.uuid])
+            else:
+                told.append(describe_device(self._nvml, device))
+        return told
+
+    def _silences(self) -> list[Silence]:
+        if self._session_fault is not None:
+            fault = self._session_fault
+            return [Silence(NAME, "", "", Reason.FAILED, fault.detail, fault.remedy)]
+        silences: list[Silence] = []
+        for index, fault in self._strangers.items():
+            silences.append(Silence(NAME, "", f"index {index}", fault.reason, fault.detail, fault.remedy))
+        for device in self._devices.values():
+            if device.lost:
+                fault = explain("NVML", GPU_IS_LOST)
+                silences.append(Silence(NAME, "", device.uuid, fault.reason, fault.detail, fault.remedy))
+                continue
+            silences += device.silences(NAME)
+        return silences
+
+    def _why_nothing(self) -> Unavailable:
+        """No device was ever seen: is there none, or does its driver fail?"""
+        if self._session_fault is None:
+            if self._strangers:
+                fault = next(iter(self._strangers.values()))
+                return Unavailable(fault.detail, fault.remedy)
+            return Absent("the NVIDIA driver sees no GPU")
+        fault = self._session_fault
+        if fault.reason is Reason.ABSENT and has_display_of(self._sys_root, _VENDOR):
+            return Unavailable(f"there is an NVIDIA GPU, but {fault.detail}", fault.remedy)
+        kinds = {Reason.ABSENT: Absent, Reason.DENIED: Denied}
+        return kinds.get(fault.reason, Unavailable)(fault.detail, fault.remedy)
