@@ -1,0 +1,114 @@
+"""The HTTP application: every route in one list, with who may call it."""
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from litestar import Litestar, Request, Router, get
+from litestar.config.compression import CompressionConfig
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import Message, Scope
+
+from flyball_collector.http import errors, health_routes, host_routes, page_routes, series_routes
+from flyball_collector.http.declarations import list_metrics
+from flyball_collector.http.guard import Doorman
+from flyball_collector.http.metrics_routes import metrics, service_discovery
+from flyball_collector.http.overview import Overviews
+from flyball_collector.http.overview_route import overview
+from flyball_collector.http.parts import Parts
+from flyball_collector.http.turnstile import Turnstile
+
+# A handler says with `opt={"role": …}` that it needs more than a viewer.
+API: Sequence[HTTPRouteHandler] = (
+    overview,
+    host_routes.list_hosts,
+    host_routes.show_host,
+    host_routes.latest,
+    host_routes.live,
+    host_routes.remove_host,
+    series_routes.series,
+    list_metrics,
+    health_routes.config,
+)
+SCRAPED: Sequence[HTTPRouteHandler] = (metrics, service_discovery)
+ANYBODY: Sequence[HTTPRouteHandler] = (
+    health_routes.alive,
+    health_routes.ready,
+    page_routes.index,
+    page_routes.page_file,
+)
+
+# plotly.js sets styles in place, so these cannot be forbidden; scripts come from here alone.
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SECURITY_HEADERS = [
+    (b"content-security-policy", _CSP.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+
+
+@get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request[object, object, State]) -> dict[str, Any]:
+    """The description of this API, where people look for it."""
+    return request.app.openapi_schema.to_schema()
+
+
+def build_application(parts: Parts) -> Litestar:
+    """Everything that is served over HTTP."""
+    doorman = Doorman(parts.tokens, parts.settings.http.listen)
+    overviews = Overviews(parts.fleet, parts.settings)
+    turnstile = Turnstile(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
+
+    async def finish(message: Message, _: Scope) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *_SECURITY_HEADERS]
+            parts.own_metrics.http_requests.labels(str(message["status"])).inc()
+
+    return Litestar(
+        route_handlers=[
+            Router("/api/v1", route_handlers=API, guards=[doorman.guard], tags=["api"]),
+            Router("/", route_handlers=SCRAPED, guards=[doorman.guard], tags=["prometheus"]),
+            *ANYBODY,
+            openapi,
+        ],
+        dependencies={
+            "parts": Provide(lambda: parts, sync_to_thread=False),
+            "overviews": Provide(lambda: overviews, sync_to_thread=False),
+            "turnstile": Provide(lambda: turnstile, sync_to_thread=False),
+        },
+        exception_handlers=errors.HANDLERS,
+        before_send=[finish],
+        compression_config=CompressionConfig(backend="gzip", minimum_size=1024, gzip_compress_level=1),
+        request_max_body_size=parts.settings.http.max_body_bytes,
+        openapi_config=_openapi(),
+        logging_config=None,
+    )
+
+
+def _openapi() -> OpenAPIConfig:
+    """The description alone: the renderers that Litestar would add load scripts from elsewhere."""
+    return OpenAPIConfig(
+        title="Flyball collector",
+        version=_version(),
+        description="What every host of a training fleet says, now and lately.",
+        path="/api",
+        render_plugins=[JsonRenderPlugin(path="/openapi.json"), YamlRenderPlugin(path="/openapi.yaml")],
+        components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
+    )
+
+
+def _version() -> str:
+    try:
+        return version("flyball")
+    except PackageNotFoundError:
+        return "unknown"

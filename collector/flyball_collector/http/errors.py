@@ -1,0 +1,105 @@
+"""What a caller is told when something is wrong: one JSON shape, never a traceback."""
+
+import difflib
+from collections.abc import Iterable
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.types import ExceptionHandlersMap
+
+from flyball_collector.store.contract import StoreError, StoreUnavailable
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What went wrong."""
+
+    code: str
+    what: str
+    hint: str
+
+
+class FaultAnswer(msgspec.Struct, frozen=True):
+    """The body of every answer that is not a success."""
+
+    error: Fault
+
+
+class ApiError(Exception):
+    """A request that cannot be answered; says what was wrong and what to do."""
+
+    def __init__(self, status: int, code: str, what: str, hint: str = "", *, retry_seconds: int = 0) -> None:
+        super().__init__(what)
+        self.status = status
+        self.code = code
+        self.what = what
+        self.hint = hint
+        self.headers = {"Retry-After": str(retry_seconds)} if retry_seconds else {}
+
+
+def unknown_host(name: str, known: Iterable[str]) -> ApiError:
+    """A host that nobody has heard of, and the names that look like it."""
+    return ApiError(404, "unknown_host", f"no host is called {name!r}", _near(name, known, "GET /api/v1/hosts"))
+
+
+def unknown_metric(name: str, known: Iterable[str]) -> ApiError:
+    """A metric that no agent declares, and the names that look like it."""
+    return ApiError(404, "unknown_metric", f"no metric is called {name!r}", _near(name, known, "GET /api/v1/metrics"))
+
+
+def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
+    """A parameter that makes no sense."""
+    return ApiError(400, "bad_value", f"{parameter}: {what}", hint)
+
+
+def _near(name: str, known: Iterable[str], elsewhere: str) -> str:
+    near = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
+    return f"did you mean {', '.join(near)}?" if near else f"{elsewhere} lists them"
+
+
+def _answer(status: int, fault: Fault, headers: dict[str, str] | None = None) -> Response[FaultAnswer]:
+    return Response(FaultAnswer(fault), status_code=status, headers=headers, media_type="application/json")
+
+
+def _on_api_error(_: Request[object, object, object], error: ApiError) -> Response[FaultAnswer]:  # type: ignore[type-var]  # no state of ours
+    return _answer(error.status, Fault(error.code, error.what, error.hint), error.headers)
+
+
+def _on_http_error(request: Request[object, object, object], error: HTTPException) -> Response[FaultAnswer]:  # type: ignore[type-var]
+    if isinstance(error, ValidationException):
+        extra = error.extra if isinstance(error.extra, list) else []
+        faults = [f"{e.get('key', '?')}: {e.get('message', '')}" for e in extra if isinstance(e, dict)]
+        return _answer(400, Fault("bad_value", "; ".join(faults) or error.detail, "GET /openapi.json says what fits"))
+    code, hint = _HTTP_FAULTS.get(error.status_code, ("http_error", ""))
+    what = f"{request.method} {request.url.path}: {error.detail}" if error.status_code in (404, 405) else error.detail
+    return _answer(error.status_code, Fault(code, what, hint), dict(error.headers or {}))
+
+
+def _on_store_error(_: Request[object, object, object], error: StoreError) -> Response[FaultAnswer]:  # type: ignore[type-var]
+    if isinstance(error, StoreUnavailable):
+        hint = "live values are still served; try again later"
+        return _answer(503, Fault("store_unavailable", str(error), hint), {"Retry-After": "5"})
+    return _answer(500, Fault("store_failed", str(error), "the collector's log has more"))
+
+
+def _on_anything(request: Request[object, object, object], error: Exception) -> Response[FaultAnswer]:  # type: ignore[type-var]
+    _log.error("request_failed", method=request.method, path=request.url.path, exc_info=error)
+    return _answer(500, Fault("internal", "the collector made a mistake", "its log has the details"))
+
+
+_HTTP_FAULTS = {
+    400: ("bad_request", "GET /openapi.json says what fits"),
+    404: ("not_found", "GET /openapi.json lists what there is"),
+    405: ("method_not_allowed", "GET /openapi.json lists what there is"),
+    413: ("body_too_large", "http.max_body_bytes is the limit"),
+}
+
+HANDLERS: ExceptionHandlersMap = {
+    ApiError: _on_api_error,
+    HTTPException: _on_http_error,
+    StoreError: _on_store_error,
+    Exception: _on_anything,
+}

@@ -1,0 +1,211 @@
+"""What is answered about one host, made of its live state."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.steps import StepTotals
+from flyball_collector.http.plain import Plain, plain
+from flyball_collector.http.status import Status
+from flyball_collector.http.times import Moment, moment
+from flyball_proto.layout import Column
+from flyball_proto.metric import Kind
+from flyball_proto.silence import Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One host in a few words; null is unknown."""
+
+    name: str
+    status: str  # up, silent, ended or waiting
+    connected: bool
+    last_report: Moment | None
+    age_seconds: float | None
+    agent_version: str
+    interval_seconds: float
+    clock_skew_seconds: float | None
+    backlog_bytes: int
+    columns: int
+    gpus: int | None
+    silences: int
+    duplicate: bool
+
+
+class SilenceAnswer(msgspec.Struct, frozen=True):
+    """What could not be read, why, and what to do; an empty metric or resource means every one."""
+
+    probe: str
+    metric: str
+    resource: str
+    reason: str
+    detail: str
+    remedy: str
+
+
+class ProcessAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that holds a GPU or speaks for a run."""
+
+    pid: int
+    user: str
+    command: str
+    run: str
+    rank: int
+    world_size: int
+    source: str
+    gpus: list[str]
+    labels: dict[str, str]
+    gpu_memory_bytes: int | None
+
+
+class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rank has reported of its steps since it was first heard of."""
+
+    run: str
+    rank: int
+    step: int
+    steps: int
+    mean_step_seconds: float | None
+    data_wait_ratio: float | None
+    tokens: float | None
+    samples: float | None
+    loss: float | None
+
+
+class HostAnswer(msgspec.Struct, frozen=True):
+    """Everything but the readings."""
+
+    host: HostSummary
+    inventory: Plain | None
+    silences: list[SilenceAnswer]
+    processes: list[ProcessAnswer]
+    runs: list[RunAnswer]
+
+
+class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """One column now; `value` null is unknown, and `why` says what is known of the reason."""
+
+    metric: str
+    labels: dict[str, str]
+    value: float | None
+    unit: str
+    kind: str
+    state: str | None = None
+    why: SilenceAnswer | None = None
+
+
+class LatestAnswer(msgspec.Struct, frozen=True):
+    """The newest record of a host."""
+
+    host: str
+    status: str
+    time: Moment | None
+    readings: list[ReadingAnswer]
+
+
+def summary_of(host: HostState, status: Status, now_ns: int) -> HostSummary:
+    """The summary; ages count from receipt, so that no clock but ours matters."""
+    return HostSummary(
+        name=host.name,
+        status=status.word,
+        connected=host.connected,
+        last_report=moment(host.corrected_ns or host.received_ns) if host.received_ns else None,
+        age_seconds=round(max(0, now_ns - host.received_ns) / 1e9, 3) if host.received_ns else None,
+        agent_version=host.agent_version,
+        interval_seconds=host.interval_ms / 1000,
+        clock_skew_seconds=None if host.clock_skew_seconds is None else round(host.clock_skew_seconds, 6),
+        backlog_bytes=host.backlog_bytes,
+        columns=host.layout.count if host.layout else 0,
+        gpus=len(host.inventory.gpus) if host.inventory else None,
+        silences=len(host.silences),
+        duplicate=host.duplicate,
+    )
+
+
+def host_answer(host: HostState, steps: Iterable[StepTotals], status: Status, now_ns: int) -> HostAnswer:
+    """State, inventory, silences, and who uses the host."""
+    return HostAnswer(
+        summary_of(host, status, now_ns),
+        plain(host.inventory) if host.inventory else None,
+        [silence_answer(silence) for silence in host.silences],
+        _processes(host.tenancy, host.extras),
+        [_run(totals) for totals in steps],
+    )
+
+
+def latest_answer(host: HostState, readings: Iterable[tuple[Column, float | None]], status: Status) -> LatestAnswer:
+    """Every reading, with the reason of those that are unknown."""
+    return LatestAnswer(
+        host.name,
+        status.word,
+        moment(host.corrected_ns) if host.corrected_ns else None,
+        [_reading(column, value, host.silences) for column, value in readings],
+    )
+
+
+def silence_answer(silence: Silence) -> SilenceAnswer:
+    """A silence in words."""
+    reason = silence.reason.word
+    return SilenceAnswer(silence.probe, silence.metric, silence.resource, reason, silence.detail, silence.remedy)
+
+
+def _reading(column: Column, value: float | None, silences: Sequence[Silence]) -> ReadingAnswer:
+    metric = column.metric
+    state = None
+    if metric.kind is Kind.STATE and value is not None and 0 <= int(value) < len(metric.states):
+        state = metric.states[int(value)]
+    why = next((s for s in silences if _explains(s, column)), None) if value is None else None
+    return ReadingAnswer(
+        metric=metric.name,
+        labels=dict(column.label_pairs()),
+        value=value,
+        unit=metric.unit,
+        kind=metric.kind.name.lower(),
+        state=state,
+        why=silence_answer(why) if why else None,
+    )
+
+
+def _explains(silence: Silence, column: Column) -> bool:
+    """Whether this silence covers the column. A column does not know its probe: names begin with the same word."""
+    name = column.metric.name
+    of_metric = silence.metric == name if silence.metric else name.split("_")[0] == silence.probe.split("_")[0]
+    return of_metric and (not silence.resource or silence.resource in column.labels)
+
+
+def _processes(tenancy: pb.Tenancy | None, extras: pb.Record | None) -> list[ProcessAnswer]:
+    held: dict[int, int] = {}
+    for process in extras.gpu_processes if extras else ():
+        if process.HasField("memory_used_bytes"):
+            held[process.pid] = held.get(process.pid, 0) + process.memory_used_bytes
+    return [
+        ProcessAnswer(
+            pid=member.pid,
+            user=member.user,
+            command=member.command,
+            run=member.run,
+            rank=member.rank,
+            world_size=member.world_size,
+            source=member.source,
+            gpus=list(member.gpus),
+            labels=dict(member.labels),
+            gpu_memory_bytes=held.get(member.pid),
+        )
+        for member in (tenancy.members if tenancy else ())
+    ]
+
+
+def _run(totals: StepTotals) -> RunAnswer:
+    took, waited = totals.step_seconds, totals.data_wait_seconds
+    return RunAnswer(
+        run=totals.run,
+        rank=totals.rank,
+        step=totals.step,
+        steps=totals.steps,
+        mean_step_seconds=took / totals.steps if totals.steps else None,
+        data_wait_ratio=waited / took if waited is not None and took > 0 else None,
+        tokens=totals.tokens,
+        samples=totals.samples,
+        loss=totals.loss,
+    )

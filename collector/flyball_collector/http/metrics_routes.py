@@ -1,0 +1,40 @@
+"""What Prometheus asks: metrics of the fleet or of one target, and which targets there are."""
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+from litestar.params import Parameter
+
+from flyball_collector.exporter.discovery import service_discovery as targets
+from flyball_collector.exporter.negotiation import accepts_gzip, choose_format
+from flyball_collector.http.errors import unknown_host
+from flyball_collector.http.parts import Here
+
+
+@get("/metrics", summary="Prometheus metrics", media_type="text/plain")
+async def metrics(
+    request: Request[object, object, State],
+    parts: Here,
+    target: Annotated[str | None, Parameter(description="One host alone, without the label instance.")] = None,
+) -> Response[bytes]:
+    """All hosts (scrape with honor_labels), or one; OpenMetrics or text 0.0.4, gzip where accepted."""
+    format_ = choose_format(request.headers.get("accept", ""))
+    gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
+    if target is None:
+        body: bytes | None = await parts.renderings.of_fleet(format_, gzip=gzip)
+    else:
+        body = parts.renderings.of_host(target, format_, gzip=gzip)
+    if body is None:
+        raise unknown_host(target or "", [host.name for host in parts.fleet.hosts()])
+    headers = {"Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
+    if gzip:
+        headers["Content-Encoding"] = "gzip"
+    return Response(body, headers=headers, media_type=format_.value)
+
+
+@get("/sd", summary="Prometheus service discovery")
+async def service_discovery(request: Request[object, object, State], parts: Here) -> list[dict[str, Any]]:
+    """Every host as a target of its own, for http_sd_configs; asked for at the address of this request."""
+    address = request.headers.get("host", parts.settings.http.listen)
+    return targets(parts.fleet.hosts(), address, request.url.scheme)

@@ -1,0 +1,21 @@
+"""The page's one request a second."""
+
+from typing import Annotated
+
+from litestar import Response, get
+from litestar.params import Parameter
+
+from flyball_collector.http.overview import Overview, Overviews
+from flyball_collector.http.parts import Here
+
+
+@get("/overview", summary="The whole fleet, columnar", media_type="application/json")
+async def overview(
+    parts: Here,
+    overviews: Overviews,
+    generation: Annotated[int | None, Parameter(description="Of an earlier answer: leaves out the names.")] = None,
+) -> Response[Overview]:
+    """A few values of every host; always gzipped, at most a second old."""
+    body = await overviews.answer(generation, parts.clock(), warming=parts.warming())
+    headers = {"Content-Encoding": "gzip", "Cache-Control": "no-store"}
+    return Response(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded already

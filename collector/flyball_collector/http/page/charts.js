@@ -1,0 +1,91 @@
+// Live line charts with plotly.js, which is loaded when the first chart is drawn.
+
+import { element, setText } from "./dom.js";
+
+let loading = null;
+
+export function plotly() {
+  loading ??= new Promise((resolve, reject) => {
+    const source = document.querySelector('meta[name="plotly"]').content;
+    document.head.append(element("script", { src: source, onload: () => resolve(window.Plotly), onerror: () => reject(new Error("plotly.js cannot be loaded")) }));
+  });
+  return loading;
+}
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// One chart: some lines over the last `seconds`. A gap stays a gap.
+export class Chart {
+  constructor(title, labels, { write, seconds = 300, top = null, least = 0, tell = null }) {
+    this.labels = labels;
+    this.write = write;
+    this.seconds = seconds;
+    this.top = top;
+    this.least = least;
+    this.tell = tell;
+    this.times = [];
+    this.values = labels.map(() => []);
+    this.now = element("span", { class: "now" });
+    this.plot = element("div", { class: "plot none" }, "no data yet");
+    this.node = element("div", { class: "card" }, element("h3", {}, title, this.now), this.plot);
+    this.drawn = false;
+  }
+
+  // Points from before the page was opened.
+  preload(times, values) {
+    const first = this.times[0] ?? Infinity;
+    const keep = times.map((time, index) => index).filter((index) => times[index] < first);
+    this.times = [...keep.map((index) => times[index]), ...this.times];
+    this.values = this.values.map((line, which) => [...keep.map((index) => values[which]?.[index] ?? null), ...line]);
+  }
+
+  push(time, values) {
+    if (time <= (this.times.at(-1) ?? -Infinity)) return;
+    this.times.push(time);
+    this.values.forEach((line, which) => line.push(values[which] ?? null));
+    const cut = this.times.findIndex((each) => each >= time - this.seconds);
+    if (cut > 0) {
+      this.times.splice(0, cut);
+      this.values.forEach((line) => line.splice(0, cut));
+    }
+    setText(this.now, this.tell ? this.tell(values) : this.spell(values));
+  }
+
+  spell(values) {
+    return this.labels.map((label, which) => {
+      const text = this.write(values[which] ?? null);
+      return this.labels.length > 1 ? `${label} ${text}` : text;
+    }).join(" · ");
+  }
+
+  get empty() { return this.values.every((line) => line.every((value) => value === null)); }
+
+  draw(library, until) {
+    if (this.empty) return;
+    if (!this.drawn) { this.plot.className = "plot"; this.plot.replaceChildren(); }
+    const x = this.times.map((time) => new Date(time * 1000));
+    const traces = this.labels.map((label, which) => ({
+      x, y: this.values[which], name: label, mode: "lines", connectgaps: false,
+      line: { width: 1.6, color: colour(`--series-${which % 8}`) },
+      text: this.values[which].map((value) => this.write(value)), hovertemplate: `${this.labels.length > 1 ? "%{fullData.name} " : ""}%{text}<extra></extra>`,
+    }));
+    library.react(this.plot, traces, this.layout(until), { displayModeBar: false, responsive: true });
+    this.drawn = true;
+  }
+
+  layout(until) {
+    const most = this.values.reduce((top, line) => line.reduce((more, value) => (value === null ? more : Math.max(more, value)), top), 0);
+    const top = this.top ?? (Math.max(most * 1.12, this.least) || 1);
+    const ticks = [0, top / 2, top];
+    const axis = { gridcolor: colour("--line"), zeroline: false, tickfont: { color: colour("--faint"), size: 11 }, fixedrange: true };
+    return {
+      margin: { l: 66, r: 8, t: 6, b: 24 }, height: 158, showlegend: false, hovermode: "x unified",
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "inherit" },
+      hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 12 } },
+      xaxis: { ...axis, showgrid: false, range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
+      yaxis: { ...axis, range: [0, top], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
+    };
+  }
+
+  close(library) { if (this.drawn) library.purge(this.plot); }
+}

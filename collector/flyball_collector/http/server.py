@@ -1,0 +1,176 @@
+"""uvicorn inside the collector's own event loop: our socket, our signals, our stop."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvicorn
+from litestar.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from flyball_collector.security.tokens import split_listen
+from flyball_collector.settings import HttpSettings
+
+MAX_CONNECTIONS = 512
+MAX_HEADER_BYTES = 16 * 1024
+REQUEST_SECONDS = 10.0
+"""A connection that has not finished its request by then is closed."""
+STOP_SECONDS = 5
+_CERTIFICATE_CHECK_SECONDS = 10.0
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class ListenError(Exception):
+    """The HTTP side cannot listen; the message says where and what to do."""
+
+
+class _PatientProtocol(H11Protocol):
+    """Closes a connection whose first request does not come: uvicorn itself would wait for ever."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._first_request = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._first_request.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """The collector owns the signals, and is told when connections are taken."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(settings: HttpSettings) -> socket.socket:
+    """The listening socket; port 0 lets the kernel choose."""
+    host, port = split_listen(settings.listen)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host or "0.0.0.0", port))
+        listener.listen(MAX_CONNECTIONS)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        hint = "stop what listens there, or set http.listen to another port"
+        raise ListenError(f"http.listen: {settings.listen}: {error.strerror or error}; {hint}") from None
+    return listener
+
+
+async def serve(
+    application: ASGIApp,
+    settings: HttpSettings,
+    stop: asyncio.Event,
+    *,
+    listener: socket.socket | None = None,
+    started: Callable[[], None] | None = None,
+) -> None:
+    """Serve until `stop` is set; requests in flight get some seconds to finish."""
+    listener = listener or bind(settings)
+    server = _Server(_configuration(application, settings))
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(server.serve([listener]), name="http-server")
+        watch = tasks.create_task(_watch_certificate(server.config, settings), name="http-certificate")
+        await _first_of(server.listening.wait(), serving)
+        if started is not None and server.started:
+            started()
+        await _first_of(stop.wait(), serving)
+        server.should_exit = True
+        watch.cancel()
+        await serving
+
+
+async def _first_of(event: Awaitable[bool], serving: "asyncio.Task[None]") -> None:
+    """Wait for the event, or for the server to end by itself."""
+    waiting = asyncio.ensure_future(event)
+    try:
+        await asyncio.wait((waiting, serving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
+def _configuration(application: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
+    secure: dict[str, Any] = (
+        {"ssl_context_factory": lambda *_: tls_context(settings)} if settings.certificate_file else {}
+    )
+    return uvicorn.Config(
+        application,  # type: ignore[arg-type]  # two spellings of ASGI
+        http=_PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        backlog=MAX_CONNECTIONS,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        **secure,
+    )
+
+
+def tls_context(settings: HttpSettings) -> ssl.SSLContext:
+    """TLS 1.2 or newer with the certificate of the settings."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(settings.certificate_file, settings.key_file)
+    except (OSError, ssl.SSLError) as error:
+        what = f"http.certificate_file {settings.certificate_file} with http.key_file {settings.key_file}"
+        raise ListenError(f"{what}: {error}") from None
+    return context
+
+
+async def _watch_certificate(config: uvicorn.Config, settings: HttpSettings) -> None:
+    """A renewed certificate serves new connections without a restart."""
+    if not settings.certificate_file:
+        return
+    seen = _stamps(settings)
+    while True:
+        await asyncio.sleep(_CERTIFICATE_CHECK_SECONDS)
+        now = await asyncio.to_thread(_stamps, settings)
+        if now == seen or config.ssl is None:
+            continue
+        try:
+            tls_context(settings)  # both files must fit before the context in use is touched
+            config.ssl.load_cert_chain(settings.certificate_file, settings.key_file)
+        except (ListenError, OSError, ssl.SSLError) as error:
+            _log.warning("http_certificate_not_reloaded", reason=str(error))
+        else:
+            _log.info("http_certificate_reloaded", file=settings.certificate_file)
+        seen = now
+
+
+def _stamps(settings: HttpSettings) -> tuple[int | None, ...]:
+    return tuple(_modified_ns(Path(name)) for name in (settings.certificate_file, settings.key_file))
+
+
+def _modified_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -1,0 +1,214 @@
+"""A made-up fleet behind a real server, for tests, screenshots and demonstrations."""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from flyball_collector.exporter.renderings import Renderings
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.http.application import build_application
+from flyball_collector.http.parts import Parts
+from flyball_collector.http.server import bind, serve
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.settings import CollectorSettings, HttpSettings
+from flyball_collector.store.contract import Store
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import counter, gauge
+from flyball_proto.silence import Reason, Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+SECOND_NS = 10**9
+GIB = 1024**3
+GPU = ("gpu",)
+
+HOST_METRICS = (
+    gauge("cpu_busy_ratio", "ratio", "Share of CPU time that was not idle.", scale=10_000),
+    gauge("memory_used_ratio", "ratio", "Share of RAM that is not available.", scale=10_000),
+    gauge("memory_used_bytes", "bytes", "RAM that is not available."),
+    gauge("memory_cached_bytes", "bytes", "Page cache."),
+    gauge("memory_total_bytes", "bytes", "RAM that the kernel manages."),
+)
+DISK_METRICS = (
+    counter("disk_read_bytes_total", "bytes", "Bytes read.", ("device",)),
+    counter("disk_written_bytes_total", "bytes", "Bytes written.", ("device",)),
+)
+NETWORK_METRICS = (
+    counter("network_received_bytes_total", "bytes", "Bytes received.", ("interface",)),
+    counter("network_sent_bytes_total", "bytes", "Bytes sent.", ("interface",)),
+)
+PRESSURE = counter("pressure_seconds_total", "seconds", "Time in which tasks waited.", ("resource", "extent"), 1000)
+GPU_METRICS = (
+    gauge("gpu_utilization_ratio", "ratio", "Share of time in which a kernel ran.", GPU, 100),
+    gauge("gpu_memory_used_bytes", "bytes", "Memory that processes hold.", GPU),
+    gauge("gpu_memory_total_bytes", "bytes", "Memory of the device.", GPU),
+    gauge("gpu_temperature_celsius", "celsius", "Core temperature.", GPU, 10),
+    gauge("gpu_power_watts", "watts", "Power drawn by the board.", GPU, 1000),
+    gauge("gpu_power_limit_watts", "watts", "Power limit in force.", GPU, 1000),
+    gauge("gpu_sm_clock_hertz", "hertz", "Clock of the compute units.", GPU),
+)
+
+
+def machine_layout(gpus: Sequence[str]) -> KnownLayout:
+    """The columns of a machine with these GPUs."""
+    return KnownLayout(
+        Layout(
+            (
+                *(Column(metric) for metric in HOST_METRICS),
+                *(Column(metric, ("nvme0n1",)) for metric in DISK_METRICS),
+                *(Column(metric, ("eth0",)) for metric in NETWORK_METRICS),
+                *(Column(PRESSURE, (resource, "some")) for resource in ("cpu", "memory", "io")),
+                *(Column(metric, (gpu,)) for gpu in gpus for metric in GPU_METRICS),
+            )
+        )
+    )
+
+
+class Machine:
+    """A host that says plausible things; the same at the same second."""
+
+    def __init__(self, name: str, gpus: int, *, seed: int = 0, epoch: bytes | None = None) -> None:
+        self.name = name
+        self.gpus = [f"GPU-{seed:04x}-{index:02d}" for index in range(gpus)]
+        self.layout = machine_layout(self.gpus)
+        self.epoch = epoch or (name.encode() + bytes(16))[:16]
+        self._seed = seed
+
+    def tick(self, sequence: int, time_ns: int, *, unknown: Sequence[str] = ()) -> Tick:
+        """The record of one second; metrics named `unknown` have no value."""
+        values = [round(v * c.metric.scale) for v, c in zip(self._values(sequence), self._columns, strict=True)]
+        return Tick(
+            host=self.name,
+            epoch=self.epoch,
+            sequence=sequence,
+            layout=self.layout,
+            values=np.array(values, np.int64),
+            valid=np.array([column.metric.name not in unknown for column in self._columns]),
+            agent_ns=time_ns,
+            boot_ns=time_ns,
+            corrected_ns=time_ns,
+            received_ns=time_ns + 2_000_000,
+            silences=0,
+            tenancy=0,
+            extras=b"",
+            live=True,
+        )
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return self.layout.layout.columns
+
+    def _values(self, second: int) -> list[float]:
+        wave = 0.5 + 0.5 * math.sin(second / 9 + self._seed * 1.7)
+        small = 0.5 + 0.5 * math.sin(second / 2.3 + self._seed)
+        used = 0.25 + 0.5 * ((self._seed * 37) % 100) / 100 + 0.05 * wave
+        total = 512 * GIB
+        host = [0.12 + 0.3 * wave + 0.05 * small, used, used * total, 0.15 * total, total]
+        disk = [second * 9e8 + 4e8 * small, second * 2e8 + 1e8 * wave]
+        network = [second * 1.1e9 + 2e9 * wave, second * 9e8 + 1e9 * small]
+        pressure = [second * 0.02 + 0.05 * small, second * 0.001, second * 0.05 + 0.2 * wave]
+        return [*host, *disk, *network, *pressure, *(v for i in range(len(self.gpus)) for v in self._gpu(second, i))]
+
+    def _gpu(self, second: int, index: int) -> list[float]:
+        wave = 0.5 + 0.5 * math.sin(second / 5 + self._seed + index * 0.35)
+        busy = 0.1 if self._seed % 5 == 3 else 0.78 + 0.2 * wave
+        return [
+            busy,
+            (0.62 + 0.03 * index) * 80 * GIB,
+            80 * GIB,
+            52 + 24 * busy + index,
+            90 + 560 * busy,
+            700,
+            1.2e9 + 7e8 * busy,
+        ]
+
+
+def inventory_of(machine: Machine) -> pb.Inventory:
+    """What the machine is."""
+    return pb.Inventory(
+        operating_system="Debian GNU/Linux 12",
+        kernel="6.1.0-18-amd64",
+        architecture="x86_64",
+        cpu=pb.Cpu(
+            model="AMD EPYC 9554", sockets=2, cores=128, threads=256, max_hertz=3_750_000_000, features=["avx512f"]
+        ),
+        memory_bytes=512 * GIB,
+        power_source="mains",
+        disks=[pb.Disk(device="nvme0n1", model="KIOXIA CM7", kind="nvme", bytes=3840 * 10**9, mounts=["/", "/data"])],
+        networks=[
+            pb.NetworkInterface(device="eth0", kind="ethernet", driver="mlx5_core", speed_bits_per_second=10**11)
+        ],
+        gpus=[
+            pb.Gpu(
+                uuid=uuid,
+                index=index,
+                vendor="nvidia",
+                model="NVIDIA H100 80GB HBM3",
+                memory_bytes=80 * GIB,
+                driver_version="550.54.15",
+                precisions=["fp16", "bf16", "fp8", "int8"],
+                slowdown_temperature_celsius=87,
+            )
+            for index, uuid in enumerate(machine.gpus)
+        ],
+    )
+
+
+def denied() -> Silence:
+    """A probe that lacks a permission."""
+    detail, remedy = "energy counters are root's", "give the agent CAP_DAC_READ_SEARCH, or chmod the energy_uj files"
+    return Silence("rapl", "", "", Reason.DENIED, detail, remedy)
+
+
+def make_parts(store: Store | None = None, *, fleet: Fleet | None = None, clock: Callable[[], int] | None = None) -> Parts:
+    """Parts around a fleet in memory; the HTTP port is the kernel's choice."""
+    fleet = Fleet() if fleet is None else fleet  # an empty fleet is false
+    clock, own = clock or Clock(), OwnMetrics()
+    return Parts(
+        settings=CollectorSettings(http=HttpSettings(listen="127.0.0.1:0")),
+        fleet=fleet,
+        store=store or MemoryStore(clock=clock),
+        clock=clock,
+        renderings=Renderings(fleet, own, clock=clock),
+        own_metrics=own,
+    )
+
+
+class Clock:
+    """A wall clock that stands until it is moved."""
+
+    def __init__(self, now_ns: int = 1_893_456_000 * SECOND_NS) -> None:
+        self.now_ns = now_ns
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+@contextlib.asynccontextmanager
+async def serving(parts: Parts) -> AsyncIterator[str]:
+    """The real server on a port of the kernel's choice; yields its address."""
+    listener = bind(parts.settings.http)
+    host, port = listener.getsockname()[:2]
+    settings = replace_listen(parts, f"{host}:{port}")
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        ready = asyncio.Event()
+        application = build_application(settings)
+        tasks.create_task(serve(application, settings.settings.http, stop, listener=listener, started=ready.set))
+        await ready.wait()
+        try:
+            yield f"{'https' if parts.settings.http.certificate_file else 'http'}://{host}:{port}"
+        finally:
+            stop.set()
+
+
+def replace_listen(parts: Parts, listen: str) -> Parts:
+    """The same parts at another address."""
+    http = msgspec.structs.replace(parts.settings.http, listen=listen)
+    return replace(parts, settings=msgspec.structs.replace(parts.settings, http=http))
