@@ -18,7 +18,7 @@ EMPTY = encode(())
 EMPTY_SUMMARY = encode_summary(())
 
 
-def build_block(  # noqa: PLR0917  in the order of a block's fields
+def build_block(
     key: BlockKey,
     ticks: int,
     groups: Sequence[RowGroup],
@@ -38,7 +38,7 @@ def build_block(  # noqa: PLR0917  in the order of a block's fields
     return assemble(key, ticks, groups, lost, refused, received_ns)
 
 
-def assemble(  # noqa: PLR0917
+def assemble(
     key: BlockKey, ticks: int, groups: Sequence[RowGroup], lost: RangeSet, refused: RangeSet, received_ns: int
 ) -> Block:
     """The one form of a block: a group a layout, rising sequences, present wins over lost, and lost over refused."""

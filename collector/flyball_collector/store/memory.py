@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from flyball_collector.blocks.block import Block, BlockKey
 from flyball_collector.blocks.summary import decode_summary
-from flyball_collector.blocks.unite import unite
 from flyball_collector.store.contract import Document, Lease, MinuteSeries, StoreConflict, StoreError
 from flyball_collector.store.definitions import DEFINITIONS, LayoutFinder, belongs_to
 from flyball_collector.store.minutes import (
@@ -19,6 +18,7 @@ from flyball_collector.store.minutes import (
     series_of,
     without,
 )
+from flyball_collector.store.uniting import unite_with_stored
 from flyball_proto.ranges import RangeSet
 
 _Points = set[tuple[bytes, int]]
@@ -43,7 +43,7 @@ class MemoryStore:
             united: dict[BlockKey, Block] = {}
             for block in blocks:
                 stored = united.get(block.key) or self._blocks.get(block.key)
-                united[block.key] = block if stored is None else unite(stored, block)
+                united[block.key] = block if stored is None else unite_with_stored(stored, block)
             self._blocks |= united
             self._pending |= united.keys()
             return [united[block.key].settled for block in blocks]
@@ -90,9 +90,11 @@ class MemoryStore:
             self._pending.discard(block.key)
 
     def _forget_points(self, host: str, hour: int, points: _Points) -> None:
-        for key, (chunk, received_ns) in self._chunks.items():
+        for key, (chunk, received_ns) in list(self._chunks.items()):
             if key[:2] == (host, hour):
-                self._chunks[key] = without(chunk, points), received_ns
+                del self._chunks[key]
+                if (rest := without(chunk, points)).epochs:
+                    self._chunks[key] = rest, received_ns
 
     def read_minutes(self, host: str, metrics: Collection[str], start_ns: int, end_ns: int) -> list[MinuteSeries]:
         with self._lock:
@@ -102,7 +104,9 @@ class MemoryStore:
             series: list[MinuteSeries] = []
             for metric in sorted(set(metrics)):
                 older = [chunk for (h, _, m), (chunk, _) in self._chunks.items() if h == host and m == metric]
-                chunks = [without(chunk, replaced) for chunk in older] + [newer[metric]] * (metric in newer)
+                chunks = [without(chunk, replaced) for chunk in older]
+                if metric in newer:
+                    chunks.append(newer[metric])
                 series += series_of(chunks, start_ns, end_ns)
             return series
 

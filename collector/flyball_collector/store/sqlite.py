@@ -10,11 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from flyball_collector.blocks.block import Block, BlockKey
-from flyball_collector.blocks.errors import BlockError
-from flyball_collector.blocks.unite import unite
 from flyball_collector.store.contract import Document, Lease, MinuteSeries, StoreConflict
 from flyball_collector.store.definitions import DEFINITIONS, LayoutFinder, belongs_to
 from flyball_collector.store.ranges_bytes import pack_ranges, unpack_ranges
@@ -22,9 +18,8 @@ from flyball_collector.store.sqlite_backup import backup
 from flyball_collector.store.sqlite_expiry import expire, size_bytes
 from flyball_collector.store.sqlite_file import SqliteFile
 from flyball_collector.store.sqlite_minutes import SqliteMinutes
+from flyball_collector.store.uniting import unite_with_stored
 from flyball_proto.ranges import RangeSet
-
-_log = structlog.get_logger()
 
 _BLOCK = """
 SELECT h.name, e.epoch, b.number, b.ticks, b.present, b.lost, b.refused, b.first_ns, b.last_ns, b.received_ns,
@@ -85,7 +80,7 @@ class SqliteStore:
         if row is None:
             connection.execute(_INSERT_BLOCK, (*_values(block), epoch_id, key.number, host_id))
             return block.settled
-        united = _unite_with_stored(_to_block(row), block)
+        united = unite_with_stored(_to_block(row), block)
         connection.execute(_UPDATE_BLOCK, (*_values(united), epoch_id, key.number))
         return united.settled
 
@@ -193,15 +188,6 @@ def _id_of(connection: sqlite3.Connection, named: tuple[str, str], *values: str 
     look, make = named
     row = connection.execute(look, values).fetchone()
     return int(row[0]) if row is not None else int(connection.execute(make, values).lastrowid or 0)
-
-
-def _unite_with_stored(stored: Block, block: Block) -> Block:
-    """A stored block that cannot be read any more is replaced: its host must not be stuck behind it for ever."""
-    try:
-        return unite(stored, block)
-    except BlockError as error:
-        _log.error("stored_block_damaged", host=block.key.host, number=block.key.number, reason=str(error))
-        return block
 
 
 def _values(block: Block) -> tuple[int | bytes, ...]:

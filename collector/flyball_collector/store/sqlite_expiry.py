@@ -14,17 +14,11 @@ _OLD_BLOCKS = (
 )
 _OLD_CHUNKS = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE received_ns < ? LIMIT ?)"
 
-# What may go for room, in this order: the size of a row, and the oldest rows. What is not rolled up goes last.
-_ROOM = (
-    (
-        "SELECT avg(length(payload)) FROM (SELECT payload FROM blocks ORDER BY pending, received_ns LIMIT 16)",
-        "DELETE FROM blocks WHERE id IN (SELECT id FROM blocks ORDER BY pending, received_ns LIMIT ?)",
-    ),
-    (
-        "SELECT avg(length(body)) FROM (SELECT body FROM chunks ORDER BY received_ns LIMIT 16)",
-        "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks ORDER BY received_ns LIMIT ?)",
-    ),
-)
+# What goes for room: how large a row is, and the oldest rows. Of blocks, what is not rolled up goes last.
+_BLOCK_BYTES = "SELECT avg(length(payload)) FROM (SELECT payload FROM blocks ORDER BY pending, received_ns LIMIT 16)"
+_OLDEST_BLOCKS = "DELETE FROM blocks WHERE id IN (SELECT id FROM blocks ORDER BY pending, received_ns LIMIT ?)"
+_CHUNK_BYTES = "SELECT avg(length(body)) FROM (SELECT body FROM chunks ORDER BY received_ns LIMIT 16)"
+_OLDEST_CHUNKS = "DELETE FROM chunks WHERE id IN (SELECT id FROM chunks ORDER BY received_ns LIMIT ?)"
 
 
 def expire(file: SqliteFile, blocks_before_ns: int, minutes_before_ns: int, max_bytes: int | None) -> int:
@@ -32,7 +26,8 @@ def expire(file: SqliteFile, blocks_before_ns: int, minutes_before_ns: int, max_
     gone = _delete_older(file, _OLD_BLOCKS, blocks_before_ns)
     _delete_older(file, _OLD_CHUNKS, minutes_before_ns)
     if max_bytes is not None:
-        gone += [_make_room(file, average, delete, max_bytes) for average, delete in _ROOM][0]
+        gone += _make_room(file, _BLOCK_BYTES, _OLDEST_BLOCKS, max_bytes)
+        _make_room(file, _CHUNK_BYTES, _OLDEST_CHUNKS, max_bytes)
     with file.write("forgetting epochs") as connection:
         connection.execute("DELETE FROM epochs WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE epoch_id = epochs.id)")
     _give_back(file, max_bytes)
@@ -76,8 +71,8 @@ def _give_back(file: SqliteFile, max_bytes: int | None) -> None:
     """Make the file smaller when much of it lies idle, or when it is over its limit."""
     with file.exclusive("making the file smaller") as connection:
         pages, free = pragma(connection, "page_count"), pragma(connection, "freelist_count")
-        over = max_bytes is not None and pages * pragma(connection, "page_size") > max_bytes
-    if not free or not (over or free > _FREE_SHARE * pages):
+    over = max_bytes is not None and size_bytes(file.path) > max_bytes
+    if not over and free <= _FREE_SHARE * pages:
         return
     while free > 0:
         with file.exclusive("making the file smaller") as connection:

@@ -118,10 +118,11 @@ class SqliteMinutes:
             names = {block.name for block in moved if block.rolled_hour == before}
             rows = connection.execute("SELECT id, body FROM chunks WHERE host_id = ? AND hour = ?", (host_id, before))
             for id_, body in rows.fetchall():
-                if (chunk := self._decode(body)) is not None:
-                    connection.execute(
-                        "UPDATE chunks SET body = ? WHERE id = ?", (encode_chunk(without(chunk, names)), id_)
-                    )
+                chunk = self._decode(body)
+                if chunk is not None and (rest := without(chunk, names)).epochs:
+                    connection.execute("UPDATE chunks SET body = ? WHERE id = ?", (encode_chunk(rest), id_))
+                else:
+                    connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
 
     def read(self, host: str, metrics: Collection[str], start_ns: int, end_ns: int) -> list[MinuteSeries]:
         """Chunks and the summaries of newer blocks as one; a block that changed since replaces its old points."""
@@ -142,7 +143,9 @@ class SqliteMinutes:
             chunks = [chunk for body in encoded if (chunk := self._decode(body)) is not None]
             if replaced:
                 chunks = [without(chunk, replaced) for chunk in chunks]
-            series += series_of([*chunks, *([newer[metric]] if metric in newer else [])], start_ns, end_ns)
+            if metric in newer:
+                chunks.append(newer[metric])
+            series += series_of(chunks, start_ns, end_ns)
         return series
 
     def _pending(self, connection: sqlite3.Connection, host_id: int, start_ns: int, end_ns: int) -> list[_Pending]:
