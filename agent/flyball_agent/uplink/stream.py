@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grpc import aio
 import structlog
+from grpc import aio
 
 from flyball_agent.clock import Clock
 from flyball_agent.own import Accounts

@@ -169,7 +169,9 @@ async def test_a_rewind_sends_again(tmp_path: Path, collector: MemoryCollector) 
     async with agent.running():
         await collector.until(lambda: has(collector, 30))
         collector.held[EPOCH.id].records.clear()
-        await collector.say(pb.CollectorMessage(rewind=pb.Rewind(**{"epoch": EPOCH.id, "from": 10})))
+        rewind = pb.Rewind(epoch=EPOCH.id)
+        setattr(rewind, "from", 10)
+        await collector.say(pb.CollectorMessage(rewind=rewind))
         await collector.until(lambda: len(collector.held[EPOCH.id].records) == 20)
         assert sorted(collector.held[EPOCH.id].records) == list(range(10, 30))
 

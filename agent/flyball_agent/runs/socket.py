@@ -1,0 +1,228 @@
+"""The Unix socket where training processes report their steps: JSON lines each way."""
+
+import asyncio
+import os
+import socket
+import stat
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import structlog
+
+from flyball_agent.errors import SocketRefused
+from flyball_agent.own import Accounts
+from flyball_agent.runs.book import Peer, RunBook, RunRefused, TooManyReports
+from flyball_agent.runs.messages import (
+    OK,
+    BadLine,
+    Envelope,
+    Goodbye,
+    Hello,
+    Message,
+    Steps,
+    decode,
+    error_line,
+    ignored_line,
+)
+
+_log = structlog.get_logger(__name__)
+
+MAX_LINE_BYTES = 64 * 1024
+MAX_CONNECTIONS = 256
+MAX_UNREAD_BYTES = 256 * 1024
+LINES_A_SECOND = 50.0
+BURST_LINES = 200.0
+MAX_FAULTS = 10
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Conversation(asyncio.Protocol):
+    """One connection. A peer that does not read, floods, or speaks rubbish loses it; nobody else notices."""
+
+    def __init__(self, server: "RunSocket") -> None:
+        self._server = server
+        self._transport: asyncio.Transport | None = None
+        self._peer = Peer(0, 0)
+        self._hello: Hello | None = None
+        self._buffer = b""
+        self._tokens = BURST_LINES
+        self._filled = 0.0
+        self._faults = 0
+        self._throttled = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._filled = self._server.now()
+        credentials = transport.get_extra_info("socket").getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+        )
+        pid, uid, _gid = _CREDENTIALS.unpack(credentials)
+        self._peer = Peer(max(0, pid), uid)
+        self._transport.set_write_buffer_limits(high=MAX_UNREAD_BYTES)
+        if not self._server.admit(self):
+            self._refuse(f"more than {MAX_CONNECTIONS} processes are connected", fatal=True)
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            if self._transport is None or self._transport.is_closing():
+                return
+            if len(line) > MAX_LINE_BYTES:
+                break
+            if line.strip():
+                self._take(line)
+        else:
+            if len(self._buffer) <= MAX_LINE_BYTES:
+                return
+        self._refuse(f"a line is longer than {MAX_LINE_BYTES} bytes", fatal=True)
+
+    def pause_writing(self) -> None:
+        """The peer leaves its answers unread: it goes."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the protocol's signature
+        self._leave()
+        self._server.dismiss(self)
+        self._transport = None
+
+    def close(self) -> None:
+        """The agent stops."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _take(self, line: bytes) -> None:
+        if not self._has_token():
+            if not self._throttled:
+                self._refuse(f"more than {LINES_A_SECOND:g} lines a second; some are dropped", fatal=False)
+            self._throttled = True
+            return
+        self._throttled = False
+        try:
+            self._obey(decode(line))
+        except BadLine as error:
+            self._refuse(str(error), fatal=error.fatal)
+        except RunRefused as error:
+            self._refuse(str(error), fatal=True)
+        except TooManyReports as error:
+            self._refuse(str(error), fatal=False)
+
+    def _obey(self, message: Message | Envelope) -> None:
+        match message:
+            case Envelope(kind):
+                self._answer(ignored_line(kind))
+            case Hello():
+                self._leave()
+                self._server.book.open(self._peer, message, self._server.now())
+                self._hello = message
+                self._answer(OK)
+            case Steps():
+                if self._hello is None:
+                    raise BadLine("steps before hello: say which run this is first", fatal=False)
+                self._server.book.report(self._peer, self._hello, message)
+                self._answer(OK)
+            case Goodbye():
+                self._leave()
+                self._answer(OK)
+
+    def _leave(self) -> None:
+        if self._hello is not None:
+            self._server.book.leave(self._peer, self._hello, self._server.now())
+            self._hello = None
+
+    def _answer(self, line: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(line)
+
+    def _refuse(self, text: str, *, fatal: bool) -> None:
+        self._server.accounts.client_errors += 1
+        self._faults += 1
+        self._answer(error_line(text))
+        if (fatal or self._faults >= MAX_FAULTS) and self._transport is not None:
+            _log.debug("client_dismissed", pid=self._peer.pid, uid=self._peer.uid, reason=text)
+            self._transport.close()
+
+    def _has_token(self) -> bool:
+        now = self._server.now()
+        self._tokens = min(BURST_LINES, self._tokens + (now - self._filled) * LINES_A_SECOND)
+        self._filled = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+class RunSocket:
+    """Listens, and knows who is connected."""
+
+    def __init__(self, path: Path, book: RunBook, accounts: Accounts, now: Callable[[], float] | None = None) -> None:
+        self.path = path
+        self.book = book
+        self.accounts = accounts
+        self.now = now if now is not None else asyncio.get_running_loop().time
+        self._conversations: set[Conversation] = set()
+        self._server: asyncio.Server | None = None
+        self._inode = 0
+
+    async def start(self) -> None:
+        """Listen; a socket that a dead agent left is replaced, one that answers is not."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_stale(self.path)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+            listener.bind(str(self.path))
+            self.path.chmod(0o666)  # whoever trains here may report; the kernel says who it is
+            self._inode = self.path.stat().st_ino
+        except OSError as error:
+            raise SocketRefused(
+                f"{self.path}: {error.strerror or error}: training processes cannot report; change socket_path"
+            ) from None
+        self._server = await asyncio.get_running_loop().create_unix_server(
+            lambda: Conversation(self), sock=listener, backlog=MAX_CONNECTIONS
+        )
+
+    async def stop(self) -> None:
+        """Hang up and remove the file, if it is still ours."""
+        if self._server is None:
+            return
+        self._server.close()
+        for conversation in list(self._conversations):
+            conversation.close()
+        try:
+            if self.path.stat().st_ino == self._inode:
+                self.path.unlink()
+        except OSError:
+            return
+
+    def admit(self, conversation: Conversation) -> bool:
+        """False when too many are connected."""
+        if len(self._conversations) >= MAX_CONNECTIONS:
+            return False
+        self._conversations.add(conversation)
+        self.accounts.clients = len(self._conversations)
+        return True
+
+    def dismiss(self, conversation: Conversation) -> None:
+        self._conversations.discard(conversation)
+        self.accounts.clients = len(self._conversations)
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise SocketRefused(f"{path} exists and is no socket: move it, or change socket_path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0.5)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            raise SocketRefused(f"{path}: {error.strerror or error}") from None
+    raise SocketRefused(f"{path}: another agent listens there; stop it, or change socket_path")
