@@ -16,6 +16,7 @@ from litestar.types import Message, Scope
 
 from flyball_collector.http import errors, health_routes, host_routes, page_routes, series_routes
 from flyball_collector.http.declarations import list_metrics
+from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.guard import Doorman
 from flyball_collector.http.metrics_routes import metrics, service_discovery
 from flyball_collector.http.overview import Overviews
@@ -88,7 +89,9 @@ def build_application(parts: Parts) -> Litestar:
         },
         exception_handlers=errors.HANDLERS,
         before_send=[finish],
-        compression_config=CompressionConfig(backend="gzip", minimum_size=1024, gzip_compress_level=1),
+        compression_config=CompressionConfig(
+            backend="gzip", minimum_size=1024, gzip_compress_level=1, exclude_opt_key=OWN_ENCODING
+        ),
         request_max_body_size=parts.settings.http.max_body_bytes,
         openapi_config=_openapi(),
         logging_config=None,

@@ -8,11 +8,12 @@ from litestar.params import Parameter
 
 from flyball_collector.exporter.discovery import service_discovery as targets
 from flyball_collector.exporter.negotiation import accepts_gzip, choose_format
+from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import unknown_host
 from flyball_collector.http.parts import Here
 
 
-@get("/metrics", summary="Prometheus metrics", media_type="text/plain")
+@get("/metrics", summary="Prometheus metrics", media_type="text/plain", opt={OWN_ENCODING: True})
 async def metrics(
     request: Request[object, object, State],
     parts: Here,

@@ -5,11 +5,12 @@ from typing import Annotated
 from litestar import Response, get
 from litestar.params import Parameter
 
+from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.overview import Overview, Overviews
 from flyball_collector.http.parts import Here
 
 
-@get("/overview", summary="The whole fleet, columnar", media_type="application/json")
+@get("/overview", summary="The whole fleet, columnar", media_type="application/json", opt={OWN_ENCODING: True})
 async def overview(
     parts: Here,
     overviews: Overviews,

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
+from flyball_collector.exporter.negotiation import accepts_gzip
 from flyball_collector.http.assets import Asset, page_assets, plotly_asset
+from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import ApiError
 
 AnyRequest = Request[object, object, State]
 
 
-@get("/", include_in_schema=False)
+@get("/", include_in_schema=False, opt={OWN_ENCODING: True})
 async def index(request: AnyRequest) -> Response[bytes]:
     """The page itself; it holds no data, so it needs no token."""
     return _send(page_assets()["index.html"], request)
 
 
-@get("/page/{name:str}", include_in_schema=False)
+@get("/page/{name:str}", include_in_schema=False, opt={OWN_ENCODING: True})
 async def page_file(request: AnyRequest, name: str) -> Response[bytes]:
     """What the page is made of."""
     if name == "plotly.min.js":
@@ -40,7 +42,7 @@ def _send(asset: Asset, request: AnyRequest) -> Response[bytes]:
     headers = {"ETag": asset.etag, "Cache-Control": asset.cache_control, "Vary": "Accept-Encoding"}
     if asset.etag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers, media_type=asset.media_type)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
         headers["Content-Encoding"] = "gzip"
         return Response(asset.gzipped, headers=headers, media_type=asset.media_type)
     return Response(asset.plain, headers=headers, media_type=asset.media_type)

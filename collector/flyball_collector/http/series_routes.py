@@ -1,16 +1,20 @@
 """Readings over time, by the second or by the minute."""
 
+import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
-from litestar import Response, get
+from litestar import Request, Response, get
+from litestar.datastructures import State
 from litestar.params import Parameter
 
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.exporter.negotiation import accepts_gzip
 from flyball_collector.http.declarations import declared
+from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import ApiError, bad_value, unknown_metric
 from flyball_collector.http.host_routes import HostName, find_host
 from flyball_collector.http.parts import Here, Parts
@@ -72,8 +76,9 @@ class _Question:
         return (self.end_ns - self.start_ns) / 1e9
 
 
-@get("/hosts/{name:str}/series", summary="Readings over time", media_type="application/json")
+@get("/hosts/{name:str}/series", summary="Readings over time", media_type="application/json", opt={OWN_ENCODING: True})
 async def series(
+    request: Request[object, object, State],
     parts: Here,
     turnstile: Turnstile,
     name: HostName,
@@ -91,15 +96,17 @@ async def series(
     question = _Question(name, names, start_ns, end_ns, chosen, rate)
     _check(parts, question)
     recent = parts.recent.recent_rows(name, start_ns, end_ns) if chosen == "1s" else ()
+    gzipped = accepts_gzip(request.headers.get("accept-encoding", ""))
     try:
-        body, lines = await turnstile.call(_answer, parts.store, question, recent)
+        body, lines = await turnstile.call(_answer, parts.store, question, recent, gzipped=gzipped)
     except TooManyValues as error:
         raise ApiError(400, "too_much", str(error), "ask for less time, fewer metrics, or step=1m") from None
     if not lines:
         find_host(
             parts, name
         )  # a host that left the fleet may still have stored series; one unknown to both is a fault
-    return Response(body, media_type="application/json")  # type: ignore[arg-type]  # encoded off the event loop
+    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if gzipped else {})
+    return Response(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded off the event loop
 
 
 def _instant(parameter: str, text: str, now_ns: int) -> int:
@@ -124,7 +131,9 @@ def _check(parts: Parts, question: _Question) -> None:
             raise unknown_metric(name, known)
 
 
-def _answer(store: Store, question: _Question, recent: Sequence[tuple[Layout, RowGroup]]) -> tuple[bytes, int]:
+def _answer(
+    store: Store, question: _Question, recent: Sequence[tuple[Layout, RowGroup]], *, gzipped: bool
+) -> tuple[bytes, int]:
     """Read, reckon and encode, all in a thread; and the number of lines."""
     what = (question.host, question.metrics, question.start_ns, question.end_ns)
     table = read_seconds(store, *what, recent) if question.step == "1s" else read_minutes(store, *what)
@@ -138,7 +147,8 @@ def _answer(store: Store, question: _Question, recent: Sequence[tuple[Layout, Ro
         times_unix=_rounded(table.times_ns / 1e9, 3),
         series=[_line(line) for line in table.lines],
     )
-    return msgspec.json.encode(answer), len(table.lines)
+    body = msgspec.json.encode(answer)
+    return gzip.compress(body, 1, mtime=0) if gzipped else body, len(table.lines)
 
 
 def _line(line: Line) -> SeriesLine:

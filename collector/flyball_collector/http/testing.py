@@ -166,7 +166,9 @@ def denied() -> Silence:
     return Silence("rapl", "", "", Reason.DENIED, detail, remedy)
 
 
-def make_parts(store: Store | None = None, *, fleet: Fleet | None = None, clock: Callable[[], int] | None = None) -> Parts:
+def make_parts(
+    store: Store | None = None, *, fleet: Fleet | None = None, clock: Callable[[], int] | None = None
+) -> Parts:
     """Parts around a fleet in memory; the HTTP port is the kernel's choice."""
     fleet = Fleet() if fleet is None else fleet  # an empty fleet is false
     clock, own = clock or Clock(), OwnMetrics()
