@@ -1,5 +1,6 @@
 """Gathering: rows of blocks that are not stored yet, under one byte budget."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from flyball_collector.blocks.block import BlockKey, RowGroup
@@ -52,6 +53,7 @@ class Gatherer:
         self._ready: dict[OpenBlock, None] = {}
         self._flying: dict[OpenBlock, None] = {}
         self.size_bytes = 0
+        self.wake = asyncio.Event()  # set when there is something to write
 
     @property
     def open_blocks(self) -> int:
@@ -91,6 +93,7 @@ class Gatherer:
     def ready(self, block: OpenBlock) -> None:
         """The block is to be written."""
         self._ready[block] = None
+        self.wake.set()
 
     def take(self, most: int) -> list[OpenBlock]:
         """Take blocks out for writing, oldest request first."""

@@ -76,6 +76,11 @@ class IngestServer:
     def streams(self) -> int:
         return len(self._sessions)
 
+    @property
+    def open_bytes(self) -> int:
+        """Memory of rows that are not stored yet."""
+        return self._gatherer.size_bytes
+
     def recent_rows(self, host: str, start_ns: int, end_ns: int) -> Sequence[RowGroup]:
         """Rows of a host that may not be stored yet, in corrected time; from any thread."""
         return rows_between(self._gatherer.of_host(host), start_ns, end_ns)
@@ -213,7 +218,7 @@ class IngestServer:
         self._tasks.append(asyncio.create_task(work, name=name))
 
 
-def _handlers(connect: Any) -> grpc.GenericRpcHandler[Any, Any]:
+def _handlers(connect: Any) -> "grpc.GenericRpcHandler[Any, Any]":
     """Requests stay bytes: they are parsed once, where a fault can be told to the sender."""
     method = grpc.stream_stream_rpc_method_handler(connect, None, pb.CollectorMessage.SerializeToString)
     return grpc.method_handlers_generic_handler(SERVICE, {"Connect": method})

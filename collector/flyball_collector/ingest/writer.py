@@ -49,7 +49,7 @@ class BlockWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._definitions: dict[tuple[str, str], bytes] = {}
         self._documents: dict[tuple[str, str], bytes] = {}
-        self._wake = asyncio.Event()
+        self._wake = gatherer.wake
         self._closing = asyncio.Event()
         self.store_up = True
 
@@ -59,10 +59,6 @@ class BlockWriter:
         if len(waiting) >= _MOST_DOCUMENTS and (kind, name) not in waiting:
             del waiting[next(iter(waiting))]
         waiting[kind, name] = body
-        self._wake.set()
-
-    def wake(self) -> None:
-        """There are blocks to write."""
         self._wake.set()
 
     @property

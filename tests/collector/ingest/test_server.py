@@ -1,0 +1,380 @@
+"""The ingest server over real gRPC: what agents say, hear, and find in the store."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import grpc
+import pytest
+
+from flyball_collector.blocks.codec import decode
+from flyball_collector.settings import CollectorSettings, GrpcSettings, LimitSettings
+from flyball_collector.store.contract import Store
+from flyball_collector.testing import (
+    START_NS,
+    AgentDouble,
+    FlakyStore,
+    make_definition,
+    make_epoch,
+    make_hello,
+    make_layout,
+    make_record,
+    running_ingest,
+)
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+LAYOUT = make_layout()
+EPOCH = make_epoch()
+LOOPBACK = GrpcSettings(listen="127.0.0.1:0")
+
+
+@pytest.fixture
+def store() -> Iterator[FlakyStore]:
+    flaky = FlakyStore()
+    yield flaky
+    flaky.open.set()
+    flaky.close()
+
+
+def records(first: int, following: int) -> list[bytes]:
+    return [make_record(sequence, LAYOUT) for sequence in range(first, following)]
+
+
+def stored(store: Store, host: str = "host1", epoch: bytes = EPOCH.id) -> list[int]:
+    """Every sequence in the store, as often as it is there."""
+    return [
+        int(sequence)
+        for block in store.read_blocks(host, 0, 1 << 62)
+        if block.key.epoch == epoch
+        for group in decode(block.payload)
+        for sequence in group.sequences
+    ]
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait until a condition holds."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  what is waited for happens elsewhere
+            await asyncio.sleep(0.01)
+
+
+async def test_a_minute_is_stored_once_and_acknowledged(store: FlakyStore) -> None:
+    """A full block is stored, shown, and only then acknowledged up to its end."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        welcome = await agent.greet(layout=LAYOUT)
+        assert [(a.epoch, a.settled) for a in welcome.durable] == [(EPOCH.id, 0)]
+        await agent.send(EPOCH.id, records(0, 61))
+        assert (await agent.acknowledged(60)).settled == 60
+        assert stored(store) == list(range(60))
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert (state.connected, state.sequence, state.agent_version) == (True, 60, "1.2.3")
+        assert [value for _, value in running.fleet.readings(state)] == [60.0, 60.0, 60.0]
+        assert store.get_document("layout", f"{LAYOUT.digest:016x}") is not None
+        await agent.close()
+
+
+async def test_repetition_and_disorder_change_nothing(store: FlakyStore) -> None:
+    """Duplicated and reordered records are stored once each, in order."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        for batch in (records(30, 60), records(10, 40), records(0, 20), records(0, 60)):
+            await agent.send(EPOCH.id, batch)
+        await agent.acknowledged(60)
+        assert stored(store) == list(range(60))
+        await until(lambda: running.server.counts.duplicate_records == 80)
+        await agent.close()
+
+
+async def test_an_open_block_is_written_when_its_stream_ends(store: FlakyStore) -> None:
+    """The last part of a minute is durable although nobody could be told; the next welcome tells it."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 25))
+        await until(lambda: running.server.counts.records == 25)
+        await agent.close()
+        await until(lambda: stored(store) == list(range(25)))
+        again = await AgentDouble.connect(running.port)
+        welcome = await again.greet(pb.SpooledEpoch(epoch=EPOCH, first=0, next=30), layout=LAYOUT)
+        assert welcome.durable[0].settled == 25
+        await again.send(EPOCH.id, records(25, 60))
+        await again.acknowledged(60)
+        assert stored(store) == list(range(60))
+        await again.close()
+
+
+async def test_open_blocks_are_written_when_the_collector_stops(store: FlakyStore) -> None:
+    """A graceful stop ends streams with UNAVAILABLE and leaves nothing unwritten; a new collector knows."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 7))
+        await until(lambda: running.server.counts.records == 7)
+        ending = asyncio.create_task(agent.ended())
+    code, _ = await ending
+    assert code is grpc.StatusCode.UNAVAILABLE
+    assert stored(store) == list(range(7))
+    await agent.close()
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        welcome = await agent.greet(pb.SpooledEpoch(epoch=EPOCH, first=0, next=9))
+        assert welcome.durable[0].settled == 7
+        await agent.close()
+
+
+async def test_a_silent_host_has_its_block_written(store: FlakyStore) -> None:
+    """Ten silent seconds (here: less) are enough to write what a host said last."""
+    settings = CollectorSettings(grpc=LOOPBACK, silent_after_seconds=0.5, send_every_seconds=0.1)
+    async with running_ingest(store, settings) as running:
+        agent = await AgentDouble.connect(running.port)
+        epoch = make_epoch(interval_ms=100)
+        await agent.greet(pb.SpooledEpoch(epoch=epoch), layout=LAYOUT)
+        await agent.send(epoch.id, records(0, 5))
+        await until(lambda: stored(store) == list(range(5)))
+        assert running.fleet.hosts()[0].connected
+        await agent.close()
+
+
+async def test_lost_sequences_settle(store: FlakyStore) -> None:
+    """What an agent declares lost is stored as lost, and acknowledged with the rest."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(50, 130))
+        await agent.say(pb.AgentMessage(lost=pb.Lost(epoch=EPOCH.id, ranges=[pb.Range(first=0, next=50)])))
+        await agent.acknowledged(120)
+        [first, _] = store.read_blocks("host1", 0, 1 << 62)
+        assert first.lost == RangeSet([(0, 50)])
+        assert running.server.counts.lost_records == 50
+        await agent.close()
+
+
+async def test_a_malformed_record_is_refused_and_the_rest_settles(store: FlakyStore) -> None:
+    """A record of the wrong size is refused with a reason, quarantined, counted; its neighbours are stored."""
+    wrong = make_record(7, make_layout(4), digest=LAYOUT.digest)
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, [*records(0, 7), wrong, b"\xff\xff", *records(8, 60)])
+        refused = (await agent.hear("refused")).refused
+        assert [(part.first, part.next) for part in refused.ranges] == [(7, 8)]
+        assert refused.reason == "values"
+        await agent.acknowledged(60)
+        assert stored(store) == [n for n in range(60) if n != 7]
+        assert running.server.counts.refused_records == {"values": 1, "unreadable": 1}
+        await until(lambda: len(store.list_documents("quarantine")) == 2)
+        await agent.close()
+
+
+async def test_the_end_of_an_ended_epoch_settles(store: FlakyStore) -> None:
+    """The last, partial block of an epoch that is over is acknowledged when all of it came."""
+    old, new = make_epoch(1), make_epoch(2)
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        spooled = pb.SpooledEpoch(epoch=old, first=0, next=70, ended=True)
+        await agent.greet(spooled, pb.SpooledEpoch(epoch=new), layout=LAYOUT)
+        await agent.send(new.id, records(0, 1), backlog_bytes=5000)
+        grant = await agent.hear("replay_grant")
+        assert grant.replay_grant.bytes > 100_000
+        await agent.send(old.id, records(0, 70), replay=True)
+        acknowledged = await agent.acknowledged(70)
+        assert acknowledged.epoch == old.id
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert state.epoch == new.id
+        assert state.sequence == 0
+        await agent.close()
+
+
+async def test_the_newest_stream_supersedes(store: FlakyStore) -> None:
+    """A second stream of a host ends the first with ABORTED, and goes on undisturbed."""
+    async with running_ingest(store) as running:
+        first = await AgentDouble.connect(running.port)
+        await first.greet(layout=LAYOUT)
+        await first.send(EPOCH.id, records(0, 10))
+        await until(lambda: running.server.counts.records == 10)
+        second = await AgentDouble.connect(running.port)
+        await second.greet(layout=LAYOUT)
+        code, message = await first.ended()
+        assert code is grpc.StatusCode.ABORTED
+        assert "superseded" in message
+        await second.send(EPOCH.id, records(0, 60))
+        await second.acknowledged(60)
+        assert stored(store) == list(range(60))
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert state.connected
+        assert not state.duplicate
+        await first.close()
+        await second.close()
+
+
+async def test_two_machines_of_one_name_are_noticed(store: FlakyStore) -> None:
+    """An epoch that was left and comes back belongs to another machine: the host is marked as a duplicate."""
+    one, other = pb.SpooledEpoch(epoch=make_epoch(1)), pb.SpooledEpoch(epoch=make_epoch(2, boot_id="boot-2"))
+    async with running_ingest(store) as running:
+        agents = []
+        for epoch in (one, other, one):
+            agents.append(await AgentDouble.connect(running.port))
+            await agents[-1].greet(epoch)
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert state.duplicate
+        assert running.server.counts.duplicate_hosts == 1
+        for agent in agents:
+            await agent.close()
+
+
+async def test_a_store_that_fails_acknowledges_nothing_and_recovers(store: FlakyStore) -> None:
+    """While the store is down hosts stay live and nothing is acknowledged; afterwards everything is, by itself."""
+    async with running_ingest(store) as running:
+        store.down = True
+        agent = await AgentDouble.connect(running.port)
+        welcome = await agent.greet(layout=LAYOUT)
+        assert not welcome.durable
+        await agent.send(EPOCH.id, records(0, 60))
+        await until(lambda: not running.server.store_up)
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert state.sequence == 59
+        assert not [m for m in agent.heard if m.HasField("acknowledgement")]
+        store.down = False
+        await agent.acknowledged(60, seconds=15)
+        assert stored(store) == list(range(60))
+        assert running.server.store_up
+        await agent.close()
+
+
+async def test_over_budget_rows_are_let_go_and_asked_for_again(store: FlakyStore) -> None:
+    """Memory stays bounded while the store is down; afterwards the collector asks again, and nothing is missing."""
+    layout = make_layout(500)
+    limits = LimitSettings(open_blocks_bytes=250_000, records_per_second=1000)
+    settings = CollectorSettings(grpc=LOOPBACK, limits=limits)
+    everything = [make_record(n, layout, [(n * 7919 * k) % 100_003 / 10 for k in range(500)]) for n in range(240)]
+    async with running_ingest(store, settings) as running:
+        store.down = True
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=layout)
+        for start in range(0, 240, 20):
+            await agent.send(EPOCH.id, everything[start : start + 20])
+        await until(lambda: running.server.counts.records == 240)
+        assert running.server.counts.blocks_dropped > 0
+        assert running.server.open_bytes < 2 * 250_000
+        store.down = False
+        while len(stored(store)) < 240:
+            rewind = (await agent.hear("rewind", 20)).rewind
+            for start in range(int(getattr(rewind, "from")), 240, 20):
+                await agent.send(EPOCH.id, everything[start : start + 20])
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)
+        assert stored(store) == list(range(240))
+        await agent.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "word"),
+    [
+        (pb.AgentMessage(goodbye=pb.Goodbye()), grpc.StatusCode.INVALID_ARGUMENT, "hello"),
+        (pb.AgentMessage(hello=make_hello("a b")), grpc.StatusCode.INVALID_ARGUMENT, "host name"),
+        (pb.AgentMessage(hello=make_hello("h" * 300)), grpc.StatusCode.INVALID_ARGUMENT, "host name"),
+        (pb.AgentMessage(hello=make_hello("h", protocol=0)), grpc.StatusCode.FAILED_PRECONDITION, "too old"),
+        (
+            pb.AgentMessage(hello=make_hello("h", pb.SpooledEpoch(epoch=make_epoch(interval_ms=7)))),
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "interval",
+        ),
+    ],
+)
+async def test_a_wrong_beginning_is_told(
+    store: FlakyStore, message: pb.AgentMessage, code: grpc.StatusCode, word: str
+) -> None:
+    """A stream that does not begin as agreed ends with a status and a message that says why."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.say(message)
+        found, text = await agent.ended()
+        assert found is code
+        assert word in text
+        assert sum(running.server.counts.rejected_streams.values()) == 1
+        await agent.close()
+
+
+async def test_a_newer_agent_is_served(store: FlakyStore) -> None:
+    """A newer protocol is welcome; its unknown kinds are ignored."""
+    unknown = pb.AgentMessage.FromString(b"\x3a\x03abc")
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.say(pb.AgentMessage(hello=make_hello("host1", protocol=99)))
+        await agent.hear("welcome")
+        await agent.say(unknown)
+        await agent.say(pb.AgentMessage(definition=make_definition(LAYOUT)))
+        await agent.send(EPOCH.id, records(0, 60))
+        await agent.acknowledged(60)
+        await agent.close()
+
+
+async def test_too_many_records_a_second_end_the_stream(store: FlakyStore) -> None:
+    """A host over its rate is told so, and its neighbour does not notice."""
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(records_per_second=10))
+    async with running_ingest(store, settings) as running:
+        neighbour = await AgentDouble.connect(running.port, "neighbour")
+        await neighbour.greet(layout=LAYOUT)
+        flood = await AgentDouble.connect(running.port)
+        await flood.greet(layout=LAYOUT)
+        await flood.send(EPOCH.id, records(0, 101))
+        code, text = await flood.ended()
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "10 live records a second" in text
+        await neighbour.send(EPOCH.id, records(0, 60))
+        await neighbour.acknowledged(60)
+        await flood.close()
+        await neighbour.close()
+
+
+async def test_replay_without_a_grant_is_refused(store: FlakyStore) -> None:
+    """Replay is by invitation: far more than was granted ends the stream."""
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(replay_message_bytes=1024))
+    async with running_ingest(store, settings) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 3000), replay=True)
+        code, _ = await agent.ended()
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await agent.close()
+
+
+async def test_too_many_streams_and_hosts_are_refused(store: FlakyStore) -> None:
+    """Streams and hosts over their limits get a status that names the setting."""
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(hosts=1, streams=2))
+    async with running_ingest(store, settings) as running:
+        first = await AgentDouble.connect(running.port, "a")
+        await first.greet()
+        second = await AgentDouble.connect(running.port, "b")
+        await second.say(pb.AgentMessage(hello=make_hello("b")))
+        code, text = await second.ended()
+        assert (code, "limits.hosts" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+        silent = await AgentDouble.connect(running.port, "c")
+        await until(lambda: running.server.streams == 1)
+        await silent.call.wait_for_connection()
+        third = await AgentDouble.connect(running.port, "d")
+        await until(lambda: running.server.streams == 2)
+        code, text = await third.ended()
+        assert (code, "limits.streams" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+        for agent in (first, second, silent, third):
+            await agent.close()
+
+
+async def test_recent_rows_are_readable_before_they_are_stored(store: FlakyStore) -> None:
+    """Rows of an open block can be read by time."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 40))
+        await until(lambda: running.server.counts.records == 40)
+        [group] = running.server.recent_rows("host1", 0, 1 << 62)
+        assert group.sequences.tolist() == list(range(40))
+        assert running.server.recent_rows("host1", 0, START_NS // 2) == []
+        await agent.close()
