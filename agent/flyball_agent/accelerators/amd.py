@@ -9,6 +9,7 @@ from flyball_agent.accelerators.metrics import Slot
 from flyball_agent.accelerators.sysfs_gpu import PCIE_SOURCES, Maker, Source, SysfsProbe, active_clock, scaled
 
 _MICRO, _MILLI = 1e-6, 1e-3
+_HWMON = "device/hwmon/hwmon*"
 
 
 def _clock(data: bytes) -> float | int | None:
@@ -25,23 +26,19 @@ AMD = Maker(
         Source(Slot(m.MEMORY_BUSY), ("device/mem_busy_percent",), scaled(0.01)),
         Source(Slot(m.MEMORY_TOTAL), ("device/mem_info_vram_total",), scaled(1), fixed=True),
         Source(Slot(m.MEMORY_USED), ("device/mem_info_vram_used",), scaled(1)),
-        Source(
-            Slot(m.POWER), ("device/hwmon/hwmon*/power1_average", "device/hwmon/hwmon*/power1_input"), scaled(_MICRO)
-        ),
-        Source(Slot(m.POWER_LIMIT), ("device/hwmon/hwmon*/power1_cap",), scaled(_MICRO)),
-        Source(
-            Slot(m.TEMPERATURE), ("device/hwmon/hwmon*/temp1_input", "device/hwmon/hwmon*/temp2_input"), scaled(_MILLI)
-        ),
+        Source(Slot(m.POWER), (f"{_HWMON}/power1_average", f"{_HWMON}/power1_input"), scaled(_MICRO)),
+        Source(Slot(m.POWER_LIMIT), (f"{_HWMON}/power1_cap",), scaled(_MICRO)),
+        Source(Slot(m.TEMPERATURE), (f"{_HWMON}/temp1_input", f"{_HWMON}/temp2_input"), scaled(_MILLI)),
         Source(
             Slot(m.SLOWDOWN_TEMPERATURE),
-            ("device/hwmon/hwmon*/temp1_crit", "device/hwmon/hwmon*/temp2_crit"),
+            (f"{_HWMON}/temp1_crit", f"{_HWMON}/temp2_crit"),
             scaled(_MILLI),
             fixed=True,
         ),
-        Source(Slot(m.MEMORY_TEMPERATURE), ("device/hwmon/hwmon*/temp3_input",), scaled(_MILLI)),
-        Source(Slot(m.FAN), ("device/hwmon/hwmon*/pwm1",), scaled(1 / 255)),
-        Source(Slot(m.SM_CLOCK), ("device/hwmon/hwmon*/freq1_input", "device/pp_dpm_sclk"), _clock),
-        Source(Slot(m.MEMORY_CLOCK), ("device/hwmon/hwmon*/freq2_input", "device/pp_dpm_mclk"), _clock),
+        Source(Slot(m.MEMORY_TEMPERATURE), (f"{_HWMON}/temp3_input",), scaled(_MILLI)),
+        Source(Slot(m.FAN), (f"{_HWMON}/pwm1",), scaled(1 / 255)),
+        Source(Slot(m.SM_CLOCK), (f"{_HWMON}/freq1_input", "device/pp_dpm_sclk"), _clock),
+        Source(Slot(m.MEMORY_CLOCK), (f"{_HWMON}/freq2_input", "device/pp_dpm_mclk"), _clock),
         *PCIE_SOURCES,
     ),
 )

@@ -1,0 +1,52 @@
+"""What the path of a control group says of a process: its pod, container, Slurm job or systemd unit."""
+
+import re
+from dataclasses import dataclass
+
+_POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
+_SLURM = re.compile(r"/slurm[^/]*/(?:.*/)?job_(\d+)(?:/step_(\w+))?")
+_SERVICE = re.compile(r"([^/]+\.service)")
+_NOT_WORK = re.compile(r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd)\.service$")
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupFacts:
+    """Empty where the path does not say."""
+
+    pod_uid: str = ""
+    container: str = ""
+    slurm_job: str = ""
+    slurm_step: str = ""
+    unit: str = ""
+
+
+def parse_cgroup(content: bytes) -> CgroupFacts:
+    """Read `/proc/<pid>/cgroup`, of version 1 or 2, under any container runtime."""
+    paths = [line.split(":", 2)[2] for line in content.decode("utf-8", "replace").splitlines() if line.count(":") >= 2]
+    text = "\n".join(paths)
+    slurm = _SLURM.search(text)
+    return CgroupFacts(
+        pod_uid=_first(_POD, text).replace("_", "-"),
+        container=_container(paths),
+        slurm_job=slurm.group(1) if slurm else "",
+        slurm_step=(slurm.group(2) or "") if slurm else "",
+        unit=_unit(paths),
+    )
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found.group(1) if found else ""
+
+
+def _container(paths: list[str]) -> str:
+    """The innermost one: Kubernetes in Docker nests them."""
+    found = [match for path in paths for match in _CONTAINER.findall(path)]
+    return found[-1] if found else ""
+
+
+def _unit(paths: list[str]) -> str:
+    """The innermost service that is somebody's work; sessions and the machine's own services are not."""
+    found = [match for path in paths for match in _SERVICE.findall(path) if not _NOT_WORK.match(match)]
+    return found[-1] if found else ""

@@ -1,0 +1,161 @@
+"""Who uses this host: members made from GPU processes and clients, reading `/proc` only for those not seen before."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flyball_agent.runs.attribution import (
+    Attribution,
+    ProcessFiles,
+    RunFacts,
+    attribute,
+    parse_command,
+    parse_start_ticks,
+    parse_uid,
+)
+from flyball_proto.silence import Reason, Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+_READ_BYTES = 256 * 1024  # of one file; the rest of a huge environment is left unread
+_MOST_MEMBERS = 1024
+_RECHECK_READS = 10
+"""A process number that is used again between two ticks is noticed after this many."""
+
+_NANOSECONDS = 1_000_000_000
+_Key = tuple[tuple[int, tuple[str, ...], RunFacts | None], ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """A process that was read once."""
+
+    start_ticks: int | None
+    files: ProcessFiles
+    user: str
+    command: str
+
+
+class TenancyReader:
+    """Keeps what is known of each process by its number and start time.
+
+    `read` returns the same object while nothing changed, so that its digest need not be made again.
+    """
+
+    def __init__(self, proc_root: Path = Path("/proc"), passwd: Path = Path("/etc/passwd")) -> None:
+        self._proc_root = proc_root
+        self._passwd = passwd
+        self._known: dict[int, _Known] = {}
+        self._users: dict[int, str] | None = None
+        self._boot_ns: int | None = None
+        self._key: _Key = ()
+        self._tenancy = pb.Tenancy()
+        self._reads = 0
+
+    @property
+    def silences(self) -> tuple[Silence, ...]:
+        """Why some runs may be unknown."""
+        if not any(known.files.environ is None for known in self._known.values()):
+            return ()
+        detail = "the environment of some processes cannot be read"
+        return (Silence("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
+
+    def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, RunFacts]) -> pb.Tenancy:
+        """Members for everyone who holds a GPU or speaks for a run."""
+        gpus: dict[int, list[str]] = {pid: [] for pid in client_members}
+        for process in processes:
+            held = gpus.setdefault(process.pid, [])
+            if process.gpu not in held:
+                held.append(process.gpu)
+        key = tuple((pid, tuple(gpus[pid]), client_members.get(pid)) for pid in sorted(gpus)[:_MOST_MEMBERS])
+        self._reads += 1
+        recheck = self._reads % _RECHECK_READS == 0 and self._forget_reused()
+        if key != self._key or recheck:
+            self._key = key
+            self._known = {pid: known for pid, known in self._known.items() if pid in gpus}
+            self._tenancy = pb.Tenancy(members=[self._member(*entry) for entry in key])
+        return self._tenancy
+
+    def _member(self, pid: int, gpus: tuple[str, ...], client: RunFacts | None) -> pb.Member:
+        known = self._known.get(pid)
+        if known is None:
+            known = self._known[pid] = self._look(pid)
+        found: Attribution = attribute(known.files, client)
+        return pb.Member(
+            pid=pid,
+            started_ns=self._started_ns(known.start_ticks),
+            run=found.run,
+            rank=found.rank,
+            world_size=found.world_size,
+            user=known.user,
+            source=found.source,
+            command=known.command,
+            gpus=gpus,
+            labels=found.labels,
+        )
+
+    def _look(self, pid: int) -> _Known:
+        folder = self._proc_root / str(pid)
+        stat = _read(folder / "stat") or b""
+        files = ProcessFiles(
+            environ=_read(folder / "environ"),
+            cgroup=_read(folder / "cgroup") or b"",
+            cmdline=_read(folder / "cmdline") or b"",
+            status=_read(folder / "status") or b"",
+            stat=stat,
+        )
+        return _Known(parse_start_ticks(stat), files, self._user(files.status), parse_command(files.cmdline, stat))
+
+    def _forget_reused(self) -> bool:
+        """Whether a process number now belongs to another process."""
+        reused = [
+            pid
+            for pid, known in self._known.items()
+            if parse_start_ticks(_read(self._proc_root / str(pid) / "stat") or b"") != known.start_ticks
+        ]
+        for pid in reused:
+            del self._known[pid]
+        return bool(reused)
+
+    def _user(self, status: bytes) -> str:
+        """The local name of the user, else the number: a directory service could block the sampler for minutes."""
+        uid = parse_uid(status)
+        if uid is None:
+            return ""
+        if self._users is None:
+            self._users = _read_users(self._passwd)
+        return self._users.get(uid, str(uid))
+
+    def _started_ns(self, ticks: int | None) -> int:
+        if ticks is None:
+            return 0
+        if self._boot_ns is None:
+            self._boot_ns = _read_boot_ns(self._proc_root)
+        return self._boot_ns + ticks * _NANOSECONDS // os.sysconf("SC_CLK_TCK") if self._boot_ns else 0
+
+
+def _read(path: Path) -> bytes | None:
+    """None when permission is denied; empty when the process is gone."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_READ_BYTES)
+    except PermissionError:
+        return None
+    except OSError:
+        return b""
+
+
+def _read_users(passwd: Path) -> dict[int, str]:
+    users: dict[int, str] = {}
+    for line in (_read(passwd) or b"").decode("utf-8", "replace").splitlines():
+        fields = line.split(":")
+        if len(fields) > 2 and fields[2].isdecimal():
+            users.setdefault(int(fields[2]), fields[0])
+    return users
+
+
+def _read_boot_ns(proc_root: Path) -> int:
+    for line in (_read(proc_root / "stat") or b"").splitlines():
+        if line.startswith(b"btime "):
+            return int(line.split()[1]) * _NANOSECONDS
+    return 0
