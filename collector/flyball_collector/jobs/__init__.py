@@ -1,0 +1,1 @@
+"""Jobs: what the collector does by the clock rather than for a message."""
