@@ -20,7 +20,7 @@ pytestmark = pytest.mark.faults
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """One collector for all: each test must leave it healthy for the next."""
-    with Collector(tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2}) as process:
+    with Collector(tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2, "limits.records_per_second": 1000}) as process:
         yield process.start_ready()
 
 
