@@ -31,7 +31,7 @@ def reason_of(error: Exception) -> tuple[Reason, str]:
     if isinstance(error, TimeoutError):
         return Reason.TIMED_OUT, f"no answer within {TIMEOUT_SECONDS:g} s"
     if isinstance(error, ssl.SSLError):
-        return Reason.FAILED, f"TLS: {error.reason or type(error).__name__}"
+        return Reason.FAILED, f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, PermissionError):
         return Reason.DENIED, "a firewall or the sandbox of the agent's service refuses it"
     if isinstance(error, OSError) and error.strerror:

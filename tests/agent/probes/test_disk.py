@@ -1,0 +1,70 @@
+"""Disks."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.probes.disk import METRICS, DiskProbe, disk_values, parse_diskstats
+from flyball_agent.probes.probe import Absent
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+
+NVME = " 259 0 nvme0n1 10 1 200 30 40 2 800 1500 6 7000 8000 3 0 64 9 11 2500\n"
+PARTITION = " 259 1 nvme0n1p1 9 1 190 29 40 2 800 1500 0 7000 8000 3 0 64 9 11 2500\n"
+OLD = "   8 0 sda 10 1 200 30 40 2 800 1500 6 7000 8000\n"
+UNUSED = "  43 0 nbd0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+LOOP = "   7 0 loop0 55 0 2000 3 0 0 0 0 0 9 3 0 0 0 0 0 0\n"
+
+
+def test_reads_whole_disks_only(tmp_path: Path) -> None:
+    """Partitions, loops and placeholders that never worked have no columns."""
+    files = {"diskstats": LOOP + NVME + PARTITION + UNUSED, "block/nvme0n1/size": "1", "block/nbd0/size": "0"}
+    sample = DiskProbe(write_tree(tmp_path, files), tmp_path).read()
+    values = values_by_name(sample)
+    assert {labels[0] for _, *labels in values} == {"nvme0n1"}
+    assert values["disk_read_bytes_total", "nvme0n1"] == 200 * 512
+    assert values["disk_written_bytes_total", "nvme0n1"] == 800 * 512
+    assert values["disk_reads_total", "nvme0n1"] == 10
+    assert values["disk_writes_total", "nvme0n1"] == 40
+    assert values["disk_read_seconds_total", "nvme0n1"] == 0.03
+    assert values["disk_write_seconds_total", "nvme0n1"] == 1.5
+    assert values["disk_busy_seconds_total", "nvme0n1"] == 7.0
+    assert values["disk_queue_seconds_total", "nvme0n1"] == 8.0
+    assert values["disk_in_flight", "nvme0n1"] == 6
+    assert values["disk_discarded_bytes_total", "nvme0n1"] == 64 * 512
+    assert (values["disk_flushes_total", "nvme0n1"], values["disk_flush_seconds_total", "nvme0n1"]) == (11, 2.5)
+    assert not sample.silences
+
+
+def test_an_older_kernel_counts_less(tmp_path: Path) -> None:
+    """Discards came with Linux 4.18, flushes with 5.5; before, they are unknown."""
+    sample = DiskProbe(write_tree(tmp_path, {"diskstats": OLD, "block/sda/size": "1"}), tmp_path).read()
+    assert values_by_name(sample)["disk_flushes_total", "sda"] is None
+    assert values_by_name(sample)["disk_reads_total", "sda"] == 10
+    assert not list(broken_laws(sample))
+
+
+def test_disks_come_and_go(tmp_path: Path) -> None:
+    """A disk that is plugged in gets columns, one that is pulled loses them; in between nothing changes."""
+    files = {"diskstats": NVME, "block/nvme0n1/size": "1", "block/sda/size": "1"}
+    probe = DiskProbe(write_tree(tmp_path, files), tmp_path)
+    first = probe.read()
+    assert probe.read().columns is first.columns
+    write_tree(tmp_path, {"diskstats": NVME + OLD})
+    assert len(probe.read().columns) == 2 * len(METRICS)
+    write_tree(tmp_path, {"diskstats": OLD})
+    assert {column.labels for column in probe.read().columns} == {("sda",)}
+
+
+def test_a_host_without_disks_says_so(tmp_path: Path) -> None:
+    """Diskless: absent, not zero."""
+    with pytest.raises(Absent):
+        DiskProbe(write_tree(tmp_path, {"diskstats": LOOP}), tmp_path).read()
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_crash_the_parser(data: bytes) -> None:
+    """Whatever a line holds, each metric has a value or None."""
+    for row in parse_diskstats(data + b"\n 8 0 sda " + data + b" 1" * 14):
+        assert len(disk_values(row)) == len(METRICS)

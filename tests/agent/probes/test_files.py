@@ -1,0 +1,142 @@
+"""Kernel files: kept open, read whole, and honest about why they cannot be read."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.probes.files import KernelFile, entries, number, number_after, read_number, read_text, unavailable
+from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
+
+NOBODY = 65534
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Root may read everything; be somebody else for a moment."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if before == 0:
+            os.seteuid(before)
+
+
+def test_sees_what_the_file_says_now(tmp_path: Path) -> None:
+    """The file is opened once, yet each read gives its present content."""
+    path = tmp_path / "loadavg"
+    path.write_text("1")
+    file = KernelFile(path)
+    assert file.read() == b"1"
+    path.write_text("22")
+    assert file.read() == b"22"
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_reads_more_than_its_buffer(tmp_path: Path, records: bool) -> None:
+    """A file larger than expected is read whole, at the first time and later."""
+    content = bytes(range(256)) * 40
+    (tmp_path / "stat").write_bytes(content)
+    file = KernelFile(tmp_path / "stat", records=records, size=16)
+    assert [file.read() for _ in range(12)] == [content] * 12
+
+
+def test_reads_every_line_of_the_kernels_long_files() -> None:
+    """The kernel hands out files of many lines a page at a time; none is lost."""
+    path = Path("/proc/kallsyms")
+    if not path.exists() or len(path.read_bytes()) < 100_000:
+        path = Path("/proc/self/smaps")
+    data = KernelFile(path, records=True).read()
+    assert len(data) > 4096
+    assert data.count(b"\n") == pytest.approx(path.read_bytes().count(b"\n"), rel=0.05)
+
+
+def test_a_file_that_does_not_exist_is_absent(tmp_path: Path) -> None:
+    """No such file: absent, with the remedy that the probe knows; and read when it appears."""
+    file = KernelFile(tmp_path / "pressure", absent_remedy="boot with psi=1")
+    with pytest.raises(Absent, match="No such file") as caught:
+        file.read()
+    assert caught.value.remedy == "boot with psi=1"
+    (tmp_path / "pressure").write_text("7")
+    assert file.read() == b"7"
+
+
+def test_a_file_that_may_not_be_read_is_denied() -> None:
+    """Permission denied: denied, with a remedy."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "energy_uj"
+        path.write_text("1")
+        path.chmod(stat.S_IWUSR)
+        with unprivileged(), pytest.raises(Denied) as caught:
+            KernelFile(path).read()
+    assert "let the agent's user read" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (errno.ENOENT, Absent),
+        (errno.ENODEV, Absent),
+        (errno.EACCES, Denied),
+        (errno.EPERM, Denied),
+        (errno.EOPNOTSUPP, Unsupported),
+        (errno.ENODATA, Unsupported),
+        (errno.EIO, Unavailable),
+    ],
+)
+def test_errors_become_reasons(code: int, expected: type[Unavailable]) -> None:
+    """Each error of the system has one reason, and words that do not change."""
+    error = unavailable("/sys/x", OSError(code, "whatever"))
+    assert type(error) is expected
+    assert error.detail == f"/sys/x: {os.strerror(code)}"
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    """A probe that drops a device leaves no open file behind."""
+    (tmp_path / "x").write_text("1")
+    before = len(entries(Path("/proc/self/fd")))
+    for _ in range(50):
+        KernelFile(tmp_path / "x").read()
+    assert len(entries(Path("/proc/self/fd"))) <= before + 1
+
+
+@given(st.integers(), st.binary(max_size=20).filter(lambda tail: b"\n" not in tail))
+def test_finds_the_number_behind_a_key(value: int, tail: bytes) -> None:
+    """The number behind the key is found wherever the line stands; anything else is None."""
+    data = b"\nother 1\nkey " + str(value).encode() + b"\nlast " + tail
+    assert number_after(data, b"\nkey ") == value
+    assert number_after(data, b"\nmissing ") is None
+
+
+@given(st.binary())
+def test_no_bytes_crash_the_number_reader(data: bytes) -> None:
+    """Whatever a file says, it is a number or None."""
+    assert number(data) is None or isinstance(number(data), int)
+
+
+def test_reads_small_things_once(tmp_path: Path) -> None:
+    """Texts are stripped; what is missing or no number is None."""
+    (tmp_path / "name").write_text("nvme\n")
+    (tmp_path / "size").write_text(" 12\n")
+    assert read_text(tmp_path / "name") == "nvme"
+    assert read_number(tmp_path / "size") == 12
+    assert read_number(tmp_path / "name") is None
+    assert read_text(tmp_path / "none") is None
+
+
+def test_lists_in_natural_order(tmp_path: Path) -> None:
+    """cpu2 stands before cpu10, and a missing folder has no entries."""
+    for name in ("cpu10", "cpu2", "cpu0"):
+        (tmp_path / name).mkdir()
+    assert entries(tmp_path) == ["cpu0", "cpu2", "cpu10"]
+    assert entries(tmp_path / "none") == []

@@ -1,0 +1,51 @@
+"""Space of file systems."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.probes.filesystem import METRICS, FilesystemProbe
+from flyball_agent.probes.probe import Absent
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_proto.silence import Reason
+
+
+def test_reads_space_of_local_file_systems(tmp_path: Path) -> None:
+    """Sizes agree with each other; a bound file is not a place to fill."""
+    (tmp_path / "file").write_text("")
+    info = f"1 0 8:1 / {tmp_path} rw - ext4 /dev/sda1 rw\n2 0 8:2 / {tmp_path}/file rw - ext4 /dev/sda2 rw\n"
+    sample = FilesystemProbe(write_tree(tmp_path, {"self/mountinfo": info})).read()
+    values = values_by_name(sample)
+    assert {column.labels for column in sample.columns} == {(str(tmp_path),)}
+    assert (values["filesystem_available_bytes", str(tmp_path)] or 0) > 0
+    assert (values["filesystem_used_bytes", str(tmp_path)] or 0) < (
+        values["filesystem_total_bytes", str(tmp_path)] or 0
+    )
+    assert values["filesystem_read_only", str(tmp_path)] == 0
+    assert not list(broken_laws(sample))
+
+
+def test_watches_what_the_settings_name(tmp_path: Path) -> None:
+    """Named mount points replace the local ones; one that does not exist is said by name."""
+    write_tree(tmp_path, {"self/mountinfo": f"1 0 0:5 / {tmp_path} ro - nfs4 server:/x rw\n"})
+    missing = str(tmp_path / "none")
+    sample = FilesystemProbe(tmp_path, (str(tmp_path), missing)).read()
+    values = values_by_name(sample)
+    assert values["filesystem_read_only", str(tmp_path)] == 1
+    assert [values[metric.name, missing] for metric in METRICS] == [None] * len(METRICS)
+    assert [(silence.resource, silence.reason) for silence in sample.silences] == [(missing, Reason.ABSENT)]
+    assert not list(broken_laws(sample))
+
+
+def test_columns_stay_while_mounts_do(tmp_path: Path) -> None:
+    """An unchanged set of mounts gives the same columns."""
+    probe = FilesystemProbe(write_tree(tmp_path, {"self/mountinfo": f"1 0 8:1 / {tmp_path} rw - xfs /dev/a rw\n"}))
+    assert probe.read().columns is probe.read().columns
+
+
+def test_none_is_absent(tmp_path: Path) -> None:
+    """A host with network file systems alone says how to name them."""
+    write_tree(tmp_path, {"self/mountinfo": "1 0 0:5 / /net rw - nfs4 server:/x rw\n"})
+    with pytest.raises(Absent) as caught:
+        FilesystemProbe(tmp_path).read()
+    assert "probes.filesystems" in caught.value.remedy

@@ -1,0 +1,88 @@
+"""InfiniBand and RoCE ports."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.probes.infiniband import FAST, ROCE, SLOW, STATES, InfinibandProbe, parse_rate, parse_state
+from flyball_agent.probes.probe import Absent
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+
+
+def port(device: str = "mlx5_0", number: int = 1) -> dict[str, str]:
+    """One port with every counter: the i-th says i + 1."""
+    folder = f"class/infiniband/{device}/ports/{number}"
+    counters = {f"{folder}/counters/{name}": f"{i + 1}\n" for i, (name, _) in enumerate((*FAST, *SLOW))}
+    congestion = {f"{folder}/hw_counters/{name}": "7\n" for name, _ in ROCE}
+    return counters | congestion | {f"{folder}/state": "4: ACTIVE\n", f"{folder}/rate": "400 Gb/sec (4X NDR)\n"}
+
+
+def test_reads_a_port(tmp_path: Path) -> None:
+    """Data counters count words of four bytes."""
+    sample = InfinibandProbe(write_tree(tmp_path, port())).read()
+    values = values_by_name(sample)
+    assert values["infiniband_sent_bytes_total", "mlx5_0", "1"] == 4
+    assert values["infiniband_received_bytes_total", "mlx5_0", "1"] == 8
+    assert values["infiniband_sent_packets_total", "mlx5_0", "1"] == 3
+    assert values["infiniband_link_downs_total", "mlx5_0", "1"] == 10
+    assert values["infiniband_congestion_sent_total", "mlx5_0", "1"] == 7
+    assert values["infiniband_rate_bytes_per_second", "mlx5_0", "1"] == 50_000_000_000
+    assert STATES[int(values["infiniband_state", "mlx5_0", "1"] or 0)] == "active"
+    assert not sample.silences
+
+
+def test_errors_are_read_less_often_than_traffic(tmp_path: Path) -> None:
+    """Traffic is new at each reading, errors within five."""
+    probe = InfinibandProbe(write_tree(tmp_path, port()))
+    probe.read()
+    folder = "class/infiniband/mlx5_0/ports/1/counters"
+    write_tree(tmp_path, {f"{folder}/port_xmit_data": "50\n", f"{folder}/link_downed": "99\n"})
+    samples = [values_by_name(probe.read()) for _ in range(5)]
+    assert samples[0]["infiniband_sent_bytes_total", "mlx5_0", "1"] == 200
+    assert samples[0]["infiniband_link_downs_total", "mlx5_0", "1"] == 10
+    assert samples[-1]["infiniband_link_downs_total", "mlx5_0", "1"] == 99
+
+
+def test_an_adapter_that_counts_less_says_so(tmp_path: Path) -> None:
+    """`N/A (no PMA)` and missing files are unknown, with a reason."""
+    files = {k: v for k, v in port().items() if "hw_counters" not in k} | port("mlx5_1")
+    files["class/infiniband/mlx5_1/ports/1/counters/symbol_error"] = "N/A (no PMA)\n"
+    sample = InfinibandProbe(write_tree(tmp_path, files)).read()
+    assert values_by_name(sample)["infiniband_congestion_sent_total", "mlx5_0", "1"] is None
+    assert values_by_name(sample)["infiniband_symbol_errors_total", "mlx5_1", "1"] is None
+    assert not list(broken_laws(sample))
+    assert {s.resource for s in sample.silences} == {"mlx5_0/1", "mlx5_1/1"}
+
+
+def test_a_new_port_is_seen_within_half_a_minute(tmp_path: Path) -> None:
+    """Columns follow the ports."""
+    probe = InfinibandProbe(write_tree(tmp_path, port()))
+    first = probe.read()
+    write_tree(tmp_path, port("mlx5_1"))
+    samples = [probe.read() for _ in range(30)]
+    assert samples[0].columns is first.columns
+    assert len(samples[-1].columns) == 2 * len(first.columns)
+
+
+def test_none_is_absent(tmp_path: Path) -> None:
+    """No adapter: absent."""
+    with pytest.raises(Absent):
+        InfinibandProbe(tmp_path).read()
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [(b"100 Gb/sec (4X EDR)\n", 12_500_000_000), (b"2.5 Gb/sec (1X SDR)\n", 312_500_000), (b"", None)]
+)
+def test_rates_are_bytes(text: bytes, rate: int | None) -> None:
+    """Gb/sec are 10⁹ bits a second."""
+    assert parse_rate(text) == rate
+
+
+@given(st.binary(max_size=40))
+def test_no_bytes_crash_the_parsers(data: bytes) -> None:
+    """A state that has a name, or None."""
+    code = parse_state(data)
+    assert code is None or STATES[code]
+    assert parse_rate(data + b" Gb/sec") is None or b"Gb" in data + b" Gb/sec"

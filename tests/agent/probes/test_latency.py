@@ -1,0 +1,96 @@
+"""The latency probe: fresh values without waiting, failures with reasons."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from flyball_agent.probes.latency import LatencyProbe, reason_of
+from flyball_agent.probes.probe import Sample
+from flyball_agent.probes.round_trip import parse_target
+from flyball_agent.probes.testing import broken_laws, values_by_name
+from flyball_proto.silence import Reason
+
+
+@contextmanager
+def probing(*targets: str) -> Iterator[LatencyProbe]:
+    """A probe whose threads end with the test."""
+    probe = LatencyProbe([parse_target(target) for target in targets])
+    yield probe
+    probe.close()
+
+
+def read_until(probe: LatencyProbe, done: Callable[[Sample], bool]) -> Sample:
+    """Read on until a sample is as wanted."""
+    deadline = time.monotonic() + 10
+    while not done(sample := probe.read()):
+        assert time.monotonic() < deadline, sample
+        time.sleep(0.005)
+    return sample
+
+
+def test_loopback_is_known_at_once() -> None:
+    """Without any target the round trip over loopback is there at the first reading."""
+    with probing() as probe:
+        sample = probe.read()
+    assert 0 < (values_by_name(sample)["latency_seconds", "localhost"] or 0) < 0.1
+    assert not sample.silences
+
+
+def test_a_target_is_known_after_its_first_round_trip() -> None:
+    """First unknown with a reason, then known; the columns stay."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        label = f"127.0.0.1:{server.getsockname()[1]}"
+        with probing(label) as probe:
+            first = probe.read()
+            assert not list(broken_laws(first))
+            last = read_until(probe, lambda sample: not sample.silences)
+    assert 0 < (values_by_name(last)["latency_seconds", label] or 0) < 1
+    assert last.columns is first.columns
+
+
+def test_a_failure_has_a_reason_and_is_counted() -> None:
+    """A refused connection: unknown latency, a growing count, and the neighbours known."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        label = f"127.0.0.1:{server.getsockname()[1]}"
+    with probing(label) as probe:
+        sample = read_until(probe, lambda s: (values_by_name(s)["latency_failures_total", label] or 0) >= 2)
+    assert values_by_name(sample)["latency_seconds", label] is None
+    assert values_by_name(sample)["latency_seconds", "localhost"] is not None
+    assert [(s.resource, s.detail) for s in sample.silences] == [(label, "Connection refused")]
+    assert not list(broken_laws(sample))
+
+
+def test_a_slow_target_does_not_hold_the_tick() -> None:
+    """A service that never answers costs the tick nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with probing(f"http://127.0.0.1:{server.getsockname()[1]}/") as probe:
+            started = time.monotonic()
+            samples = [probe.read() for _ in range(20)]
+            assert time.monotonic() - started < 2
+        assert samples[-1].silences[0].reason is Reason.UNKNOWN
+
+
+def test_two_targets_with_one_label_are_one() -> None:
+    """Columns are never doubled."""
+    with probing("http://a.invalid/x?1", "http://a.invalid/x?2") as probe:
+        assert not list(broken_laws(probe.read()))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (TimeoutError("timed out"), Reason.TIMED_OUT, "no answer within 5 s"),
+        (PermissionError(1, "Operation not permitted"), Reason.DENIED, "a firewall"),
+        (socket.gaierror(-2, "Name or service not known"), Reason.FAILED, "Name or service not known"),
+        (ssl.SSLError(), Reason.FAILED, "TLS: "),
+        (ValueError(), Reason.FAILED, "ValueError"),
+    ],
+)
+def test_errors_become_reasons(error: Exception, reason: Reason, detail: str) -> None:
+    """Words that stay the same from try to try."""
+    assert reason_of(error)[0] is reason
+    assert reason_of(error)[1].startswith(detail)

@@ -1,0 +1,86 @@
+"""RAM and swap."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.probes.memory import METRICS, MemoryProbe, parse_meminfo
+from flyball_agent.probes.probe import Unavailable
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+
+MEMINFO = """\
+MemTotal:       1000 kB
+MemFree:         100 kB
+MemAvailable:    250 kB
+Buffers:           5 kB
+Cached:           40 kB
+SwapCached:        1 kB
+Mlocked:           2 kB
+SwapTotal:       800 kB
+SwapFree:        600 kB
+Dirty:             7 kB
+Writeback:         0 kB
+AnonPages:        90 kB
+Mapped:           30 kB
+Shmem:             6 kB
+Slab:             11 kB
+SReclaimable:      8 kB
+PageTables:        3 kB
+Committed_AS:   2000 kB
+AnonHugePages:     4 kB
+HugePages_Total:      16
+HugePages_Free:        9
+HugePages_Rsvd:        0
+Hugepagesize:       2048 kB
+"""
+
+
+def test_reads_memory_in_bytes(tmp_path: Path) -> None:
+    """Used is what is not available, not what is not free."""
+    sample = MemoryProbe(write_tree(tmp_path, {"meminfo": MEMINFO})).read()
+    values = values_by_name(sample)
+    assert values["memory_total_bytes",] == 1000 * 1024
+    assert values["memory_available_bytes",] == 250 * 1024
+    assert values["memory_used_bytes",] == 750 * 1024
+    assert values["memory_used_ratio",] == 0.75
+    assert values["memory_cached_bytes",] == 40 * 1024
+    assert values["memory_dirty_bytes",] == 7 * 1024
+    assert values["swap_used_bytes",] == 200 * 1024
+    assert (values["hugepages",], values["hugepages_free",], values["hugepage_bytes",]) == (16, 9, 2048 * 1024)
+    assert not sample.silences
+
+
+def test_no_swap_is_zero_not_unknown(tmp_path: Path) -> None:
+    """A host without swap has 0 bytes of it: that is known."""
+    text = MEMINFO.replace("800 kB", "0 kB").replace("600 kB", "0 kB")
+    values = values_by_name(MemoryProbe(write_tree(tmp_path, {"meminfo": text})).read())
+    assert (values["swap_total_bytes",], values["swap_used_bytes",]) == (0, 0)
+
+
+def test_what_a_kernel_lacks_is_explained(tmp_path: Path) -> None:
+    """A kernel without huge pages and MemAvailable: unknown, each with a reason."""
+    text = "".join(line for line in MEMINFO.splitlines(True) if "uge" not in line and "Available" not in line)
+    sample = MemoryProbe(write_tree(tmp_path, {"meminfo": text})).read()
+    assert values_by_name(sample)["memory_used_ratio",] is None
+    assert "hugepages" in {silence.metric for silence in sample.silences}
+    assert not list(broken_laws(sample))
+
+
+def test_a_file_without_a_total_is_refused() -> None:
+    """Nothing can be said without MemTotal."""
+    with pytest.raises(Unavailable, match="MemTotal"):
+        parse_meminfo(b"MemTotal:  what kB\n")
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_crash_the_parser(data: bytes) -> None:
+    """Whatever follows the total, there is a value or None for each metric."""
+    assert len(parse_meminfo(b"MemTotal: 1 kB\n" + data)) == len(METRICS)
+
+
+def test_reads_this_very_host() -> None:
+    """The kernel's real file parses without a gap in what every kernel has."""
+    values = values_by_name(MemoryProbe(Path("/proc")).read())
+    assert 0 < (values["memory_used_bytes",] or 0) < (values["memory_total_bytes",] or 0)

@@ -1,0 +1,67 @@
+"""Swapping, faults, reclaim and kills."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.probes.paging import PagingProbe, Places
+from flyball_agent.probes.probe import Unavailable
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+
+VMSTAT = """\
+nr_free_pages 5904077
+pgpgin 30
+pgpgout 40
+pswpin 2
+pswpout 3
+pgfault 500
+pgmajfault 60
+pgscan_kswapd 70
+pgscan_direct 80
+oom_kill 1
+numa_pages_migrated 9
+compact_stall 4
+thp_fault_fallback 5
+"""
+
+
+def test_swapped_pages_are_bytes(tmp_path: Path) -> None:
+    """Pages are of this machine's size, page-ins of 1 KiB."""
+    sample = PagingProbe(write_tree(tmp_path, {"vmstat": VMSTAT})).read()
+    values = values_by_name(sample)
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert (values["swap_in_bytes_total",], values["swap_out_bytes_total",]) == (2 * page, 3 * page)
+    assert (values["paged_in_bytes_total",], values["paged_out_bytes_total",]) == (30 * 1024, 40 * 1024)
+    assert (values["memory_major_faults_total",], values["memory_faults_total",]) == (60, 500)
+    assert values["oom_kills_total",] == 1
+    assert not sample.silences
+
+
+def test_follows_lines_that_move(tmp_path: Path) -> None:
+    """Numbers gain and lose digits and lines come and go; each value stays with its name."""
+    probe = PagingProbe(write_tree(tmp_path, {"vmstat": VMSTAT}))
+    before = probe.read()
+    for text in (
+        VMSTAT.replace("pgpgin 30", "pgpgin 3" + "0" * 15),
+        "pgfault 500\npgmajfault 61\n",
+        "x 1\n" * 99 + VMSTAT,
+    ):
+        write_tree(tmp_path, {"vmstat": text})
+        sample = probe.read()
+        assert values_by_name(sample)["memory_faults_total",] == 500
+        assert not list(broken_laws(sample))
+    assert sample.values == before.values
+
+
+def test_a_key_is_not_found_inside_another() -> None:
+    """pgfault is not the end of another word."""
+    places = Places([b"\nfault "])
+    assert places.numbers(b"\npgfault 1\nfault 2\n") == [2]
+    assert places.numbers(b"\npgfault 1\nfault x\n") == [None]
+
+
+def test_a_file_without_any_of_it_is_refused(tmp_path: Path) -> None:
+    """Garbage is a failure with a reason."""
+    with pytest.raises(Unavailable, match="vmstat"):
+        PagingProbe(write_tree(tmp_path, {"vmstat": "hello\n"})).read()

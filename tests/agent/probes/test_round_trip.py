@@ -1,0 +1,166 @@
+"""Round trips, against real sockets."""
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_agent.probes.round_trip import BadTarget, Loopback, RoundTrip, headers, parse_target
+
+DELAY_SECONDS = 0.05
+
+
+class Service(ThreadingHTTPServer):
+    """A small API that remembers what it was asked; `/slow` takes its time, `/bad` fails, `/close` hangs up after."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[tuple[str, str | None]] = []
+        self.connections: set[object] = set()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are meant to."""
+
+    @property
+    def url(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers for `Service`."""
+
+    protocol_version = "HTTP/1.1"
+    server: Service
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization")))
+        self.server.connections.add(self.client_address)
+        if self.path.startswith("/slow"):
+            time.sleep(DELAY_SECONDS)
+        body = b"x" * (200_000 if self.path.startswith("/large") else 2)
+        self.send_response(503 if self.path.startswith("/bad") else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = self.path.startswith("/close")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it so
+        pass
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """The API, listening on loopback."""
+    with Service() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_byte_goes_over_loopback_and_back() -> None:
+    """Loopback takes less than a tenth of a second, again and again over one connection."""
+    loopback = Loopback()
+    assert all(0 < loopback.measure() < 0.1 for _ in range(100))
+    loopback.close()
+    assert 0 < loopback.measure() < 0.1
+    loopback.close()
+
+
+def test_connects_to_a_tcp_target() -> None:
+    """host:port is a connection, made and closed."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        trip = RoundTrip(parse_target(f"127.0.0.1:{server.getsockname()[1]}"), 1)
+        assert 0 < trip.measure() < 1
+        server.accept()[0].close()
+
+
+def test_a_closed_port_is_an_error() -> None:
+    """Refused: the reason reaches the caller."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        RoundTrip(parse_target(f"127.0.0.1:{port}"), 1).measure()
+
+
+def test_a_silent_service_times_out() -> None:
+    """A server that accepts and says nothing does not hold the measurement for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        trip = RoundTrip(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/"), 0.05)
+        with pytest.raises(TimeoutError):
+            trip.measure()
+
+
+def test_asks_over_one_connection(service: Service) -> None:
+    """Any answer below 500 is a round trip; the connection is kept; the query is sent."""
+    trip = RoundTrip(parse_target(f"http://{service.url}/slow?key=1"), 5)
+    assert all(DELAY_SECONDS <= trip.measure() < 5 for _ in range(3))
+    trip.close()
+    assert service.asked == [("/slow?key=1", None)] * 3
+    assert len(service.connections) == 1
+
+
+@pytest.mark.parametrize("path", ["/close", "/large"])
+def test_connects_again_when_the_connection_cannot_be_kept(service: Service, path: str) -> None:
+    """A server that hangs up, or an answer too long to read, costs a new connection, not an error."""
+    trip = RoundTrip(parse_target(f"http://{service.url}{path}"), 5)
+    assert all(trip.measure() > 0 for _ in range(3))
+    trip.close()
+    assert len(service.connections) == 3
+
+
+def test_a_failing_service_is_an_error(service: Service) -> None:
+    """503 is not a round trip to be proud of."""
+    trip = RoundTrip(parse_target(f"http://{service.url}/bad"), 5)
+    with pytest.raises(http.client.HTTPException, match="503"):
+        trip.measure()
+    trip.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("db.example:27017", "db.example:27017"),
+        ("[::1]:80", "[::1]:80"),
+        ("http://api.example", "http://api.example/"),
+        ("https://me:secret@api.example:8443/health?token=abc#x", "https://api.example:8443/health"),
+    ],
+)
+def test_labels_tell_no_secrets(text: str, label: str) -> None:
+    """User name, password and query stay on this host."""
+    assert parse_target(text).label == label
+
+
+def test_a_user_in_the_url_authenticates() -> None:
+    """Basic authentication, with what was escaped in the URL."""
+    target = parse_target("http://me:p%40ss@api.example/")
+    assert target.url is not None
+    assert headers(target.url)["Authorization"] == "Basic bWU6cEBzcw=="
+
+
+@pytest.mark.parametrize(
+    "text", ["", "api.example", "api.example:port", "ftp://api.example", "host:99999", "http://", ":80"]
+)
+def test_a_bad_target_is_named(text: str) -> None:
+    """The message repeats the setting and says what is expected."""
+    with pytest.raises(BadTarget, match="latency target"):
+        parse_target(text)
+
+
+@given(st.text(max_size=40))
+def test_no_text_crashes_the_parser(text: str) -> None:
+    """A target or a refusal."""
+    for candidate in (text, f"http://{text}", f"{text}:80"):
+        try:
+            assert parse_target(candidate).host
+        except BadTarget as error:
+            assert "latency target" in str(error)  # noqa: PT017  either outcome is right

@@ -1,0 +1,73 @@
+"""Temperatures and fans."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.probes.probe import Absent
+from flyball_agent.probes.temperature import TemperatureProbe
+from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+
+CORETEMP = {
+    "devices/coretemp.0/uevent": "",
+    "class/hwmon/hwmon0/name": "coretemp\n",
+    "class/hwmon/hwmon0/device": "->../../../devices/coretemp.0",
+    "class/hwmon/hwmon0/temp1_input": "61000\n",
+    "class/hwmon/hwmon0/temp1_label": "Package id 0\n",
+    "class/hwmon/hwmon0/temp1_crit": "100000\n",
+    "class/hwmon/hwmon0/temp2_input": "58000\n",
+    "class/hwmon/hwmon0/temp2_label": "Core 0\n",
+}
+BOARD = {
+    "class/hwmon/hwmon1/name": "nct6775\n",
+    "class/hwmon/hwmon1/temp1_input": "-128000\n",
+    "class/hwmon/hwmon1/temp2_input": "38500\n",
+    "class/hwmon/hwmon1/temp3_input": "39500\n",
+    "class/hwmon/hwmon1/temp2_label": "AUX\n",
+    "class/hwmon/hwmon1/temp3_label": "AUX\n",
+    "class/hwmon/hwmon1/fan1_input": "1450\n",
+}
+
+
+def test_reads_packages_not_cores(tmp_path: Path) -> None:
+    """A package's sensor and its limit; the sensors of its cores add nothing."""
+    sample = TemperatureProbe(write_tree(tmp_path, CORETEMP)).read()
+    assert values_by_name(sample) == {
+        ("temperature_celsius", "coretemp.0", "Package id 0"): 61.0,
+        ("temperature_critical_celsius", "coretemp.0", "Package id 0"): 100.0,
+    }
+
+
+def test_reads_a_board(tmp_path: Path) -> None:
+    """Two sensors with one label keep their numbers, fans turn, and a loose sensor is unknown with a reason."""
+    sample = TemperatureProbe(write_tree(tmp_path, BOARD)).read()
+    assert values_by_name(sample) == {
+        ("temperature_celsius", "nct6775-hwmon1", "temp1"): None,
+        ("temperature_celsius", "nct6775-hwmon1", "temp2"): 38.5,
+        ("temperature_celsius", "nct6775-hwmon1", "temp3"): 39.5,
+        ("fan_speed_rpm", "nct6775-hwmon1", "fan1"): 1450,
+    }
+    assert not list(broken_laws(sample))
+
+
+def test_falls_back_on_thermal_zones(tmp_path: Path) -> None:
+    """Boards without hwmon have zones."""
+    files = {"class/thermal/thermal_zone0/type": "cpu-thermal\n", "class/thermal/thermal_zone0/temp": "45500\n"}
+    sample = TemperatureProbe(write_tree(tmp_path, files)).read()
+    assert values_by_name(sample) == {("temperature_celsius", "thermal_zone0", "cpu-thermal"): 45.5}
+
+
+def test_a_sensor_that_appears_is_seen(tmp_path: Path) -> None:
+    """Columns follow the sensors and keep their identity in between."""
+    probe = TemperatureProbe(write_tree(tmp_path, CORETEMP))
+    first = probe.read()
+    write_tree(tmp_path, BOARD)
+    samples = [probe.read() for _ in range(30)]
+    assert samples[0].columns is first.columns
+    assert len(samples[-1].columns) == len(first.columns) + 4
+
+
+def test_none_is_absent(tmp_path: Path) -> None:
+    """A virtual machine has no sensors."""
+    with pytest.raises(Absent):
+        TemperatureProbe(tmp_path).read()
