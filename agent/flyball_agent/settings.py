@@ -5,6 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+FILE = "/etc/flyball/agent.toml"
+ENVIRONMENT_PREFIX = "FLYBALL_AGENT_"
+
 Seconds = Annotated[float, Meta(gt=0)]
 Bytes = Annotated[int, Meta(ge=0)]
 

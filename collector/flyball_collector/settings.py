@@ -5,6 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+FILE = "/etc/flyball/collector.toml"
+ENVIRONMENT_PREFIX = "FLYBALL_COLLECTOR_"
+
 Seconds = Annotated[float, Meta(gt=0)]
 Hours = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(gt=0)]

@@ -2,7 +2,6 @@
 
 import asyncio
 import faulthandler
-import io
 import signal
 import sys
 from typing import TextIO
@@ -24,13 +23,17 @@ def uninstall(loop: asyncio.AbstractEventLoop | None = None) -> None:
 
 
 def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
-    """Every unfinished task with its stack, by name."""
+    """Every unfinished task by name, and where it waits."""
     tasks = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
-    out = io.StringIO()
-    out.write(f"Tasks ({len(tasks)}):\n")
+    lines = [f"Tasks ({len(tasks)}):"]
     for task in tasks:
-        task.print_stack(limit=8, file=out)
-    return out.getvalue()
+        lines.append(f"Task {task.get_name()}: {getattr(task.get_coro(), '__qualname__', task.get_coro())}")
+        lines += [
+            # A frame of compiled code may have no line: traceback's own printing would trip over it.
+            f'  File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}'
+            for frame in task.get_stack(limit=8)
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _write_tasks(loop: asyncio.AbstractEventLoop, out: TextIO) -> None:

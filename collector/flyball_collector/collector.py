@@ -1,0 +1,216 @@
+"""The collector put together: what there is, how it starts, what runs beside what, and in which order it ends."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+import grpc
+import structlog
+
+from flyball_collector.exporter.renderings import Renderings
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.heartbeat import Heartbeat
+from flyball_collector.http.application import build_application
+from flyball_collector.http.parts import Parts
+from flyball_collector.http.server import ListenError, bind, serve
+from flyball_collector.ingest.clock import SystemClock
+from flyball_collector.ingest.server import IngestServer
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.recent import RecentSeries
+from flyball_collector.security.certs import CertificateError
+from flyball_collector.security.listen import listening_faults, wants_tls
+from flyball_collector.security.tls import TlsFiles, server_credentials
+from flyball_collector.security.tokens import TokensError, TokensFile
+from flyball_collector.settings import CollectorSettings, GrpcSettings
+from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.store.open import open_store
+from flyball_daemon import dump, logs
+from flyball_daemon.notify import Notifier
+from flyball_daemon.settings import Loaded, SettingsError
+
+_log = structlog.get_logger(__name__)
+
+_STOP_SECONDS = 10.0  # for open blocks to be written; agents keep what is not
+_LIVE_KEYS = frozenset({"log_level", "log_format"})  # take effect on SIGHUP; certificates and tokens do by themselves
+
+Reread = Callable[[], Loaded[CollectorSettings]]
+
+
+class CollectorError(Exception):
+    """The collector cannot start, or a part of it broke; the message says why and what to do."""
+
+
+class Collector:
+    """Runs once, until a signal or `stop`."""
+
+    def __init__(
+        self, loaded: Loaded[CollectorSettings], *, reread: Reread | None = None, notifier: Notifier | None = None
+    ) -> None:
+        self._loaded = loaded
+        self._settings = loaded.settings
+        self._reread = reread
+        self._notifier = notifier or Notifier()
+        self._stopping = asyncio.Event()
+        self._metrics = OwnMetrics()
+        self._fleet = Fleet(self._settings.limits.hosts)
+        self._warming = True
+        self.grpc_port = 0
+        self.http_port = 0
+        self.ready = asyncio.Event()
+
+    def stop(self) -> None:
+        """End in order; may be called again."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Start, serve, stop; raises `CollectorError` with everything that is in the way."""
+        faults = listening_faults(self._settings)
+        if faults:
+            raise CollectorError("\n".join(faults))
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                await self._run(stack)
+        except* (StoreError, CertificateError, TokensError, ListenError) as group:
+            raise CollectorError("; ".join(str(error) for error in _leaves(group))) from None
+
+    async def _run(self, stack: contextlib.AsyncExitStack) -> None:
+        settings = self._settings
+        stack.callback(self._notifier.close)
+        stack.enter_context(self._signals())
+        self._metrics.started.set(time.time())
+        credentials = _credentials(settings.grpc)
+        tokens = TokensFile(Path(settings.http.tokens_file)) if settings.http.tokens_file else None
+        listener = bind(settings.http)
+        stack.callback(listener.close)
+        self.http_port = int(listener.getsockname()[1])
+        store = await asyncio.to_thread(open_store, settings.store.url)
+        stack.push_async_callback(asyncio.to_thread, store.close)
+        ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
+        application = build_application(self._parts(store, ingest, tokens))
+        try:
+            self.grpc_port = await ingest.start()
+        except RuntimeError as error:
+            hint = "stop what listens there, or set grpc.listen to another port"
+            raise CollectorError(f"grpc.listen: {settings.grpc.listen}: {error}; {hint}") from None
+        stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
+        stack.push_async_callback(stop_ingest)
+        http_stop = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            heart = Heartbeat(self._notifier, self._metrics, self._status)
+            background = [
+                tasks.create_task(heart.run(), name="heartbeat"),
+                tasks.create_task(ingest.failed(), name="ingest"),
+            ]
+            http = tasks.create_task(
+                serve(application, settings.http, http_stop, listener=listener, started=self._is_ready), name="http"
+            )
+            await self._stopping.wait()
+            _log.info("collector_stopping")
+            self._notifier.stopping("writing open blocks")
+            await stop_ingest()
+            http_stop.set()
+            await http
+            for task in background:
+                task.cancel()
+        _log.info("collector_stopped")
+
+    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None) -> Parts:
+        return Parts(
+            settings=self._settings,
+            fleet=self._fleet,
+            store=store,
+            clock=time.time_ns,
+            renderings=Renderings(self._fleet, self._metrics, vanish_after_seconds=self._settings.vanish_after_seconds),
+            own_metrics=self._metrics,
+            tokens=tokens,
+            recent=RecentSeries(ingest.recent_rows, self._fleet, store),
+            not_ready=lambda: _not_ready(ingest),
+            warming=lambda: self._warming,
+            forget_host=ingest.forget_host,
+            origins=self._loaded.origins,
+        )
+
+    def _is_ready(self) -> None:
+        self._warming = False
+        self.ready.set()
+        self._notifier.ready(self._status())
+        _log.info("collector_ready", grpc=self._settings.grpc.listen, http=self._settings.http.listen)
+
+    def _status(self) -> str:
+        hosts = self._fleet.hosts()
+        return f"{len(hosts)} hosts, {sum(host.connected for host in hosts)} connected"
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """TERM and INT stop, HUP reads the settings again, USR1 shows threads and tasks."""
+        loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: self._reload}
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        dump.install(loop)
+        try:
+            yield
+        finally:
+            dump.uninstall(loop)
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
+    def _reload(self) -> None:
+        """Take what can be taken while running, and name what needs a restart; wrong settings change nothing."""
+        self._notifier.reloading(time.monotonic_ns())
+        try:
+            loaded = self._reread() if self._reread else self._loaded
+        except SettingsError as error:
+            _log.error("settings_not_reloaded", problems=list(error.problems))
+        else:
+            self._take(loaded)
+        self._notifier.ready(self._status())
+
+    def _take(self, loaded: Loaded[CollectorSettings]) -> None:
+        logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
+        restart = changed_keys(self._loaded, loaded) - _LIVE_KEYS
+        if restart:
+            _log.warning("settings_need_restart", keys=sorted(restart))
+        _log.info("settings_reloaded")
+
+
+class _Once:
+    """Does something once, however often it is asked."""
+
+    def __init__(self, action: Callable[[], Awaitable[None]]) -> None:
+        self._action = action
+        self._done = False
+
+    async def __call__(self) -> None:
+        if not self._done:
+            self._done = True
+            await self._action()
+
+
+def changed_keys(before: Loaded[CollectorSettings], after: Loaded[CollectorSettings]) -> set[str]:
+    """Keys whose value differs."""
+    old = {key: value for key, value, _ in before.effective()}
+    return {key for key, value, _ in after.effective() if value != old[key]}
+
+
+def _credentials(settings: GrpcSettings) -> grpc.ServerCredentials | None:
+    if not wants_tls(settings):
+        return None
+    return server_credentials(
+        TlsFiles(Path(settings.certificate_file), Path(settings.key_file), Path(settings.ca_file))
+    )
+
+
+def _not_ready(ingest: IngestServer) -> Sequence[str]:
+    return () if ingest.store_up else ("store: the last write failed; nothing is acknowledged until one succeeds",)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -1,0 +1,161 @@
+import asyncio
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from flyball_collector.collector import Collector, CollectorError, changed_keys
+from flyball_collector.settings import CollectorSettings
+from flyball_daemon.notify import Notifier
+from flyball_daemon.settings import Loaded, load
+
+
+def settings(*assignments: str) -> Loaded[CollectorSettings]:
+    usual = ("grpc.listen=127.0.0.1:0", "http.listen=127.0.0.1:0", "store.url=memory:", "log_level=error")
+    return load(CollectorSettings, assignments=[*usual, *assignments])
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return answer.status, answer.read()
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(tmp_path / "notify"))
+        listener.settimeout(5)
+        yield listener
+
+
+async def test_it_serves_both_doors_and_stops_in_order(systemd: socket.socket) -> None:
+    """Ready means that both doors answer; stopping is told before anything closes."""
+    collector = Collector(settings(), notifier=Notifier(systemd.getsockname(), watchdog_seconds=0.3))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(collector.run())
+        await asyncio.wait_for(collector.ready.wait(), 10)
+        assert await asyncio.to_thread(get, collector.http_port, "/readyz") == (200, b'{"ok":true,"reasons":[]}')
+        assert b"flyball_collector_build_info" in (await asyncio.to_thread(get, collector.http_port, "/metrics"))[1]
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{collector.grpc_port}") as channel:
+            answer = await HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        await asyncio.sleep(0.6)
+        collector.stop()
+    told = heard(systemd)
+    assert told[0].startswith("READY=1\nSTATUS=0 hosts")
+    assert "WATCHDOG=1" in told
+    assert any(line.startswith("STOPPING=1") for line in told)
+
+
+def heard(systemd: socket.socket) -> list[str]:
+    systemd.setblocking(False)
+    told = []
+    while True:
+        try:
+            told.append(systemd.recv(1000).decode())
+        except BlockingIOError:
+            return told
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("grpc.listen=0.0.0.0:0", "beyond loopback"),
+        ("store.url=mongodb://x", "unknown kind of store"),
+        ("http.tokens_file=/nowhere/tokens", "/nowhere/tokens"),
+        ("http.listen=203.0.113.1:1", "beyond loopback"),
+    ],
+)
+async def test_what_is_in_the_way_is_said_in_words(assignment: str, expected: str) -> None:
+    """A collector that cannot start says why; nothing is left open."""
+    with pytest.raises(CollectorError, match=expected):
+        await asyncio.wait_for(Collector(settings(assignment)).run(), 10)
+
+
+@pytest.mark.parametrize("door", ["grpc", "http"])
+async def test_a_port_in_use_is_named(door: str) -> None:
+    """The message names the key and the address, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(CollectorError, match=f"{door}.listen: {address}.* another port"):
+            await asyncio.wait_for(Collector(settings(f"{door}.listen={address}")).run(), 10)
+
+
+def test_a_reload_knows_what_changed() -> None:
+    """Only keys whose value differs are named."""
+    assert changed_keys(settings(), settings("log_level=debug", "store.seconds_hours=1")) == {
+        "log_level",
+        "store.seconds_hours",
+    }
+
+
+class Running:
+    """A real collector process, and what it says."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.config = directory / "collector.toml"
+        self.log = directory / "log"
+        command = [sys.executable, "-m", "flyball_collector.command", "--config", str(self.config)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stderr=log, env={**os.environ, **(environment or {})})
+
+    def events(self) -> list[dict[str, Any]]:
+        lines = self.log.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def until(check: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_signals_reload_show_and_stop(tmp_path: Path) -> None:
+    """HUP takes what it can and names the rest, USR1 shows tasks by name, TERM ends with status 0."""
+    text = f"""log_format = "json"
+log_level = "info"
+[store]
+url = "sqlite:///{tmp_path}/flyball.db"
+[grpc]
+listen = "127.0.0.1:0"
+[http]
+listen = "127.0.0.1:0"
+"""
+    (tmp_path / "collector.toml").write_text(text)
+    running = Running(tmp_path)
+    try:
+        until(lambda: any(event["event"] == "collector_ready" for event in running.events()))
+        running.config.write_text(text + "[limits]\nhosts = 9\n")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: any(event["event"] == "settings_reloaded" for event in running.events()))
+        (restart,) = [event for event in running.events() if event["event"] == "settings_need_restart"]
+        assert restart["keys"] == ["limits.hosts"]
+        running.config.write_text("nonsense = 1\n")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: any(event["event"] == "settings_not_reloaded" for event in running.events()))
+        running.process.send_signal(signal.SIGUSR1)
+        until(lambda: "Task heartbeat" in running.log.read_text())
+        running.process.terminate()
+        until(lambda: running.process.poll() is not None)
+        assert running.process.returncode == 0
+        assert not any(event["level"] == "error" and event["event"] == "library_message" for event in running.events())
+    finally:
+        running.process.kill()
+        running.process.wait()
+    connection = sqlite3.connect(tmp_path / "flyball.db")
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
