@@ -120,7 +120,7 @@ def _configuration(application: ASGIApp, settings: HttpSettings) -> uvicorn.Conf
         ws="none",
         lifespan="on",
         log_config=None,
-        log_level="warning",
+        log_level="error",  # what strangers send is not worth a line each
         access_log=False,
         server_header=False,
         proxy_headers=False,

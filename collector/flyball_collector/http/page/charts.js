@@ -25,7 +25,8 @@ export class Chart {
     this.tell = tell;
     this.times = [];
     this.values = labels.map(() => []);
-    this.now = element("span", { class: "now" });
+    this.keys = tell ? [] : labels.map((_, which) => element("span", { class: labels.length > 1 ? `key series-${which % 8}` : "" }));
+    this.now = element("span", { class: "now" }, ...this.keys);
     this.plot = element("div", { class: "plot none" }, "no data yet");
     this.node = element("div", { class: "card" }, element("h3", {}, title, this.now), this.plot);
     this.drawn = false;
@@ -48,14 +49,8 @@ export class Chart {
       this.times.splice(0, cut);
       this.values.forEach((line) => line.splice(0, cut));
     }
-    setText(this.now, this.tell ? this.tell(values) : this.spell(values));
-  }
-
-  spell(values) {
-    return this.labels.map((label, which) => {
-      const text = this.write(values[which] ?? null);
-      return this.labels.length > 1 ? `${label} ${text}` : text;
-    }).join(" · ");
+    if (this.tell) setText(this.now, this.tell(values));
+    else this.keys.forEach((key, which) => setText(key, this.labels.length > 1 ? `${this.labels[which]} ${this.write(values[which] ?? null)}` : this.write(values[which] ?? null)));
   }
 
   get empty() { return this.values.every((line) => line.every((value) => value === null)); }
@@ -79,11 +74,11 @@ export class Chart {
     const ticks = [0, top / 2, top];
     const axis = { gridcolor: colour("--line"), zeroline: false, tickfont: { color: colour("--faint"), size: 11 }, fixedrange: true };
     return {
-      margin: { l: 66, r: 8, t: 6, b: 24 }, height: 158, showlegend: false, hovermode: "x unified",
+      margin: { l: 66, r: 8, t: 10, b: 22 }, height: 158, showlegend: false, hovermode: "x unified",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "inherit" },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 12 } },
-      xaxis: { ...axis, showgrid: false, range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
-      yaxis: { ...axis, range: [0, top], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
+      xaxis: { ...axis, showgrid: false, tickformat: "%H:%M", range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
+      yaxis: { ...axis, range: [0, top * 1.03], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
     };
   }
 

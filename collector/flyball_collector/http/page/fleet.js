@@ -47,7 +47,7 @@ export class FleetView {
       element("button", { class: "chip", type: "button", "aria-pressed": String(status === null), onclick: () => this.choose(status) }, label));
     this.heads = COLUMNS.map((column) => element("button", { type: "button", "aria-sort": "none", onclick: () => this.order(column.key) }, column.title));
     const head = element("div", { class: "row head", role: "row" }, ...COLUMNS.map((column, index) =>
-      element("div", { role: "columnheader", class: `${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`.trim() }, this.heads[index])));
+      element("div", { role: "columnheader", class: `${column.number ? "number" : ""} ${column.wide ? "wide" : ""} ${column.key}`.trim() }, this.heads[index])));
     this.body = element("div", { class: "body", role: "rowgroup" });
     this.scroll = element("div", { class: "scroll" }, this.body);
     this.scroll.addEventListener("scroll", () => this.paint(), { passive: true });
@@ -129,7 +129,7 @@ export class FleetView {
       part(String(count("up")), "up"),
       count("silent") ? part(String(count("silent")), "silent", "bad") : null,
       gpus ? part(String(gpus), gpus === 1 ? "GPU" : "GPUs") : null,
-      gpus && busy !== null ? part(percent(busy), "of them busy") : null,
+      gpus && busy !== null ? part(percent(busy), "busy") : null,
       answer.warming ? part("warming up", "") : null,
     ].filter(Boolean));
   }
@@ -211,6 +211,7 @@ class Row {
     this.node.title = `${host.name}: ${host.status}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
     this.cpu.set(known(host.cpu), percent(known(host.cpu)));
     this.memory.set(known(host.memory), percent(known(host.memory)), level(known(host.memory), 0.9, 0.97));
+    this.gpuMemory.node.hidden = !host.gpus;
     this.gpuMemory.set(known(host.gpuMemory), host.gpus ? percent(known(host.gpuMemory)) : "", level(known(host.gpuMemory), 0.95, 0.99));
     this.showGpus(host, live);
     const hot = known(host.gpuTemperature);
@@ -247,6 +248,8 @@ function draw(canvas, past) {
   const pen = canvas.getContext("2d");
   const { width, height } = canvas;
   pen.clearRect(0, 0, width, height);
+  pen.fillStyle = getComputedStyle(canvas).getPropertyValue("--line");
+  pen.fillRect(0, height - 3, width, 2);
   pen.strokeStyle = getComputedStyle(canvas).getPropertyValue("--accent");
   pen.lineWidth = 2.5;
   pen.lineJoin = "round";

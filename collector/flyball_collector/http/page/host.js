@@ -145,7 +145,11 @@ function gpuCharts(reader, gpus) {
   return GPU_CHARTS.filter(({ metric }) => reader.has({ metric })).map((spec) => {
     const lines = gpus.map((gpu) => ({ metric: spec.metric, only: { gpu } }));
     const chart = new Chart(spec.title, gpus.map((gpu, index) => `GPU ${index}`), { write: spec.write, top: spec.top, seconds: HISTORY_SECONDS, tell: spread(spec.write) });
-    return { chart, lines, read: () => lines.map((line) => reader.read(line)) };
+    const read = () => {
+      if (spec.topMetric) chart.top = reader.read({ metric: spec.topMetric, only: { gpu: gpus[0] } });
+      return lines.map((line) => reader.read(line));
+    };
+    return { chart, lines, read };
   });
 }
 

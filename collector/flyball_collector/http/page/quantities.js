@@ -18,19 +18,20 @@ export const CHARTS = [
     { label: "written", metric: "disk_written_bytes_total", rate: true },
   ] },
   { title: "Network", write: network, lines: [
-    { label: "received", metric: "network_received_bytes_total", rate: true },
-    { label: "sent", metric: "network_sent_bytes_total", rate: true },
+    { label: "in", metric: "network_received_bytes_total", rate: true },
+    { label: "out", metric: "network_sent_bytes_total", rate: true },
   ] },
-  { title: "Pressure: some task waits", write: percent, least: 0.02, lines: [
+  { title: "Pressure", write: percent, least: 0.02, lines: [
     { label: "CPU", metric: "pressure_seconds_total", rate: true, only: { resource: "cpu", extent: "some" } },
     { label: "memory", metric: "pressure_seconds_total", rate: true, only: { resource: "memory", extent: "some" } },
     { label: "I/O", metric: "pressure_seconds_total", rate: true, only: { resource: "io", extent: "some" } },
   ] },
 ];
 
-// One line a GPU.
+// One line a GPU. The top of an axis that has a `topMetric` is the first GPU's.
 export const GPU_CHARTS = [
   { title: "GPU busy", write: percent, top: 1, metric: "gpu_utilization_ratio" },
+  { title: "GPU memory", write: bytes, metric: "gpu_memory_used_bytes", topMetric: "gpu_memory_total_bytes" },
   { title: "GPU temperature", write: (value) => fixed(value, 0, "°C"), top: 100, metric: "gpu_temperature_celsius" },
 ];
 
