@@ -149,7 +149,7 @@ class AgentDouble:
         else:
             channel = aio.secure_channel(address, credentials, options=options)
         stub = TelemetryStub(channel)
-        return cls(host, channel, stub.Connect())  # type: ignore[arg-type,call-arg]  # the stubs know the blocking form
+        return cls(host, channel, stub.Connect())  # type: ignore[call-arg]  # the stubs know the blocking form
 
     async def say(self, message: pb.AgentMessage) -> None:
         """Send one message; a stream that is over is noticed by whoever listens."""
@@ -199,7 +199,7 @@ class AgentDouble:
     async def close(self) -> None:
         """Leave without a goodbye."""
         self.call.cancel()
-        await self.channel.close()
+        await self.channel.close(None)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,309 @@
+"""A generated fleet: N hosts with 8 GPUs each, every one with a connection of its own, sending over real gRPC and mTLS.
+
+Cheap, so that the collector is what is measured: a record's bytes are made once and patched in place.
+Prints one line of JSON with what was sent, what was acknowledged, and the CPU that this process took.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from grpc import aio
+
+from flyball_proto import PROTOCOL_VERSION
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import Metric, counter, gauge
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+GPUS = 8
+GPU_METRICS = 16
+HOST_METRICS = 43
+_SECOND_NS = 1_000_000_000
+_CONNECT = "/flyball.v1.Telemetry/Connect"
+_BLOCK_OF_SEQUENCES = 1 << 21  # sequences of a run begin here, so that their varint keeps its length
+_TIME = struct.Struct("<qq")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What to generate."""
+
+    target: str
+    hosts: int
+    seconds: float
+    interval_ms: int
+    send_every_ms: int
+    storms: int
+    first_host: int = 0
+    ca_file: Path | None = None
+    certificates: Path | None = None  # holds agents/HOST.crt and agents/HOST.key; one for all hosts is ALL.crt
+    ramp_seconds: float = 5.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened."""
+
+    sent_records: int = 0
+    sent_messages: int = 0
+    welcomes: int = 0
+    acknowledgements: int = 0
+    acknowledged_records: int = 0
+    grants: int = 0
+    rewinds: int = 0
+    reconnects: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+
+    def failed(self, error: Exception) -> None:
+        """Count one more of its kind."""
+        name = str(error.code()) if isinstance(error, aio.AioRpcError) else type(error).__name__
+        self.errors[name] = self.errors.get(name, 0) + 1
+
+
+def metrics() -> tuple[list[Metric], list[Metric]]:
+    """Declarations of a host's and of a GPU's readings: half gauges, half counters."""
+    host = [
+        gauge(f"load_host{n}_ratio", "ratio", f"Host gauge {n}.", scale=10_000)
+        if n % 2
+        else counter(f"load_host{n}_bytes_total", "bytes", f"Host counter {n}.")
+        for n in range(HOST_METRICS)
+    ]
+    gpu = [
+        gauge(f"load_gpu{n}_watts", "watts", f"GPU gauge {n}.", ("gpu",), scale=1000)
+        if n % 2
+        else counter(f"load_gpu{n}_joules_total", "joules", f"GPU counter {n}.", ("gpu",), scale=1000)
+        for n in range(GPU_METRICS)
+    ]
+    return host, gpu
+
+
+def host_layout(host: int) -> Layout:
+    """171 columns: 43 of the host, 16 of each GPU."""
+    of_host, of_gpu = metrics()
+    gpus = [f"GPU-{host:08x}-{index:04x}" for index in range(GPUS)]
+    return Layout((*(Column(m) for m in of_host), *(Column(m, (gpu,)) for gpu in gpus for m in of_gpu)))
+
+
+class Recorder:
+    """Makes the records of one host by patching the bytes of one."""
+
+    def __init__(self, host: int, layout: Layout) -> None:
+        noise = random.Random(host)
+        self.count = len(layout.columns)
+        self._values = [noise.randrange(1 << 40) for _ in range(self.count)]
+        self._steps = [noise.randrange(1, 1 << 16) for _ in range(self.count)]
+        self._pack = struct.Struct(f"<{self.count}q")
+        record = pb.Record(
+            sequence=_BLOCK_OF_SEQUENCES, time_ns=1, boot_ns=1, layout=layout.digest, values=bytes(8 * self.count)
+        )
+        for index in range(GPUS):
+            record.gpu_processes.add(gpu=f"GPU-{host:08x}-{index:04x}", pid=1000 + index, memory_used_bytes=1 << 34)
+        self._bytes = bytearray(record.SerializeToString())
+        self._values_at = bytes(self._bytes).index(bytes(8 * self.count))
+        self._times_at = bytes(self._bytes).index(b"\x11" + _TIME.pack(1, 1)[:8]) + 1
+
+    def record(self, sequence: int, time_ns: int, boot_ns: int) -> bytes:
+        """A record: a quarter of the values moves."""
+        for index in range(sequence % 4, self.count, 4):
+            self._values[index] += self._steps[index]
+        patched = self._bytes
+        patched[1:5] = _varint4(_BLOCK_OF_SEQUENCES + sequence)
+        struct.pack_into("<q", patched, self._times_at, time_ns)
+        struct.pack_into("<q", patched, self._times_at + 9, boot_ns)
+        self._pack.pack_into(patched, self._values_at, *self._values)
+        return bytes(patched)
+
+
+def _varint4(number: int) -> bytes:
+    return bytes((number & 127 | 128, number >> 7 & 127 | 128, number >> 14 & 127 | 128, number >> 21))
+
+
+class Host:
+    """One generated agent: sends live, keeps what is not acknowledged, replays under grants."""
+
+    def __init__(self, load: Load, number: int, tally: Tally) -> None:
+        self._load = load
+        self._tally = tally
+        self.name = f"load{number:05d}"
+        self._layout = host_layout(number)
+        self._recorder = Recorder(number, self._layout)
+        noise = random.Random(number)
+        self._first = noise.randrange(60_000 // load.interval_ms if load.interval_ms < 60_000 else 1)
+        self._epoch = pb.Epoch(
+            id=noise.randbytes(16), started_ns=time.time_ns(), boot_id=f"boot{number}", interval_ms=load.interval_ms
+        )
+        self._phase = noise.random()
+        self._next = self._first
+        self._kept: dict[int, bytes] = {}
+        self._echo: pb.Echo | None = None
+        self._credit = 0
+        self._backlog: list[int] = []
+
+    async def run(self, channel: aio.Channel, until: float) -> None:
+        """One stream until a moment."""
+        call = channel.stream_stream(_CONNECT, pb.AgentMessage.SerializeToString, pb.CollectorMessage.FromString)()  # type: ignore[call-arg]  # requests are written
+        await call.write(pb.AgentMessage(hello=self._hello(), sent_boot_ns=time.monotonic_ns()))
+        await call.write(
+            pb.AgentMessage(
+                definition=pb.Definition(kind=pb.Definition.LAYOUT, digest=self._layout.digest, body=self._layout.body)
+            )
+        )
+        self._backlog = sorted(self._kept)
+        reader = asyncio.create_task(self._listen(call))
+        try:
+            await self._send(call, until)
+        finally:
+            reader.cancel()
+            call.cancel()
+
+    async def _send(self, call: "aio.StreamStreamCall[pb.AgentMessage, pb.CollectorMessage]", until: float) -> None:
+        every = self._load.send_every_ms / 1000
+        ticks = max(1, self._load.send_every_ms // self._load.interval_ms)
+        due = time.monotonic() + every * self._phase
+        while due < until:
+            await asyncio.sleep(due - time.monotonic())
+            batch = list(self._tick(ticks))
+            message = pb.AgentMessage(
+                records=pb.Records(epoch=self._epoch.id, records=batch, backlog_bytes=1500 * len(self._backlog)),
+                sent_boot_ns=time.monotonic_ns(),
+                echo=self._echo,
+            )
+            self._echo = None
+            await call.write(message)
+            self._tally.sent_messages += 1
+            self._tally.sent_records += len(batch)
+            while self._backlog and self._credit > 0:
+                await call.write(self._replay())
+            due += every
+
+    def _tick(self, count: int) -> Iterator[bytes]:
+        now, boot = time.time_ns(), time.monotonic_ns()
+        step = self._load.interval_ms * 1_000_000
+        for back in range(count - 1, -1, -1):
+            record = self._recorder.record(self._next, now - back * step, boot - back * step)
+            self._kept[self._next] = record
+            self._next += 1
+            yield record
+
+    def _replay(self) -> pb.AgentMessage:
+        batch, size = [], 0
+        while self._backlog and size < 200_000:
+            record = self._kept.get(self._backlog.pop(0))
+            if record is not None:
+                batch.append(record)
+                size += len(record)
+        self._credit -= size
+        records = pb.Records(epoch=self._epoch.id, records=batch, replay=True, backlog_bytes=1500 * len(self._backlog))
+        return pb.AgentMessage(records=records, sent_boot_ns=time.monotonic_ns())
+
+    async def _listen(self, call: "aio.StreamStreamCall[pb.AgentMessage, pb.CollectorMessage]") -> None:
+        while isinstance(message := await call.read(), pb.CollectorMessage):
+            self._echo = pb.Echo(collector_sent_ns=message.sent_ns, agent_received_boot_ns=time.monotonic_ns())
+            kind = message.WhichOneof("kind")
+            if kind == "welcome":
+                self._tally.welcomes += 1
+                for durable in message.welcome.durable:
+                    self._settled(durable.settled)
+            elif kind == "acknowledgement":
+                self._tally.acknowledgements += 1
+                self._settled(message.acknowledgement.settled)
+            elif kind == "replay_grant":
+                self._tally.grants += 1
+                self._credit += message.replay_grant.bytes
+            elif kind == "rewind":
+                self._tally.rewinds += 1
+                lowest = int(getattr(message.rewind, "from")) - _BLOCK_OF_SEQUENCES
+                self._backlog = sorted({*self._backlog, *(n for n in self._kept if n >= lowest)})
+
+    def _settled(self, settled: int) -> None:
+        while self._kept and (oldest := next(iter(self._kept))) + _BLOCK_OF_SEQUENCES < settled:
+            del self._kept[oldest]
+            self._tally.acknowledged_records += 1
+
+    def _hello(self) -> pb.Hello:
+        first = next(iter(self._kept), self._next) + _BLOCK_OF_SEQUENCES
+        spooled = pb.SpooledEpoch(epoch=self._epoch, first=first, next=self._next + _BLOCK_OF_SEQUENCES)
+        return pb.Hello(host=self.name, agent_version="load", protocol=PROTOCOL_VERSION, epochs=[spooled])
+
+
+def credentials(load: Load, host: str) -> grpc.ChannelCredentials | None:
+    """The host's own certificate."""
+    if load.ca_file is None or load.certificates is None:
+        return None
+    folder = load.certificates
+    return grpc.ssl_channel_credentials(
+        load.ca_file.read_bytes(), (folder / f"{host}.key").read_bytes(), (folder / f"{host}.crt").read_bytes()
+    )
+
+
+def open_channel(load: Load, host: str) -> aio.Channel:
+    """A connection of its own, as each agent has."""
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 10_000)]
+    secret = credentials(load, host)
+    if secret is None:
+        return aio.insecure_channel(load.target, options=options)
+    return aio.secure_channel(load.target, secret, options=options)
+
+
+async def live(load: Load, number: int, tally: Tally, storms: list[float], end: float) -> None:
+    """One host through all storms: at each, the stream is broken off and opened again."""
+    host = Host(load, number, tally)
+    await asyncio.sleep(load.ramp_seconds * (number - load.first_host) / max(1, load.hosts))
+    channel = open_channel(load, host.name)
+    try:
+        for until in (*storms, end):
+            while time.monotonic() < until - 0.1:
+                try:
+                    await host.run(channel, until)
+                except (aio.AioRpcError, asyncio.InvalidStateError) as error:
+                    tally.failed(error)
+                    tally.reconnects += 1
+                    await asyncio.sleep(random.random())
+    finally:
+        await channel.close(None)
+
+
+async def generate(load: Load) -> dict[str, object]:
+    """Run the fleet; returns what the JSON says."""
+    tally = Tally()
+    begun = time.monotonic()
+    end = begun + load.seconds
+    storms = [begun + load.seconds * (n + 1) / (load.storms + 1) for n in range(load.storms)]
+    async with asyncio.TaskGroup() as group:
+        for number in range(load.first_host, load.first_host + load.hosts):
+            group.create_task(live(load, number, tally, storms, end))
+    return {
+        "hosts": load.hosts,
+        "seconds": round(time.monotonic() - begun, 1),
+        "columns": len(host_layout(0).columns),
+        "cpu_seconds": round(time.process_time(), 2),
+        **{name: getattr(tally, name) for name in Tally.__slots__ if name != "errors"},
+        "errors": tally.errors,
+    }
+
+
+def parse() -> Load:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", help="host:port of the collector")
+    parser.add_argument("--hosts", type=int, default=512)
+    parser.add_argument("--first-host", type=int, default=0, help="number of the first host; to share a fleet")
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--interval-ms", type=int, default=1000)
+    parser.add_argument("--send-every-ms", type=int, default=1000)
+    parser.add_argument("--storms", type=int, default=0, help="how often all hosts break off and reconnect")
+    parser.add_argument("--ramp-seconds", type=float, default=5)
+    parser.add_argument("--ca-file", type=Path)
+    parser.add_argument("--certificates", type=Path, help="folder of HOST.crt and HOST.key")
+    return Load(**vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(generate(parse()))))
