@@ -9,9 +9,11 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from flyball_collector.blocks.block import RowGroup
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_collector.fleet.steps import StepLedger
+from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -32,8 +34,9 @@ class Fleet:
     holds for one generation.
     """
 
-    def __init__(self, max_hosts: int = 4096) -> None:
+    def __init__(self, max_hosts: int = 4096, window: Window | None = None) -> None:
         self.generation = 0
+        self.window = window if window is not None else Window()
         self._max_hosts = max_hosts
         self._hosts: dict[str, HostState] = {}
         self._sorted: tuple[HostState, ...] | None = ()
@@ -85,6 +88,27 @@ class Fleet:
             self._hear(state, tick)
         else:
             state.extras = None
+
+    def advance(self, now_ns: int) -> bool:
+        """Write this second into the window; call it once a second, off the beat by as much as records take to come."""
+        return self.window.advance(now_ns, self._arena, self._by_name(), self.generation)
+
+    def warm(self, state: HostState, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
+        """Take stored rows of a host at start-up: into the window, and as its newest word where there is none newer.
+
+        Call it for the row groups of the last five minutes, oldest first, each with its layout; live ticks may come
+        between. The host's next live tick is taken whatever its sequence.
+        """
+        if not len(rows.sequences):
+            return
+        newest = int(rows.corrected_ns[-1])
+        if newest > state.corrected_ns:
+            if layout is not state.layout:
+                self._place(state, layout)
+            readings = rows.values[-1] / layout.scales
+            self._arena[state.start : state.start + layout.count] = np.where(rows.valid[-1], readings, np.nan)
+            state.corrected_ns, state.received_ns = newest, int(rows.received_ns[-1])
+        self.window.warm(state, layout, rows.corrected_ns, rows.values, rows.valid, now_ns)
 
     def readings(self, state: HostState) -> list[tuple[Column, float | None]]:
         """The columns of a host with what they say now; `None` is unknown."""

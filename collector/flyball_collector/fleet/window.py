@@ -1,0 +1,354 @@
+"""The window: five minutes of selected columns of every host, second by second, in one matrix of time × row.
+
+A row is one column (metric × resource) of one host. Gauges stand as they are; counters as rates a second, unknown over
+a reset or a gap. One vectorised pass a second writes one line; whoever reads asks for the rows of a metric.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.windowed import WINDOWED
+from flyball_collector.tick import KnownLayout
+from flyball_proto.layout import Column
+from flyball_proto.metric import Kind
+
+Times = NDArray[np.int64]
+Places = NDArray[np.int64]
+Values = NDArray[np.float32]
+
+MAX_ROWS = 2048 * 120
+"""300 seconds of these are 295 MB; a host that does not fit has no window."""
+
+MAX_ROWS_OF_A_HOST = 1024
+
+_SECOND = 10**9
+_FALL_BACK = 5
+"""Seconds that a clock may fall back before the window begins anew; it waits for the clock until then."""
+_FIRST_ROOM = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a metric over the fleet; `hosts` holds the position of each row's host in `names`."""
+
+    index: Places
+    hosts: Places
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Seat:
+    """Where a host's rows are."""
+
+    layout: KnownLayout
+    first: int
+    columns: tuple[Column, ...]
+    offsets: Places  # of the columns in the layout
+    counters: NDArray[np.bool_]
+    slices: dict[str, slice] = field(default_factory=dict)  # metric → its rows, counted from `first`
+
+
+class Window:
+    """The matrix, and which row is what. Only the event loop touches it."""
+
+    def __init__(
+        self,
+        metrics: Sequence[str] = WINDOWED,
+        *,
+        seconds: int = 300,
+        max_rows: int = MAX_ROWS,
+        hold_seconds: float = 2.5,
+        gap_seconds: float = 10.0,
+    ) -> None:
+        """`hold_seconds`: for how long a host's newest reading stands while nothing newer comes (longer than agents'
+        sending interval); `gap_seconds`: no rate is made of a counter over more than this."""
+        self.seconds = seconds
+        self._order = {name: number for number, name in enumerate(metrics)}
+        self._max_rows = max_rows
+        self._hold_ns = int(hold_seconds * _SECOND)
+        self._gap_ns = int(gap_seconds * _SECOND)
+        self._generation = -1
+        self._second = -1  # of the newest line
+        self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
+        self._matrix: Values = np.empty((seconds, _FIRST_ROOM), dtype=np.float32)  # a row is filled when it is seated
+        self._used = 0
+        self._free: dict[int, list[int]] = {}  # size → first rows of seats that are no more
+        self._seats: dict[str, _Seat] = {}
+        self._states: tuple[HostState, ...] = ()  # the seated hosts
+        self._seen: dict[str, int] = {}  # corrected time of the newest record that a pass met
+        self._last = np.full(_FIRST_ROOM, np.nan)  # counters then
+        self._rates: Values = np.full(_FIRST_ROOM, np.nan, dtype=np.float32)
+        self._place: Places = np.zeros(0, dtype=np.int64)
+        self._host: Places = np.zeros(0, dtype=np.int64)
+        self._counters: Places = np.zeros(0, dtype=np.int64)
+        self._found: dict[str, Rows] = {}
+
+    @property
+    def rows(self) -> int:
+        """Rows in use."""
+        return sum(len(seat.columns) for seat in self._seats.values())
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the rows."""
+        return self._used * (self.seconds * 4 + 36)
+
+    def advance(self, now_ns: int, arena: NDArray[np.float64], hosts: Sequence[HostState], generation: int) -> bool:
+        """Write the line of this second; false when it is written already. A clock that falls back begins anew."""
+        self.seat(hosts, generation)
+        if not self._roll(now_ns // _SECOND):
+            return False
+        line = self._second % self.seconds
+        self._times[line] = now_ns
+        self._matrix[line, : self._used] = self._read(now_ns, arena)
+        return True
+
+    def select(self, metric: str) -> Rows:
+        """Every row of a metric, host by host."""
+        found = self._found.get(metric)
+        if found is None:
+            index = [np.empty(0, dtype=np.int64)]
+            hosts: list[int] = []
+            columns: list[Column] = []
+            for number, state in enumerate(self._states):
+                seat = self._seats[state.name]
+                part = seat.slices.get(metric, slice(0, 0))
+                index.append(np.arange(seat.first + part.start, seat.first + part.stop))
+                hosts.extend([number] * (part.stop - part.start))
+                columns.extend(seat.columns[part])
+            names = tuple(state.name for state in self._states)
+            found = Rows(np.concatenate(index), np.array(hosts, dtype=np.int64), tuple(columns), names)
+            self._found[metric] = found
+        return found
+
+    def take(self, rows: Places, seconds: int | None = None) -> tuple[Times, Values]:
+        """The newest lines, oldest first: their times, and the values of the given rows, time × row."""
+        lines = self._lines(seconds or self.seconds)
+        return self._times[lines], self._matrix[np.ix_(lines, rows)]
+
+    def recent(self, host: str, metric: str) -> tuple[Times, tuple[Column, ...], Values]:
+        """One metric of one host: times, its columns, and values time × column; empty when it has no window."""
+        seat = self._seats.get(host)
+        part = seat.slices.get(metric) if seat is not None else None
+        lines = self._lines(self.seconds)
+        if seat is None or part is None:
+            return self._times[lines], (), np.empty((len(lines), 0), dtype=np.float32)
+        rows = slice(seat.first + part.start, seat.first + part.stop)
+        return self._times[lines], seat.columns[part], self._matrix[lines, rows]
+
+    def seat(self, hosts: Sequence[HostState], generation: int) -> None:
+        """Give every host its rows; what a column said under the layout before stays with it."""
+        if generation == self._generation:
+            return
+        present = {state.name: state for state in hosts if state.layout is not None}
+        for name in [name for name in self._seats if name not in present]:
+            self._unseat(name)
+            self._seen.pop(name, None)
+        for state in present.values():
+            self._sit(state)
+        self._states = tuple(state for name, state in present.items() if name in self._seats)
+        self._index()
+        self._generation = generation
+
+    def warm(
+        self,
+        state: HostState,
+        layout: KnownLayout,
+        corrected_ns: Times,
+        values: NDArray[np.int64],
+        valid: NDArray[np.bool_],
+        now_ns: int,
+    ) -> None:
+        """Fill in stored rows of a host, in rising time, where nothing is known yet."""
+        self._sit(state)
+        seat = self._seats.get(state.name)
+        if seat is None or not len(corrected_ns):
+            return
+        if self._second < 0:
+            self._roll(now_ns // _SECOND)
+        own, theirs = _matching(seat.columns, layout.layout.columns)
+        readings = np.where(valid[:, theirs], values[:, theirs] / layout.scales[theirs], np.nan)
+        counters = seat.counters[own]
+        shown = readings.astype(np.float32)
+        shown[:, counters] = _rates_of(corrected_ns, readings[:, counters], self._gap_ns)
+        rows = seat.first + own
+        for second, line in zip((corrected_ns // _SECOND).tolist(), shown, strict=True):
+            if self._second - self.seconds < second <= self._second:
+                slot = second % self.seconds
+                self._times[slot] = self._times[slot] or second * _SECOND
+                here = self._matrix[slot, rows]
+                self._matrix[slot, rows] = np.where(np.isnan(here), line, here)
+        if state.name not in self._seen:
+            self._seen[state.name] = int(corrected_ns[-1])
+            self._last[rows] = readings[-1]
+
+    def _read(self, now_ns: int, arena: NDArray[np.float64]) -> Values:
+        """This second's line."""
+        corrected = [state.corrected_ns for state in self._states]
+        seen = [self._seen.get(state.name, 0) for state in self._states]
+        self._seen = {state.name: ns for state, ns in zip(self._states, corrected, strict=True)}
+        # the last host is nobody's: free rows belong to it
+        passed = np.array([*(now - before for now, before in zip(corrected, seen, strict=True)), 0], dtype=np.int64)
+        age = [now_ns - max(state.received_ns, state.corrected_ns) for state in self._states]
+        hold = [max(self._hold_ns, 2_500_000 * state.interval_ms) for state in self._states]
+        alive = np.array([*(a <= h for a, h in zip(age, hold, strict=True)), False])
+        readings = arena[self._place]
+        self._count(readings, passed)
+        line: Values = readings.astype(np.float32)
+        line[self._counters] = self._rates[self._counters]
+        line[~alive[self._host]] = np.nan
+        return line
+
+    def _count(self, readings: NDArray[np.float64], passed: Times) -> None:
+        """New rates of the counters whose hosts have said something new."""
+        rows = self._counters
+        hosts = self._host[rows]
+        new = passed[hosts] != 0
+        rows, hosts = rows[new], hosts[new]
+        now, elapsed = readings[rows], passed[hosts]
+        grown = now - self._last[rows]
+        sound = (grown >= 0) & (elapsed > 0) & (elapsed <= self._gap_ns)
+        rates = np.full(len(rows), np.nan)
+        np.divide(grown * _SECOND, elapsed, out=rates, where=sound)
+        self._rates[rows] = rates
+        self._last[rows] = now
+
+    def _roll(self, second: int) -> bool:
+        """Begin the line of a second; lines that nobody wrote become unknown."""
+        if 0 <= self._second - second <= _FALL_BACK and self._second >= 0:
+            return False
+        if self._second < 0 or not self._second < second < self._second + self.seconds:
+            self._times[:] = 0
+            self._matrix[:, : self._used] = np.nan
+        else:
+            for gone in range(self._second + 1, second + 1):
+                self._times[gone % self.seconds] = 0
+                self._matrix[gone % self.seconds, : self._used] = np.nan
+        self._second = second
+        return True
+
+    def _lines(self, seconds: int) -> Places:
+        newest = self._second + 1
+        lines = np.arange(newest - min(seconds, self.seconds), newest) % self.seconds
+        return lines[self._times[lines] > 0]
+
+    def _sit(self, state: HostState) -> None:
+        """Give one host rows for its layout, if it has not got them; `_index` must follow before the next line."""
+        old, layout = self._seats.get(state.name), state.layout
+        if layout is None or (old is not None and old.layout.digest == layout.digest):
+            return
+        self._generation = -1
+        offsets = self._chosen(layout)
+        columns = tuple(layout.layout.columns[offset] for offset in offsets)
+        first = self._allot(len(columns))
+        if first is not None:
+            rows = slice(first, first + len(columns))
+            self._matrix[:, rows] = np.nan
+            self._last[rows], self._rates[rows] = np.nan, np.nan
+            if old is not None:
+                kept, before = _matching(columns, old.columns)
+                for array in (self._matrix.T, self._last, self._rates):
+                    array[first + kept] = array[old.first + before]
+        if old is not None:
+            self._unseat(state.name)
+        if first is not None:
+            counters = np.array([column.metric.kind is Kind.COUNTER for column in columns], dtype=np.bool_)
+            offsets_array = np.array(offsets, dtype=np.int64)
+            self._seats[state.name] = _Seat(layout, first, columns, offsets_array, counters, _slices(columns))
+
+    def _chosen(self, layout: KnownLayout) -> list[int]:
+        """The windowed columns of a layout, metric by metric."""
+        columns = layout.layout.columns
+        chosen = [offset for offset, column in enumerate(columns) if column.metric.name in self._order]
+        chosen.sort(key=lambda offset: self._order[columns[offset].metric.name])
+        return chosen[:MAX_ROWS_OF_A_HOST]
+
+    def _allot(self, count: int) -> int | None:
+        """Room for a host's rows, or nothing when the window is full."""
+        if free := self._free.get(count):
+            return free.pop()
+        unused = self._used - self.rows
+        if self._used + count > self._matrix.shape[1] and unused > self._used // 8:
+            self._repack()
+        if self._used + count > self._max_rows:
+            return None
+        first, self._used = self._used, self._used + count
+        if self._used > self._matrix.shape[1]:
+            self._grow(min(max(2 * self._matrix.shape[1], self._used), self._max_rows))
+        return first
+
+    def _repack(self) -> None:
+        """Close the gaps between seats, in place."""
+        order = [np.empty(0, dtype=np.int64)]
+        used = 0
+        for seat in self._seats.values():
+            order.append(np.arange(seat.first, seat.first + len(seat.columns)))
+            seat.first, used = used, used + len(seat.columns)
+        rows = np.concatenate(order)
+        for line in (*self._matrix, self._last, self._rates):
+            line[:used] = line[rows]
+        self._used, self._free = used, {}
+
+    def _grow(self, room: int) -> None:
+        """A wider matrix; what is not used of it takes no memory."""
+        before = self._matrix.shape[1]
+        matrix: Values = np.empty((self.seconds, room), dtype=np.float32)
+        matrix[:, :before] = self._matrix
+        self._matrix = matrix
+        self._last = np.concatenate([self._last, np.full(room - before, np.nan)])
+        self._rates = np.concatenate([self._rates, np.full(room - before, np.nan, dtype=np.float32)])
+
+    def _unseat(self, name: str) -> None:
+        seat = self._seats.pop(name)
+        self._generation = -1
+        self._free.setdefault(len(seat.columns), []).append(seat.first)
+
+    def _index(self) -> None:
+        """Which row reads which place of the arena, for which host."""
+        self._found = {}
+        self._place = np.zeros(self._used, dtype=np.int64)
+        self._host = np.full(self._used, len(self._states), dtype=np.int64)
+        counters = [np.empty(0, dtype=np.int64)]
+        for number, state in enumerate(self._states):
+            seat = self._seats[state.name]
+            rows = slice(seat.first, seat.first + len(seat.columns))
+            self._place[rows] = seat.offsets + state.start
+            self._host[rows] = number
+            counters.append(seat.first + np.flatnonzero(seat.counters))
+        self._counters = np.concatenate(counters)
+
+
+def _slices(columns: Sequence[Column]) -> dict[str, slice]:
+    """Where each metric's columns are; they stand together."""
+    slices: dict[str, slice] = {}
+    for number, column in enumerate(columns):
+        before = slices.get(column.metric.name)
+        slices[column.metric.name] = slice(before.start if before is not None else number, number + 1)
+    return slices
+
+
+def _matching(columns: Sequence[Column], others: Sequence[Column]) -> tuple[Places, Places]:
+    """Positions of equal columns here and there: same metric, same kind, same labels."""
+    there = {(other.metric.name, other.metric.kind, other.label_pairs()): n for n, other in enumerate(others)}
+    pairs = [
+        (number, match)
+        for number, column in enumerate(columns)
+        if (match := there.get((column.metric.name, column.metric.kind, column.label_pairs()))) is not None
+    ]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _rates_of(times_ns: Times, counts: NDArray[np.float64], gap_ns: int) -> NDArray[np.float64]:
+    """Rates a second of counters, time × counter; unknown at the first row, over resets and over gaps."""
+    rates = np.full(counts.shape, np.nan)
+    elapsed = np.diff(times_ns)[:, None]
+    grown = np.diff(counts, axis=0)
+    sound = (grown >= 0) & (elapsed > 0) & (elapsed <= gap_ns)
+    np.divide(grown * _SECOND, elapsed, out=rates[1:], where=sound)
+    return rates

@@ -1,0 +1,242 @@
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_collector.blocks.block import RowGroup
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.fleet.window import Window
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import counter, gauge
+
+SECOND = 10**9
+START = 1_700_000_000 * SECOND
+WATTS = gauge("watts", "watts", "Draw.", ("gpu",))
+READ = counter("read_bytes_total", "bytes", "Read.")
+OTHER = gauge("other", "things", "Not windowed.")
+
+
+def fleet_of(**options: float) -> Fleet:
+    window = Window(("watts", "read_bytes_total"), seconds=10, **options)  # type: ignore[arg-type]
+    return Fleet(window=window)
+
+
+def layout_of(gpus: int, *, read: bool = True) -> KnownLayout:
+    columns = [Column(OTHER), *(Column(WATTS, (f"GPU-{i}",)) for i in range(gpus)), *([Column(READ)] if read else [])]
+    return KnownLayout(Layout(tuple(columns)))
+
+
+def say(fleet: Fleet, host: str, second: int, layout: KnownLayout, values: Sequence[int | None]) -> None:
+    known = np.array([value is not None for value in values], dtype=np.bool_)
+    packed = np.array([value or 0 for value in values], dtype=np.int64)
+    at = START + second * SECOND
+    fleet.apply(Tick(host, bytes(16), second, layout, packed, known, at, at, at, at + SECOND // 5, 0, 0, b"", True))
+
+
+def advance(fleet: Fleet, second: int) -> bool:
+    return fleet.advance(START + second * SECOND + SECOND // 2)
+
+
+def recent(fleet: Fleet, host: str, metric: str) -> list[list[float | str]]:
+    """Rows of readable values: `?` is unknown."""
+    _, _, values = fleet.window.recent(host, metric)
+    return [["?" if math.isnan(value) else round(value, 6) for value in line] for line in values.tolist()]
+
+
+def test_gauges_stand_and_counters_are_rates() -> None:
+    """A gauge is kept as it is said; a counter as its growth a second, unknown at first and over a reset."""
+    fleet, layout = fleet_of(), layout_of(2)
+    for second, read in enumerate([1000, 1500, 3500, 100, 400]):
+        say(fleet, "a", second, layout, [1, 10 * second, None, read])
+        assert advance(fleet, second)
+    assert recent(fleet, "a", "watts") == [[0, "?"], [10, "?"], [20, "?"], [30, "?"], [40, "?"]]
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [500], [2000], ["?"], [300]]
+    times, columns, _ = fleet.window.recent("a", "watts")
+    assert (times // SECOND - START // SECOND).tolist() == [0, 1, 2, 3, 4]
+    assert [column.labels for column in columns] == [("GPU-0",), ("GPU-1",)]
+
+
+def test_only_the_listed_metrics_have_a_window() -> None:
+    """Other metrics, and hosts that are unknown, give nothing."""
+    fleet = fleet_of()
+    say(fleet, "a", 0, layout_of(1), [1, 2, 3])
+    advance(fleet, 0)
+    assert recent(fleet, "a", "other") == [[]]
+    assert recent(fleet, "nobody", "watts") == [[]]
+
+
+def test_a_second_is_written_once() -> None:
+    """A pass in the same second changes nothing; a clock that falls back a little is waited for."""
+    fleet, layout = fleet_of(), layout_of(1)
+    say(fleet, "a", 7, layout, [1, 70, 0])
+    assert advance(fleet, 7)
+    assert not advance(fleet, 7)
+    assert not advance(fleet, 4)
+    assert recent(fleet, "a", "watts") == [[70]]
+    assert advance(fleet, -3600)
+    assert len(fleet.window.recent("a", "watts")[0]) == 1
+
+
+def test_a_late_record_leaves_the_line_as_it_was_said_last() -> None:
+    """Between two records a reading and a rate stand, as long as `hold_seconds`; then they are unknown."""
+    fleet, layout = fleet_of(), layout_of(1)
+    say(fleet, "a", 0, layout, [1, 5, 0])
+    advance(fleet, 0)
+    say(fleet, "a", 1, layout, [1, 6, 100])
+    for second in range(1, 6):
+        advance(fleet, second)
+    assert recent(fleet, "a", "watts") == [[5], [6], [6], [6], ["?"], ["?"]]
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [100], [100], [100], ["?"], ["?"]]
+
+
+def test_a_rate_spans_what_was_missed_but_not_a_gap() -> None:
+    """Growth is divided by the time between the records; over more than `gap_seconds` nothing is said."""
+    fleet, layout = fleet_of(gap_seconds=4), layout_of(0)
+    for second, read in [(0, 0), (3, 300), (8, 1000), (9, 1005)]:
+        say(fleet, "a", second, layout, [1, read])
+        advance(fleet, second)
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [100], ["?"], [5]]
+
+
+def test_seconds_that_nobody_wrote_are_left_out() -> None:
+    """A stalled pass leaves no line, and old lines leave the ring."""
+    fleet, layout = fleet_of(), layout_of(1)
+    for second in (0, 1, 8, 12):
+        say(fleet, "a", second, layout, [1, second, 0])
+        advance(fleet, second)
+    assert recent(fleet, "a", "watts") == [[8], [12]]
+    assert fleet.window.take(fleet.window.select("watts").index, seconds=3)[1].tolist() == [[12]]
+
+
+def test_what_a_column_said_survives_a_layout() -> None:
+    """A GPU that comes or goes makes a new layout; the other columns keep their history and their counters' rates."""
+    fleet = fleet_of()
+    say(fleet, "a", 0, layout_of(2), [1, 10, 20, 100])
+    advance(fleet, 0)
+    say(fleet, "a", 1, layout_of(3), [1, 11, 21, 31, 150])
+    advance(fleet, 1)
+    say(fleet, "a", 2, layout_of(1), [1, 12, 160])
+    advance(fleet, 2)
+    assert recent(fleet, "a", "watts") == [[10], [11], [12]]
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [50], [10]]
+
+
+def test_select_says_whose_each_row_is() -> None:
+    """The rows of a metric over the fleet, with their hosts and resources, index the matrix of time × row."""
+    fleet = fleet_of()
+    for second in (0, 1):
+        say(fleet, "b", second, layout_of(1), [1, 30 + second, 0])
+        say(fleet, "a", second, layout_of(2), [1, 10 + second, 20 + second, 0])
+        advance(fleet, second)
+    rows = fleet.window.select("watts")
+    assert [rows.names[host] for host in rows.hosts.tolist()] == ["a", "a", "b"]
+    assert [column.labels[0] for column in rows.columns] == ["GPU-0", "GPU-1", "GPU-0"]
+    times, values = fleet.window.take(rows.index)
+    assert values.tolist() == [[10, 20, 30], [11, 21, 31]]
+    assert len(times) == 2
+    fleet.remove("a")
+    advance(fleet, 2)
+    assert fleet.window.select("watts").names == ("b",)
+    assert fleet.window.rows == 2
+
+
+def test_a_full_window_leaves_hosts_out() -> None:
+    """Beyond the limit a host has no window, until another one leaves."""
+    fleet = fleet_of(max_rows=5)
+    for name in ("a", "b"):
+        say(fleet, name, 0, layout_of(2), [1, 2, 3, 4])
+    advance(fleet, 0)
+    assert (recent(fleet, "a", "watts"), recent(fleet, "b", "watts")) == ([[2, 3]], [[]])
+    fleet.remove("a")
+    say(fleet, "b", 1, layout_of(2), [1, 2, 3, 4])
+    advance(fleet, 1)
+    assert recent(fleet, "b", "watts") == [["?", "?"], [2, 3]]
+
+
+def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> RowGroup:
+    """Stored rows."""
+    at = np.array([START + second * SECOND for second in seconds], dtype=np.int64)
+    zeros = np.zeros(len(seconds), dtype=np.uint64)
+    return RowGroup(
+        layout=1,
+        sequences=np.array(seconds, dtype=np.int64),
+        agent_ns=at,
+        boot_ns=at,
+        corrected_ns=at,
+        received_ns=at,
+        silences=zeros,
+        tenancy=zeros,
+        values=np.array([[v or 0 for v in line] for line in values], dtype=np.int64).reshape(len(seconds), 3),
+        valid=np.array([[v is not None for v in line] for line in values], dtype=np.bool_).reshape(len(seconds), 3),
+    )
+
+
+def test_warming_gives_back_what_a_restart_took() -> None:
+    """Stored rows fill the window as if they had been live, and the fleet says what the host said last."""
+    live, warmed, layout = fleet_of(), fleet_of(), layout_of(1)
+    lines: list[list[int | None]] = [[1, 5, 100], [1, None, 150], [1, 7, 120]]
+    for second, line in enumerate(lines):
+        say(live, "a", second, layout, line)
+        advance(live, second)
+    now = START + 2 * SECOND + SECOND // 2
+    state = warmed.ensure("a")
+    warmed.warm(state, layout, rows_of([0, 1, 2], lines), now)
+    for metric in ("watts", "read_bytes_total"):
+        assert recent(warmed, "a", metric) == recent(live, "a", metric)
+    assert [value for _, value in warmed.readings(state)] == [1.0, 7.0, 120.0]
+    for fleet in (live, warmed):
+        say(fleet, "a", 3, layout, [1, 8, 130])
+        advance(fleet, 3)
+    assert recent(warmed, "a", "watts") == recent(live, "a", "watts")
+    assert recent(warmed, "a", "read_bytes_total") == recent(live, "a", "read_bytes_total")
+
+
+def test_warming_never_overwrites_what_is_live() -> None:
+    """Older rows that come late fill only what is unknown, and rows beyond the window are dropped."""
+    fleet, layout = fleet_of(), layout_of(1)
+    for second in (11, 12):
+        say(fleet, "a", second, layout, [1, 90 + second, 0])
+        advance(fleet, second)
+    rows = rows_of([1, 5, 12], [[1, 1, 0], [1, 5, 0], [1, 12, 0]])
+    fleet.warm(fleet.ensure("a"), layout, rows, START + 12 * SECOND)
+    fleet.warm(fleet.ensure("a"), layout, rows_of([], []), START + 12 * SECOND)
+    assert recent(fleet, "a", "watts") == [[5], [101], [102]]
+    assert [value for _, value in fleet.readings(fleet.ensure("a"))][1] == 102.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 6), st.integers(0, 99)), max_size=4),
+        min_size=1,
+        max_size=9,
+    ),
+    st.sampled_from([8, 20, 1000]),
+)
+def test_no_row_ever_holds_what_another_column_said(moves: list[dict[str, tuple[int, int]]], max_rows: int) -> None:
+    """Whatever hosts come, go and change, a line is exactly what the host said in that second, or unknown."""
+    fleet = fleet_of(max_rows=max_rows, hold_seconds=0.001)
+    said: dict[str, dict[int, list[int]]] = {}
+    for second, hosts in enumerate(moves):
+        for name in [state.name for state in fleet.hosts() if state.name not in hosts]:
+            fleet.remove(name)
+            said.pop(name)
+        for name, (gpus, base) in hosts.items():
+            values = [base + gpu for gpu in range(gpus)]
+            fleet.ensure(name).interval_ms = 400
+            say(fleet, name, second, layout_of(gpus), [1, *values, base])
+            said.setdefault(name, {})[second] = values
+        advance(fleet, second)
+    for name, lines in said.items():
+        times, columns, found = fleet.window.recent(name, "watts")
+        for at, line in zip((times // SECOND - START // SECOND).tolist(), found.tolist(), strict=True):
+            for column, value in zip(columns, line, strict=True):
+                number = int(column.labels[0].removeprefix("GPU-"))
+                known = lines.get(at, [])
+                if math.isnan(value):
+                    assert max_rows < 1000 or number >= len(known)
+                else:
+                    assert value == known[number]
