@@ -1,0 +1,40 @@
+"""The whole inventory."""
+
+import os
+import platform
+from pathlib import Path
+
+from flyball_agent.inventory.read import operating_system, read_inventory
+from flyball_agent.probes.testing import write_tree
+from flyball_agent.settings import AgentSettings
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+def test_reads_this_very_host() -> None:
+    """What Python knows of this host, the inventory knows too."""
+    inventory = read_inventory(AgentSettings(), [pb.Gpu(uuid="GPU-1")], "1.2.3")
+    assert inventory.kernel == platform.release()
+    assert inventory.architecture == platform.machine()
+    assert inventory.memory_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < inventory.cpu.cores <= inventory.cpu.threads == os.cpu_count()
+    assert "lo" in {network.device for network in inventory.networks}
+    assert inventory.booted_ns > 0
+    assert len(inventory.boot_id) == 36
+    assert [gpu.uuid for gpu in inventory.gpus] == ["GPU-1"]
+    assert inventory.agent_version == "1.2.3"
+
+
+def test_obeys_the_roots(tmp_path: Path) -> None:
+    """With other roots nothing of this host is told but its architecture and Python."""
+    write_tree(tmp_path, {"etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'})
+    settings = AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path))
+    inventory = read_inventory(settings, root=tmp_path)
+    assert inventory.operating_system == "Debian GNU/Linux 13 (trixie)"
+    said = {field.name for field, _ in inventory.ListFields()}
+    assert said == {"operating_system", "architecture", "python_version", "power_source", "cpu", "limits"}
+
+
+def test_names_the_operating_system() -> None:
+    """The pretty name, else the name, else nothing."""
+    assert operating_system("NAME=Alpine\n") == "Alpine"
+    assert operating_system("garbage") == ""
