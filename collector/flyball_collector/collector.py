@@ -18,6 +18,7 @@ from flyball_collector.http.parts import Parts
 from flyball_collector.http.server import ListenError, bind, serve
 from flyball_collector.ingest.clock import SystemClock
 from flyball_collector.ingest.server import IngestServer
+from flyball_collector.jobs.schedule import start_jobs
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.recent import RecentSeries
 from flyball_collector.security.certs import CertificateError
@@ -90,13 +91,14 @@ class Collector:
         stack.push_async_callback(asyncio.to_thread, store.close)
         ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
         application = build_application(self._parts(store, ingest, tokens))
-        try:
-            self.grpc_port = await ingest.start()
-        except RuntimeError as error:
-            hint = "stop what listens there, or set grpc.listen to another port"
-            raise CollectorError(f"grpc.listen: {settings.grpc.listen}: {error}; {hint}") from None
         stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
         stack.push_async_callback(stop_ingest)
+        try:
+            self.grpc_port = await ingest.start()
+        except RuntimeError:  # gRPC has logged the kernel's word
+            hint = "stop what listens there, or set grpc.listen to another port"
+            raise CollectorError(f"grpc.listen: {settings.grpc.listen}: cannot be bound; {hint}") from None
+        start_jobs(stack, store, settings, self._fleet, self._metrics, time.time_ns)
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             heart = Heartbeat(self._notifier, self._metrics, self._status)

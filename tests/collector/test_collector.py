@@ -86,12 +86,17 @@ async def test_what_is_in_the_way_is_said_in_words(assignment: str, expected: st
 
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
-async def test_a_port_in_use_is_named(door: str) -> None:
+def test_a_port_in_use_is_named(door: str) -> None:
     """The message names the key and the address, and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(CollectorError, match=f"{door}.listen: {address}.* another port"):
-            await asyncio.wait_for(Collector(settings(f"{door}.listen={address}")).run(), 10)
+        doors = {"grpc.listen": "127.0.0.1:0", "http.listen": "127.0.0.1:0", f"{door}.listen": address}
+        options = [f"--set={key}={value}" for key, value in {**doors, "store.url": "memory:"}.items()]
+        command = [sys.executable, "-m", "flyball_collector.command", *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert f"{door}.listen: {address}: " in done.stderr
+    assert "another port" in done.stderr
 
 
 def test_a_reload_knows_what_changed() -> None:
