@@ -87,7 +87,7 @@ def test_records_that_do_not_fit_their_layout_are_refused_and_the_rest_is_kept(c
         stored = read_stored(collector.database, "broken")[agent.epoch]
     assert set(range(60)) - set(stored.rows) == {1, 2}
     assert [n for n in range(60) if n in stored.refused] == [1, 2]
-    assert (collector.metric("flyball_collector_records_refused_total") or 0) >= 2
+    assert (collector.metric("flyball_collector_refused_records_total") or 0) >= 2
 
 
 def _refused(agent: RawAgent) -> set[int]:
