@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from flyball_agent.runs.book import Client
 from flyball_agent.runs.cgroup import CgroupFacts, parse_cgroup
 from flyball_agent.runs.environment import clean, parse_environment, whole_number
 
@@ -11,15 +12,6 @@ _LONGEST_COMMAND = 256
 _SECRET = re.compile(r"(pass(word|wd)?|token|secret|api[-_]?key|credential)s?", re.IGNORECASE)
 _NO_RUN_ID = "none"  # what torchrun calls a run that nobody named
 _NO_STEP = "4294967294"  # SLURM_BATCH_SCRIPT and its kin count down from 2^32
-
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What a training process says of itself over the agent's socket."""
-
-    run: str
-    rank: int = 0
-    world_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +40,10 @@ class Attribution:
 class _Evidence:
     environment: Mapping[str, str]
     cgroup: CgroupFacts
-    client: RunFacts | None
+    client: Client | None
 
 
-def attribute(files: ProcessFiles, client: RunFacts | None = None) -> Attribution:
+def attribute(files: ProcessFiles, client: Client | None = None) -> Attribution:
     """The first source that knows the run; labels from all of them."""
     evidence = _Evidence(parse_environment(files.environ or b""), parse_cgroup(files.cgroup), client)
     labels = _labels(evidence)
@@ -135,7 +127,8 @@ def _labels(evidence: _Evidence) -> dict[str, str]:
         "container": cgroup.container[:12],
         "unit": clean(cgroup.unit.encode()),
     }
-    return {key: value for key, value in found.items() if value}
+    told = dict(evidence.client.labels) if evidence.client is not None else {}
+    return told | {key: value for key, value in found.items() if value}
 
 
 def parse_command(cmdline: bytes, stat: bytes) -> str:

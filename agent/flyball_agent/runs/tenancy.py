@@ -8,12 +8,12 @@ from pathlib import Path
 from flyball_agent.runs.attribution import (
     Attribution,
     ProcessFiles,
-    RunFacts,
     attribute,
     parse_command,
     parse_start_ticks,
     parse_uid,
 )
+from flyball_agent.runs.book import Client
 from flyball_proto.silence import Reason, Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -23,7 +23,7 @@ _RECHECK_READS = 10
 """A process number that is used again between two ticks is noticed after this many."""
 
 _NANOSECONDS = 1_000_000_000
-_Key = tuple[tuple[int, tuple[str, ...], RunFacts | None], ...]
+_Key = tuple[tuple[int, tuple[str, ...], Client | None], ...]
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class TenancyReader:
         detail = "the environment of some processes cannot be read"
         return (Silence("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
 
-    def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, RunFacts]) -> pb.Tenancy:
+    def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> pb.Tenancy:
         """Members for everyone who holds a GPU or speaks for a run."""
         gpus: dict[int, list[str]] = {pid: [] for pid in client_members}
         for process in processes:
@@ -76,7 +76,7 @@ class TenancyReader:
             self._tenancy = pb.Tenancy(members=[self._member(*entry) for entry in key])
         return self._tenancy
 
-    def _member(self, pid: int, gpus: tuple[str, ...], client: RunFacts | None) -> pb.Member:
+    def _member(self, pid: int, gpus: tuple[str, ...], client: Client | None) -> pb.Member:
         known = self._known.get(pid)
         if known is None:
             known = self._known[pid] = self._look(pid)

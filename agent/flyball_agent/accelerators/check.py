@@ -1,0 +1,86 @@
+"""`python -m flyball_agent.accelerators.check`: what the GPUs of this machine tell, and what asking them costs."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from flyball_agent.accelerators.nvidia import NvidiaProbe
+from flyball_agent.accelerators.nvml import Call, Nvml
+from flyball_agent.probes.probe import Sample, Unavailable
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+_NO_GPU = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the report; status 1 when there is nothing to check."""
+    parser = argparse.ArgumentParser(prog="flyball_agent.accelerators.check", description=__doc__)
+    parser.add_argument("--library", default="", help="path of libnvidia-ml.so.1; default: the loader's choice")
+    parser.add_argument("--ticks", type=int, default=20, help="how many ticks are timed")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds between two ticks")
+    options = parser.parse_args(arguments)
+    nvml = Nvml(options.library)
+    probe = NvidiaProbe(nvml, Path("/sys"))
+    try:
+        first = probe.read()
+    except Unavailable as error:
+        print(f"No NVIDIA GPU to check: {error.detail}.")
+        if error.remedy:
+            print(f"Remedy: {error.remedy}.")
+        return _NO_GPU
+    walls, processor, last = _time_ticks(probe, max(1, options.ticks), options.every, first)
+    for line in (*_devices(probe.describe()), "", *_readings(last), "", *_costs(nvml, walls, processor)):
+        print(line)
+    return 0
+
+
+def _time_ticks(
+    probe: NvidiaProbe, ticks: int, every_seconds: float, first: Sample
+) -> tuple[list[float], float, Sample]:
+    """Wall seconds of each tick, mean processor seconds of one, and the last sample."""
+    walls, processor, sample = [], 0.0, first
+    for _ in range(ticks):
+        time.sleep(every_seconds)
+        wall, spent = time.perf_counter(), time.process_time()
+        sample = probe.read()
+        walls.append(time.perf_counter() - wall)
+        processor += time.process_time() - spent
+    return walls, processor / ticks, sample
+
+
+def _devices(gpus: Iterable[pb.Gpu]) -> Iterable[str]:
+    for gpu in gpus:
+        yield (
+            f"GPU {gpu.index}: {gpu.model} ({gpu.uuid}), driver {gpu.driver_version}, capability "
+            f"{gpu.compute_capability} ({gpu.architecture}: {', '.join(gpu.precisions)}), PCI {gpu.pci_address}, "
+            f"NUMA node {gpu.numa_node}"
+        )
+
+
+def _readings(sample: Sample) -> Iterable[str]:
+    told = sum(value is not None for value in sample.values)
+    yield f"{told} of {len(sample.columns)} readings:"
+    for column, value in zip(sample.columns, sample.values, strict=True):
+        if value is not None:
+            yield f"  {column.metric.name:45} {' '.join(column.labels[1:]):24} {value:g}"
+    if sample.silences:
+        yield "Not told:"
+    for silence in sample.silences:
+        yield f"  {silence.metric or 'everything':45} {silence.reason.word:12} {silence.detail}"
+
+
+def _costs(nvml: Nvml, walls: Sequence[float], processor: float) -> Iterable[str]:
+    middle = sorted(walls)[len(walls) // 2]
+    yield f"A tick: median {middle * 1e3:.2f} ms, longest {max(walls) * 1e3:.2f} ms, CPU {processor * 1e3:.2f} ms."
+    yield f"{'call':48}{'calls':>8}{'mean µs':>10}{'longest µs':>12}"
+    calls: list[Call] = sorted(nvml.calls.values(), key=lambda call: -call.total_ns)
+    for call in calls:
+        if call.calls:
+            mean = call.total_ns / call.calls / 1e3
+            yield f"{call.name:48}{call.calls:>8}{mean:>10.1f}{call.longest_ns / 1e3:>12.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
