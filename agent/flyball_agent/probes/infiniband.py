@@ -29,7 +29,10 @@ SLOW = (
     ("symbol_error", counter("infiniband_symbol_errors_total", "errors", "Errors on a lane.", _LABELS)),
     ("link_error_recovery", counter("infiniband_link_recoveries_total", "events", "Link recoveries.", _LABELS)),
     ("link_downed", counter("infiniband_link_downs_total", "events", "Times that the link went down.", _LABELS)),
-    ("local_link_integrity_errors", counter("infiniband_integrity_errors_total", "errors", "Bad link.", _LABELS)),
+    (
+        "local_link_integrity_errors",
+        counter("infiniband_integrity_errors_total", "errors", "Buffer overruns of a bad link.", _LABELS),
+    ),
 )
 ROCE = (
     ("np_cnp_sent", counter("infiniband_congestion_sent_total", "packets", "Congestion notices sent.", _LABELS)),

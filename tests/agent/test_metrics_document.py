@@ -1,0 +1,44 @@
+"""The page of metrics."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.accelerators.catalogue import build_accelerator_probes
+from flyball_agent.metrics_document import build, main, resolution, row
+from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.settings import AgentSettings
+from flyball_proto.metric import gauge, state
+
+PAGE = Path(__file__).parents[2] / "docs/metrics.md"
+
+
+def test_the_page_is_fresh() -> None:
+    """What is committed is what the probes declare now."""
+    assert PAGE.read_text(encoding="utf-8") == build(), "run: python -m flyball_agent.metrics_document docs/metrics.md"
+
+
+def test_every_metric_of_every_probe_has_one_row() -> None:
+    """Nothing is left out and nothing told twice, accelerators and the agent itself included."""
+    settings, page = AgentSettings(), build()
+    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), OwnProbe(Accounts())]
+    for metric in {metric.name for probe in probes for metric in probe.metrics}:
+        assert page.count(f"| `flyball_{metric}` |") == 1, metric
+
+
+def test_a_row_says_it_all() -> None:
+    """Name as exported, kind, unit, resolution, labels, meaning; a state lists its words."""
+    assert row(gauge("a_ratio", "ratio", "A|b.", ("x", "y"), 10_000)) == (
+        "| `flyball_a_ratio` | gauge | ratio | 0.0001 | `x`, `y` | A\\|b. |"
+    )
+    carrier = state("carrier", "The link.", ("down", "up"))
+    assert row(carrier, "amd") == "| `flyball_carrier` | state | state |  |  | amd | The link. (down, up) |"
+    assert resolution(carrier) == ""
+
+
+def test_writes_or_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the file named, else to the standard output."""
+    assert main([str(tmp_path / "metrics.md")]) == 0
+    assert main([]) == 0
+    assert (tmp_path / "metrics.md").read_text(encoding="utf-8") == capsys.readouterr().out == build()
