@@ -1,0 +1,443 @@
+"""The NVIDIA probe over the stand-in library: real ctypes calls from the choke point up."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.accelerators.nvidia import NvidiaProbe
+from flyball_agent.accelerators.nvml import Nvml
+from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_agent.standin.cards import A100, H100, RTX_4090, Values
+from flyball_agent.standin.library import StandIn
+from flyball_agent.standin.scenario import Scenario
+from flyball_proto.silence import Reason, Silence
+
+UUID = "GPU-00000000-0000-4000-8000-{:012d}"
+
+
+class Bench:
+    """A probe on a stand-in, with a clock that moves when told."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.now = 100.0
+        self.standin = StandIn(directory, Scenario(gpus=2).set(H100))
+        self.nvml = Nvml(str(self.standin.library))
+        self.probe = NvidiaProbe(self.nvml, directory / "sys", monotonic=lambda: self.now, wall_ns=lambda: 77)
+
+    def play(self, scenario: Scenario) -> None:
+        self.standin.play(scenario)
+
+    def read(self, *, after: float = 1.0) -> Sample:
+        self.now += after
+        return self.probe.read()
+
+    def event_kinds(self) -> list[str]:
+        return [event.kind for event in self.probe.take_events()]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def value(sample: Sample, name: str, gpu: int = 0, label: str | None = None) -> Value:
+    for column, told in zip(sample.columns, sample.values, strict=True):
+        if column.metric.name == name and column.labels[0] == UUID.format(gpu):
+            if label is None or column.labels[2] == label:
+                return told
+    raise AssertionError(f"no column {name} of GPU {gpu}")
+
+
+def silence(sample: Sample, metric: str, gpu: int | None = 0, label: str = "") -> Silence | None:
+    resource = ("" if gpu is None else UUID.format(gpu)) + (f"/{label}" if label else "")
+    found = [said for said in sample.silences if said.metric == metric and said.resource == resource]
+    return found[0] if found else None
+
+
+READINGS: Values = {
+    "utilization_gpu": 73, "utilization_memory": 31, "memory_used": 5_000_000_000, "power": 345_678, "energy": 9_876,
+    "temperature": 66, "temperature_margin": 26, "memory_temperature": 71, "clock_sm": 1755, "clock_memory": 2619,
+    "pstate": 2, "throttle_reasons": 0x24, "throttle_sw_power_cap": 1_500_000_000, "throttle_sw_thermal": 250_000,
+    "pcie_transmit": 111, "pcie_receive": 222, "nvlink_transmit_kib": 3, "nvlink_receive_kib": 4, "nvlinks_active": 17,
+    "nvlink_crc_flit": 5, "ecc_corrected": 6, "ecc_uncorrected": 7, "ecc_corrected_lifetime": 8,
+    "ecc_uncorrected_lifetime": 9, "remapped_corrected": 1, "remapped_uncorrected": 2, "remapped_pending": 1,
+    "pcie_generation": 3, "pcie_width": 8, "pcie_replays": 12, "recovery_action": 2, "gpm_sm_active": 81.25,
+    "gpm_tensor_active": 40.5, "gpm_dram_active": 12.5, "gpm_sm_occupancy": 33,
+}  # fmt: skip
+
+EXPECTED: tuple[tuple[str, str | None, Value], ...] = (
+    ("gpu_utilization_ratio", None, 0.73),
+    ("gpu_memory_controller_utilization_ratio", None, 0.31),
+    ("gpu_memory_used_bytes", None, 5_000_000_000),
+    ("gpu_memory_reserved_bytes", None, 520 * 1024**2),
+    ("gpu_memory_total_bytes", None, 81559 * 1024**2),
+    ("gpu_power_watts", None, 345.678),
+    ("gpu_power_limit_watts", None, 700),
+    ("gpu_energy_joules_total", None, 9.876),
+    ("gpu_temperature_celsius", None, 66),
+    ("gpu_slowdown_temperature_celsius", None, 92),
+    ("gpu_temperature_margin_celsius", None, 26),
+    ("gpu_memory_temperature_celsius", None, 71),
+    ("gpu_sm_clock_hertz", None, 1_755_000_000),
+    ("gpu_sm_clock_max_hertz", None, 1_980_000_000),
+    ("gpu_memory_clock_hertz", None, 2_619_000_000),
+    ("gpu_performance_state", None, 2),
+    ("gpu_throttle_active", "sw_power_cap", 1),
+    ("gpu_throttle_active", "sw_thermal", 1),
+    ("gpu_throttle_active", "hw_thermal", 0),
+    ("gpu_throttle_seconds_total", "sw_power_cap", 1.5),
+    ("gpu_throttle_seconds_total", "sw_thermal", 0.00025),
+    ("gpu_pcie_generation", None, 3),
+    ("gpu_pcie_generation_max", None, 5),
+    ("gpu_pcie_width_lanes", None, 8),
+    ("gpu_pcie_width_max_lanes", None, 16),
+    ("gpu_pcie_transmit_bytes_total", None, 111),
+    ("gpu_pcie_receive_bytes_total", None, 222),
+    ("gpu_pcie_replays_total", None, 12),
+    ("gpu_nvlink_links", None, 18),
+    ("gpu_nvlink_active_links", None, 17),
+    ("gpu_nvlink_transmit_bytes_total", None, 3072),
+    ("gpu_nvlink_receive_bytes_total", None, 4096),
+    ("gpu_nvlink_errors_total", "crc_flit", 5),
+    ("gpu_ecc_enabled", None, 1),
+    ("gpu_ecc_corrected_errors_total", None, 6),
+    ("gpu_ecc_uncorrected_errors_total", None, 7),
+    ("gpu_ecc_corrected_errors_lifetime_total", None, 8),
+    ("gpu_ecc_uncorrected_errors_lifetime_total", None, 9),
+    ("gpu_remapped_rows", "corrected", 1),
+    ("gpu_remapped_rows", "uncorrected", 2),
+    ("gpu_row_remap_pending", None, 1),
+    ("gpu_row_remap_failed", None, 0),
+    ("gpu_recovery_action", None, 2),
+    ("gpu_mig_enabled", None, 0),
+    ("gpu_xid_total", None, 0),
+    ("gpu_lost", None, 0),
+)
+
+
+def test_every_reading_arrives_in_base_units(bench: Bench) -> None:
+    """What the driver says of the second GPU is told of that one, scaled to base units."""
+    bench.play(Scenario(gpus=2).set(H100).set(READINGS, gpu=1))
+    sample = bench.read()
+    for name, label, expected in EXPECTED:
+        assert value(sample, name, 1, label) == pytest.approx(expected), (name, label)
+    assert value(sample, "gpu_utilization_ratio", 0) == 0
+    assert {column.metric for column in sample.columns} <= set(bench.probe.metrics)
+
+
+def test_activity_counters_need_two_samples(bench: Bench) -> None:
+    """The first tick says that there is no data yet; the second one tells shares of the time between."""
+    bench.play(Scenario(gpus=2).set(H100).set(READINGS))
+    first, second = bench.read(), bench.read()
+    said = silence(first, "gpu_tensor_active_ratio")
+    assert said is not None
+    assert said.reason is Reason.FAILED
+    assert value(first, "gpu_tensor_active_ratio") is None
+    assert silence(second, "gpu_tensor_active_ratio") is None
+    told = [
+        value(second, f"gpu_{name}_ratio") for name in ("sm_active", "tensor_active", "dram_active", "sm_occupancy")
+    ]
+    assert told == pytest.approx([0.8125, 0.405, 0.125, 0.33])
+
+
+def test_what_a_card_lacks_is_unknown_and_said(bench: Bench) -> None:
+    """A gaming card has no ECC and no NVLink; an A100 no activity counters: None, with the reason, never zero."""
+    bench.play(Scenario(gpus=2).set(RTX_4090, gpu=0).set(A100, gpu=1))
+    bench.read()
+    sample = bench.read()
+    for gpu, name in ((0, "gpu_ecc_corrected_errors_total"), (0, "gpu_nvlink_links"), (1, "gpu_sm_active_ratio")):
+        said = silence(sample, name, gpu)
+        assert said is not None, name
+        assert said.reason is Reason.UNSUPPORTED
+        assert value(sample, name, gpu) is None
+    assert value(sample, "gpu_fan_speed_ratio", 0) == pytest.approx(0.3)
+
+
+def test_every_missing_value_has_its_reason(bench: Bench) -> None:
+    """Whatever the card, no value is missing without a silence that names its metric and GPU."""
+    bench.play(Scenario(gpus=2).set(RTX_4090, gpu=0).set(H100, gpu=1))
+    for _ in range(3):
+        sample = bench.read()
+        for column, told in zip(sample.columns, sample.values, strict=True):
+            if told is None:
+                whole = silence(sample, column.metric.name, int(column.labels[1]))
+                part = silence(sample, column.metric.name, int(column.labels[1]), column.labels[-1])
+                assert whole or part, column
+
+
+def test_unsupported_calls_are_not_asked_again_soon(bench: Bench) -> None:
+    """A call that a device does not support is asked once, and again after ten minutes."""
+    for _ in range(5):
+        bench.read()
+    assert bench.nvml.calls["nvmlDeviceGetFanSpeed"].calls == 2  # once a device
+    bench.play(Scenario(gpus=2).set(H100).set({"fan": 55}))
+    assert value(bench.read(), "gpu_fan_speed_ratio") is None
+    sample = bench.read(after=601)
+    assert value(sample, "gpu_fan_speed_ratio") == pytest.approx(0.55)
+    assert silence(sample, "gpu_fan_speed_ratio") is None
+
+
+def test_slow_readings_are_kept_between_askings(bench: Bench) -> None:
+    """Limits and health are asked each ten seconds, in turns, and told each second."""
+    bench.read()
+    asked = bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls
+    limits = [value(bench.read(), "gpu_power_limit_watts") for _ in range(20)]
+    assert limits == [700.0] * 20
+    assert bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls - asked <= 6
+
+
+def test_columns_and_silences_are_the_same_objects_while_nothing_changes(bench: Bench) -> None:
+    """The sampler compares them by identity."""
+    bench.read()
+    first, second = bench.read(), bench.read()
+    assert first.columns is second.columns
+    assert first.silences is second.silences
+    assert first.values is not second.values
+
+
+def test_a_failing_call_silences_only_its_readings(bench: Bench) -> None:
+    """An unknown error of one call on one GPU is said, asked again each tick, and forgotten when it passes."""
+    bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPowerUsage", 999, gpu=1))
+    sample = bench.read()
+    said = silence(sample, "gpu_power_watts", 1)
+    assert said is not None
+    assert said.reason is Reason.FAILED
+    assert said.detail == "nvmlDeviceGetPowerUsage: unknown error"
+    assert (value(sample, "gpu_power_watts", 0), value(sample, "gpu_power_watts", 1)) == (70.0, None)
+    bench.play(Scenario(gpus=2).set(H100))
+    sample = bench.read()
+    assert value(sample, "gpu_power_watts", 1) == 70.0
+    assert silence(sample, "gpu_power_watts", 1) is None
+
+
+def test_a_refused_call_is_denied(bench: Bench) -> None:
+    """No permission is not a fault of the device, and the remedy is said."""
+    bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPerformanceState", 4))
+    said = silence(bench.read(), "gpu_performance_state")
+    assert said is not None
+    assert (said.reason, bool(said.remedy)) == (Reason.DENIED, True)
+
+
+def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None:
+    """All readings of a lost GPU are unknown with one reason; its neighbour goes on; its return is told."""
+    before = bench.read()
+    bench.play(Scenario(gpus=2).set(H100).lose(1))
+    lost = bench.read()
+    assert lost.columns is before.columns
+    assert value(lost, "gpu_lost", 1) == 1
+    assert value(lost, "gpu_power_watts", 1) is None
+    assert value(lost, "gpu_power_watts", 0) == 70.0
+    said = silence(lost, "", 1)
+    assert said is not None
+    assert (said.reason, said.detail) == (Reason.FAILED, "NVML: the GPU is lost")
+    assert [gpu.uuid for gpu in bench.probe.describe()] == [UUID.format(0), UUID.format(1)]
+    for _ in range(3):
+        bench.read()
+    bench.play(Scenario(gpus=2).set(H100))
+    back = bench.read()
+    assert value(back, "gpu_power_watts", 1) == 70.0
+    assert silence(back, "", 1) is None
+    assert bench.event_kinds() == ["gpu_lost", "gpu_returned"]
+
+
+def test_a_lost_gpu_is_let_go_of_so_that_it_can_be_reset(bench: Bench) -> None:
+    """While a GPU is lost the driver is opened afresh now and then; the other GPU misses no tick for it."""
+    bench.read()
+    bench.play(Scenario(gpus=2).set(H100).lose(1))
+    opened = bench.nvml.calls["nvmlInit_v2"].calls
+    told = [value(bench.read(), "gpu_power_watts", 0) for _ in range(70)]
+    assert told == [70.0] * 70
+    assert 2 <= bench.nvml.calls["nvmlInit_v2"].calls - opened <= 4
+    assert bench.event_kinds() == ["gpu_lost"]
+    bench.play(Scenario(gpus=2).set(H100))
+    assert any(value(bench.read(), "gpu_power_watts", 1) == 70.0 for _ in range(31))
+
+
+def test_a_gpu_lost_before_the_start_is_said(bench: Bench) -> None:
+    """A GPU whose UUID was never learned is named by its index."""
+    bench.play(Scenario(gpus=2).set(H100).lose(1))
+    sample = bench.read()
+    assert {column.labels[1] for column in sample.columns} == {"0"}
+    assert [said.resource for said in sample.silences if not said.metric] == ["index 1"]
+
+
+def test_a_reloaded_driver_is_opened_again_with_patience(bench: Bench) -> None:
+    """Readings are unknown with the reason while the driver is gone, and come back on the same columns."""
+    before = bench.read()
+    bench.play(Scenario(gpus=2).set(H100).unload_driver())
+    gone = bench.read()
+    assert gone.columns is before.columns
+    assert value(gone, "gpu_power_watts") is None
+    said = silence(gone, "", None)
+    assert said is not None
+    assert (said.reason, said.detail) == (Reason.FAILED, "nvmlDeviceGetUtilizationRates: the driver is not loaded")
+    opened = bench.nvml.calls["nvmlInit_v2"].calls
+    for _ in range(30):
+        bench.read()
+    assert 4 <= bench.nvml.calls["nvmlInit_v2"].calls - opened <= 6
+    bench.play(Scenario(gpus=2).set(H100))
+    back = bench.read(after=30)
+    assert value(back, "gpu_power_watts") == 70.0
+    assert silence(back, "", None) is None
+    assert bench.event_kinds() == ["driver_lost", "driver_returned"]
+
+
+def test_xids_are_events_and_a_counter(bench: Bench) -> None:
+    """Each XID is given out once, with GPU, code and time, and counted."""
+    scenario = Scenario(gpus=2).set(H100).at(5)
+    bench.play(scenario)
+    bench.read()
+    bench.play(scenario.xid(1, 48, at=5).xid(1, 79, at=5))
+    sample = bench.read()
+    told = [(event.kind, event.resource, event.code, event.time_ns) for event in bench.probe.take_events()]
+    assert told == [("gpu_xid", UUID.format(1), 48, 77), ("gpu_xid", UUID.format(1), 79, 77)]
+    assert bench.probe.take_events() == []
+    assert (value(sample, "gpu_xid_total", 0), value(bench.read(), "gpu_xid_total", 1)) == (0, 2)
+
+
+def test_xids_that_cannot_be_watched_are_said(bench: Bench) -> None:
+    """A driver that refuses the registration leaves the counter unknown."""
+    bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceRegisterEvents", 3, gpu=0))
+    sample = bench.read()
+    assert value(sample, "gpu_xid_total", 0) is None
+    assert silence(sample, "gpu_xid_total", 0) is not None
+    assert value(sample, "gpu_xid_total", 1) == 0
+
+
+def test_mig_instances_have_memory_of_their_own(bench: Bench) -> None:
+    """A split GPU has columns for each instance, and its inventory lists them."""
+    whole = bench.read()
+    split = Scenario(gpus=2).set(H100).set({"mig_enabled": 1}, gpu=1)
+    split.slice(1, 0, uuid="MIG-a", profile="3g.40gb", total_bytes=40 * 2**30, used=7)
+    split.slice(1, 4, uuid="MIG-b", profile="1g.10gb", total_bytes=10 * 2**30, used=8)
+    bench.play(split)
+    sample = bench.read(after=20)
+    assert sample.columns is not whole.columns
+    assert value(sample, "gpu_mig_memory_used_bytes", 1, "MIG-b") == 8
+    assert value(sample, "gpu_mig_memory_total_bytes", 1, "MIG-a") == 40 * 2**30
+    described = bench.probe.describe()[1]
+    assert described.mig_enabled
+    assert [(piece.uuid, piece.profile) for piece in described.mig_instances] == [
+        ("MIG-a", "3g.40gb"),
+        ("MIG-b", "1g.10gb"),
+    ]
+
+
+def test_processes_are_told_with_memory_and_share(bench: Bench) -> None:
+    """Compute and graphics processes of every GPU; shares where several share one; unknown memory stays unknown."""
+    scenario = Scenario(gpus=2).set(H100)
+    scenario.process(0, 100, 1000, utilization=60).process(0, 101, None, utilization=5)
+    scenario.process(1, 100, 3000, utilization=50).process(1, 102, 10, kind="graphics")
+    bench.play(scenario)
+    bench.read()
+    told = {(process.gpu[-1], process.pid): process for process in bench.probe.processes}
+    assert set(told) == {("0", 100), ("0", 101), ("1", 100), ("1", 102)}
+    assert told["0", 100].memory_used_bytes == 1000
+    assert told["0", 100].utilization_ratio == pytest.approx(0.6)
+    assert not told["0", 101].HasField("memory_used_bytes")
+    assert told["1", 102].memory_used_bytes == 10
+
+
+def test_more_processes_than_expected_are_all_told(bench: Bench) -> None:
+    """The buffer grows when the driver says that it is too small."""
+    scenario = Scenario(gpus=1).set(H100)
+    for pid in range(1, 101):
+        scenario.process(0, pid, pid)
+    bench.play(scenario)
+    bench.read()
+    assert sorted(process.pid for process in bench.probe.processes) == list(range(1, 101))
+
+
+def test_the_inventory_says_what_the_device_is(bench: Bench) -> None:
+    """Model, driver, capability with its precisions, place on the bus, limits."""
+    bench.read()
+    gpu = bench.probe.describe()[1]
+    assert (gpu.vendor, gpu.model, gpu.index) == ("nvidia", "NVIDIA H100 80GB HBM3", 1)
+    assert (gpu.driver_version, gpu.compute_capability, gpu.architecture) == ("580.95.05", "9.0", "hopper")
+    assert {"fp16", "bf16", "fp8", "int8"} <= set(gpu.precisions)
+    assert (gpu.pci_address, gpu.numa_node, gpu.nvlinks) == ("0000:11:00.0", 0, 18)
+    assert (gpu.power_limit_watts, gpu.slowdown_temperature_celsius, gpu.shutdown_temperature_celsius) == (700, 92, 97)
+
+
+def test_others_are_answered_while_a_read_hangs(bench: Bench) -> None:
+    """A hanging driver holds up `read` only; the probe recovers when the driver does."""
+    bench.read()
+    bench.play(Scenario(gpus=2).set(H100).hang("nvmlDeviceGetPowerUsage", 60, gpu=0))
+    finished: list[Sample] = []
+    thread = threading.Thread(target=lambda: finished.append(bench.read()), daemon=True)
+    thread.start()
+    time.sleep(0.05)
+    assert len(bench.probe.describe()) == 2
+    assert bench.probe.take_events() == []
+    assert list(bench.probe.processes) == []
+    assert not finished
+    bench.play(Scenario(gpus=2).set(H100))
+    thread.join(5)
+    assert value(finished[0], "gpu_power_watts") == 70.0
+
+
+def test_without_a_library_nvidia_is_absent(tmp_path: Path) -> None:
+    """No driver and no NVIDIA device on the bus is not a fault."""
+    probe = NvidiaProbe(Nvml(str(tmp_path / "none.so")), tmp_path)
+    with pytest.raises(Absent, match=r"libnvidia-ml\.so\.1 was not found"):
+        probe.read()
+
+
+def test_a_card_without_its_driver_is_a_fault(tmp_path: Path) -> None:
+    """With an NVIDIA device on the PCI bus, a missing driver is a failure with a remedy."""
+    device = tmp_path / "bus/pci/devices/0000:01:00.0"
+    device.mkdir(parents=True)
+    (device / "vendor").write_text("0x10de\n")
+    (device / "class").write_text("0x030200\n")
+    probe = NvidiaProbe(Nvml(str(tmp_path / "none.so")), tmp_path)
+    with pytest.raises(Unavailable) as caught:
+        probe.read()
+    assert caught.value.reason is Reason.FAILED
+    assert caught.value.detail == "there is an NVIDIA GPU, but dlopen: libnvidia-ml.so.1 was not found"
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(("code", "kind"), [(9, Absent), (4, Denied), (999, Unavailable)])
+def test_a_driver_that_cannot_be_opened_says_why(bench: Bench, code: int, kind: type[Unavailable]) -> None:
+    """Before any GPU was seen the whole probe is silent, with the reason that fits."""
+    bench.play(Scenario(gpus=2).set(H100).error("nvmlInit_v2", code))
+    with pytest.raises(kind) as caught:
+        bench.read()
+    assert type(caught.value) is kind
+
+
+def test_a_driver_that_comes_later_is_found(bench: Bench) -> None:
+    """An agent that started before the driver needs no restart."""
+    bench.play(Scenario(gpus=2).set(H100).unload_driver())
+    with pytest.raises(Absent):
+        bench.read()
+    bench.play(Scenario(gpus=2).set(H100))
+    assert value(bench.read(after=2), "gpu_power_watts") == 70.0
+
+
+def test_a_driver_without_gpus_is_absent(bench: Bench) -> None:
+    """A driver that sees nothing is said so."""
+    bench.play(Scenario(gpus=0))
+    with pytest.raises(Absent, match="sees no GPU"):
+        bench.read()
+
+
+def cpu_seconds(run: Callable[[], object], times: int) -> float:
+    started = time.process_time()
+    for _ in range(times):
+        run()
+    return (time.process_time() - started) / times
+
+
+def test_a_tick_of_eight_gpus_is_cheap(tmp_path: Path) -> None:
+    """Eight GPUs cost at most a millisecond of CPU a tick."""
+    scenario = Scenario(gpus=8).set(H100).set(READINGS)
+    for gpu in range(8):
+        scenario.process(gpu, 1000 + gpu, 5)
+    probe = NvidiaProbe(Nvml(str(StandIn(tmp_path, scenario).library)), tmp_path)
+    probe.read()
+    assert min(cpu_seconds(probe.read, 50) for _ in range(4)) <= 1.0e-3
