@@ -65,7 +65,7 @@ class _Places:
 
     @property
     def gpu_count(self) -> int:
-        return self.gpus.shape[1]
+        return int(self.gpus.shape[1])
 
 
 _NONE = _Places(np.full(len(HOST_VALUES), _NOWHERE), np.full((len(GPU_VALUES), 0), _NOWHERE))

@@ -6,12 +6,12 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import structlog
 import uvicorn
 from litestar.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import HttpSettings
@@ -41,7 +41,8 @@ class _PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        asked = cast("RequestResponseCycle | None", self.cycle)  # uvicorn does not say that there may be none yet
+        if asked is None and not self.transport.is_closing():
             self.transport.close()
 
 
@@ -115,7 +116,7 @@ def _configuration(application: ASGIApp, settings: HttpSettings) -> uvicorn.Conf
         {"ssl_context_factory": lambda *_: tls_context(settings)} if settings.certificate_file else {}
     )
     return uvicorn.Config(
-        application,  # type: ignore[arg-type]  # two spellings of ASGI
+        application,
         http=_PatientProtocol,
         ws="none",
         lifespan="on",

@@ -1,0 +1,189 @@
+"""`flyball host NAME` and `flyball host remove NAME`."""
+
+import json
+import time
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api, segment
+from flyball.command.errors import CommandError
+from flyball.command.hosts import STATUSES, Format
+from flyball.command.readings import DASH, amount, duration, reading
+from flyball.command.words import bytes_in_words, clean, plural
+
+EXAMPLE = "Examples: flyball host node-1 --watch --only gpu; flyball host remove node-1"
+REFRESH_SECONDS = 1.0
+
+
+def host(
+    words: Annotated[list[str], typer.Argument(metavar="[remove] NAME", help="A host; remove: forget it.")],
+    collector: CollectorOption = DEFAULT_URL,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it anew each second until Ctrl-C.")] = False,
+    only: Annotated[str, typer.Option(help="Only metrics whose name begins with this, e.g. gpu.")] = "",
+    format_: Annotated[Format, typer.Option("--format", help="For people, or JSON for programs.")] = Format.TABLE,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+    token_file: TokenFileOption = None,
+    ca_file: CaFileOption = None,
+) -> None:
+    """Show one host: its readings, what is silent and why, and who uses it. Or forget it."""
+    asked = api(collector, token_file, ca_file)
+    if len(words) == 2 and words[0] == "remove":
+        return remove(asked, words[1], yes=yes)
+    if len(words) != 1:
+        raise CommandError("expected one host: flyball host NAME, or flyball host remove NAME", 2)
+    if format_ is Format.JSON:
+        return typer.echo(json.dumps(fetch(asked, words[0], only), indent=2))
+    if watch:
+        return _watch(asked, words[0], only)
+    return Console().print(host_view(fetch(asked, words[0], only)))
+
+
+def remove(collector: Api, name: str, *, yes: bool) -> None:
+    """Forget a host and all that is stored of it."""
+    if not yes:
+        typer.confirm(f"Forget {clean(name)} and everything stored of it? This cannot be undone.", abort=True)
+    removed = collector.delete(f"hosts/{segment(name)}")
+    typer.echo(f"{clean(name)} is forgotten, with {plural(removed['blocks'], 'block')} of readings.")
+
+
+def fetch(collector: Api, name: str, only: str) -> dict[str, Any]:
+    """Everything that is known of a host now."""
+    told: dict[str, Any] = collector.get(f"hosts/{segment(name)}")
+    latest = collector.get(f"hosts/{segment(name)}/latest")
+    told["readings"] = [each for each in latest["readings"] if each["metric"].startswith(only)]
+    return told
+
+
+def host_view(told: dict[str, Any]) -> RenderableType:
+    """The sections that have something to say."""
+    sections = [_heading(told), _inventory(told["inventory"]), *_readings(told["readings"]), _runs(told["runs"])]
+    sections += [_processes(told["processes"]), _silences(told["silences"])]
+    return Group(*(section for section in sections if section is not None))
+
+
+def _watch(collector: Api, name: str, only: str) -> None:
+    """Each second is planned before the work; a collector that goes away is waited for."""
+    with Live(auto_refresh=False, screen=True, vertical_overflow="crop") as screen:
+        due = time.monotonic()
+        while True:
+            try:
+                screen.update(host_view(fetch(collector, name, only)), refresh=True)
+            except CommandError as error:
+                screen.update(Text(str(error), style="red"), refresh=True)
+            due = max(due + REFRESH_SECONDS, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _heading(told: dict[str, Any]) -> Text:
+    summary = told["host"]
+    text = Text(clean(summary["name"]), style="bold")
+    text.append(f"  {summary['status']}", style=STATUSES.get(summary["status"], ""))
+    if summary["age_seconds"] is not None:
+        text.append(f"  reported {duration(summary['age_seconds'])} ago", style="dim")
+    if summary["clock_skew_seconds"] is not None:
+        text.append(f"  clock {amount(summary['clock_skew_seconds'], 'seconds')}", style="dim")
+    if summary["agent_version"]:
+        text.append(f"  agent {clean(summary['agent_version'])}", style="dim")
+    if summary["backlog_bytes"]:
+        text.append(f"  {bytes_in_words(summary['backlog_bytes'])} still to be sent", style="yellow")
+    if summary["duplicate"]:
+        text.append("\nTwo machines report under this name: give each its own (host in agent.toml).", style="red")
+    return text
+
+
+def _inventory(inventory: dict[str, Any] | None) -> Text | None:
+    if not inventory:
+        return None
+    cpu, gpus = inventory.get("cpu", {}), inventory.get("gpus", [])
+    facts = [inventory.get("operating_system"), inventory.get("kernel"), cpu.get("model")]
+    facts += [f"{cpu['threads']} threads"] if cpu.get("threads") else []
+    facts += [bytes_in_words(inventory["memory_bytes"])] if inventory.get("memory_bytes") else []
+    models = [gpu.get("model", "GPU") for gpu in gpus]
+    facts += [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
+    return Text(" · ".join(clean(fact) for fact in facts if fact))
+
+
+def _readings(readings: list[dict[str, Any]]) -> Iterable[RenderableType]:
+    """A table a subsystem: the first word of the metric's name."""
+    for subsystem, members in groupby(sorted(readings, key=_subsystem), key=_subsystem):
+        yield Text(f"\n{subsystem}", style="bold")
+        rows = [
+            [each["metric"], _resource(each["labels"]), Text(clean(reading(each)), justify="right")] for each in members
+        ]
+        yield _table(("metric", "of", "value"), rows)
+
+
+def _runs(runs: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [
+        [
+            each["run"],
+            str(each["rank"]),
+            str(each["step"]),
+            amount(each["mean_step_seconds"], "seconds"),
+            _loss(each["loss"]),
+        ]
+        for each in runs
+    ]
+    return _section("runs", ("run", "rank", "step", "mean step time", "loss"), rows)
+
+
+def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [
+        [
+            str(each["pid"]),
+            each["user"] or DASH,
+            each["run"] or DASH,
+            amount(each["gpu_memory_bytes"], "bytes"),
+            each["command"],
+        ]
+        for each in processes
+    ]
+    return _section("processes", ("pid", "user", "run", "GPU memory", "command"), rows)
+
+
+def _silences(silences: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [
+        [
+            each["probe"],
+            each["metric"] or "everything",
+            each["resource"] or DASH,
+            each["reason"].replace("_", " "),
+            each["detail"],
+            each["remedy"] or DASH,
+        ]
+        for each in silences
+    ]
+    return _section("silent, and why", ("probe", "what", "of", "reason", "detail", "what to do"), rows)
+
+
+def _section(
+    title: str, heads: tuple[str, ...], rows: list[list[str | Text]] | list[list[str]]
+) -> RenderableType | None:
+    return Group(Text(f"\n{title}", style="bold"), _table(heads, rows)) if rows else None
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[Iterable[str | Text]]) -> Table:
+    """What hosts say goes in as text, never as markup."""
+    table = Table(*heads, box=None, pad_edge=False, header_style="dim")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+    return table
+
+
+def _subsystem(told: dict[str, Any]) -> str:
+    return str(told["metric"]).partition("_")[0]
+
+
+def _resource(labels: dict[str, str]) -> str:
+    return " ".join(labels.values())
+
+
+def _loss(loss: float | None) -> str:
+    return DASH if loss is None else f"{loss:.4g}"

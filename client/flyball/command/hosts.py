@@ -1,0 +1,137 @@
+"""`flyball hosts`: the fleet in a table."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.readings import amount, duration
+from flyball.command.words import clean, plural
+
+EXAMPLE = "Examples: flyball hosts --sort cpu; flyball hosts --format json | jq '.[].name'"
+PAGE = 1000
+STATUSES = {"up": "green", "silent": "red", "ended": "dim", "waiting": "dim"}
+_OVERVIEW_STATUSES = ("up", "silent", "ended", "waiting")
+
+
+class Format(StrEnum):
+    """How it is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class Sort(StrEnum):
+    """The order of the table; the largest first, but names and states by the alphabet."""
+
+    NAME = "name"
+    STATUS = "status"
+    CPU = "cpu"
+    MEMORY = "memory"
+    GPU = "gpu"
+    HEAT = "heat"
+    AGE = "age"
+    SKEW = "skew"
+
+
+_KEYS = {
+    Sort.CPU: "cpu_ratio",
+    Sort.MEMORY: "memory_ratio",
+    Sort.GPU: "gpu_utilization_ratio",
+    Sort.HEAT: "gpu_temperature_celsius",
+    Sort.AGE: "age_seconds",
+    Sort.SKEW: "clock_skew_seconds",
+}
+
+
+def hosts(
+    collector: CollectorOption = DEFAULT_URL,
+    sort: Annotated[Sort, typer.Option(help="Order of the hosts.")] = Sort.NAME,
+    format_: Annotated[Format, typer.Option("--format", help="A table, or JSON for programs.")] = Format.TABLE,
+    token_file: TokenFileOption = None,
+    ca_file: CaFileOption = None,
+) -> None:
+    """List the hosts of the fleet: whether they report, and how busy they are."""
+    found = _sorted(fleet(api(collector, token_file, ca_file)), sort)
+    if format_ is Format.JSON:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    if not found:
+        typer.echo("No host has reported yet. On each machine: flyball agent --collector HOST:3590")
+        return
+    Console().print(hosts_table(found))
+    silent = sum(host["status"] == "silent" for host in found)
+    gpus = sum(host["gpus"] for host in found)
+    typer.echo(f"{plural(len(found), 'host')}, {silent} silent, {plural(gpus, 'GPU')}")
+
+
+def fleet(collector: Api) -> list[dict[str, Any]]:
+    """Every host with its newest figures; those of its GPUs as their mean, or the hottest."""
+    told = collector.get("overview")
+    result, first = [], 0
+    for index, name in enumerate(told["hosts"]["names"]):
+        following = first + told["hosts"]["gpus"][index]
+        busy, memory, heat = (
+            [value for value in told[key][first:following] if value is not None]
+            for key in ("gpu_utilization_ratio", "gpu_memory_ratio", "gpu_temperature_celsius")
+        )
+        result.append(
+            {
+                "name": name,
+                "status": _OVERVIEW_STATUSES[told["status"][index]],
+                "age_seconds": told["age_seconds"][index],
+                "clock_skew_seconds": told["clock_skew_seconds"][index],
+                "cpu_ratio": told["cpu_ratio"][index],
+                "memory_ratio": told["memory_ratio"][index],
+                "gpus": following - first,
+                "gpu_utilization_ratio": sum(busy) / len(busy) if busy else None,
+                "gpu_memory_ratio": sum(memory) / len(memory) if memory else None,
+                "gpu_temperature_celsius": max(heat, default=None),
+                "silences": told["silences"][index],
+            }
+        )
+        first = following
+    return result
+
+
+def hosts_table(found: list[dict[str, Any]]) -> Table:
+    """The table; a dash is unknown, never zero."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("HOST", no_wrap=True)
+    table.add_column("STATE")
+    for title in ("CPU", "MEMORY", "GPUS", "BUSY", "GPU MEMORY", "HOTTEST", "REPORTED", "CLOCK", "SILENT"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for host in found:
+        table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])
+    return table
+
+
+def _row(host: dict[str, Any]) -> list[str]:
+    fresh = host["status"] == "up"
+    ratio = [amount(host[key] if fresh else None, "ratio") for key in ("cpu_ratio", "memory_ratio")]
+    gpu = [amount(host[key] if fresh else None, "ratio") for key in ("gpu_utilization_ratio", "gpu_memory_ratio")]
+    heat = amount(host["gpu_temperature_celsius"] if fresh else None, "celsius")
+    age = host["age_seconds"]
+    return [
+        clean(host["name"]).replace("[", "\\["),  # what a host says is no markup
+        host["status"],
+        *ratio,
+        str(host["gpus"]),
+        *gpu,
+        heat,
+        "never" if age is None else f"{duration(age)} ago",
+        amount(host["clock_skew_seconds"], "seconds"),
+        str(host["silences"]),
+    ]
+
+
+def _sorted(found: list[dict[str, Any]], sort: Sort) -> list[dict[str, Any]]:
+    """Unknown figures stand last."""
+    if sort in {Sort.NAME, Sort.STATUS}:
+        return sorted(found, key=lambda host: (host[sort.value], host["name"]))
+    key = _KEYS[sort]
+    return sorted(found, key=lambda host: (host[key] is None, -abs(host[key] or 0.0), host["name"]))
