@@ -56,6 +56,11 @@ class Sampler:
             self._thread.join(wait_seconds)
         return self._thread is None or not self._thread.is_alive()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread is not None and self._thread.is_alive()
+
     def run(self) -> None:
         """Tick until told to stop."""
         last_ns = self._clock.boot_ns() - self._interval_ns

@@ -114,6 +114,7 @@ class MemoryCollector:
         self.hellos: list[pb.Hello] = []
         self.goodbyes: list[str] = []
         self.inventories: list[pb.Inventory] = []
+        self.definitions: dict[int, tuple[int, bytes]] = {}
         self.messages: list[tuple[str, int]] = []
         self.echoes = 0
         self.faults: list[str] = []
@@ -215,6 +216,7 @@ class MemoryCollector:
                 if digest(message.definition.body) != message.definition.digest:
                     self.faults.append("a definition's digest is wrong")
                 known.add(message.definition.digest)
+                self.definitions[message.definition.digest] = (message.definition.kind, message.definition.body)
             case "records":
                 self._records(message.records, known, outbox)
             case "lost":

@@ -1,0 +1,145 @@
+"""`--once`: one snapshot, readable by people or by machines."""
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from flyball_agent.snapshot import ProbeSnapshot, Snapshot, by_resource
+from flyball_proto.layout import Column
+from flyball_proto.metric import Kind
+from flyball_proto.silence import Silence
+
+
+def as_text(snapshot: Snapshot) -> str:
+    """Probe by probe, in units that people read; what is silent says why."""
+    when = datetime.fromtimestamp(snapshot.time_ns / 1e9, UTC).isoformat(timespec="seconds")
+    lines = [f"{snapshot.host} at {when}, read in {snapshot.seconds:.2f} s"]
+    for probe in snapshot.probes:
+        lines += ["", probe.name, *_probe_lines(probe)]
+    if snapshot.processes:
+        lines += ["", "processes on accelerators"]
+        for process in snapshot.processes:
+            memory = _bytes(process.memory_used_bytes) if process.HasField("memory_used_bytes") else "memory unknown"
+            lines.append(f"  {process.pid:>8}  {process.gpu}  {memory}")
+    return "\n".join(lines)
+
+
+def as_json(snapshot: Snapshot) -> str:
+    """The same, for machines: base units, `null` for unknown."""
+    return json.dumps(
+        {
+            "host": snapshot.host,
+            "time_ns": snapshot.time_ns,
+            "seconds": snapshot.seconds,
+            "probes": [
+                {
+                    "probe": probe.name,
+                    "readings": [_reading(column, value) for column, value in probe.readings],
+                    "silences": [silence_fields(silence) for silence in probe.silences],
+                }
+                for probe in snapshot.probes
+            ],
+            "gpu_processes": [
+                {
+                    "gpu": process.gpu,
+                    "pid": process.pid,
+                    "memory_used_bytes": process.memory_used_bytes if process.HasField("memory_used_bytes") else None,
+                }
+                for process in snapshot.processes
+            ],
+        },
+        indent=2,
+    )
+
+
+def silence_fields(silence: Silence) -> dict[str, str]:
+    """A silence for machines."""
+    return {
+        "probe": silence.probe,
+        "metric": silence.metric,
+        "resource": silence.resource,
+        "reason": silence.reason.word,
+        "detail": silence.detail,
+        "remedy": silence.remedy,
+    }
+
+
+def silence_words(silence: Silence) -> str:
+    """A silence for people: what, why, and what to do."""
+    what = " of ".join(part for part in (silence.metric, silence.resource) if part)
+    remedy = f" → {silence.remedy}" if silence.remedy else ""
+    return f"{what + ': ' if what else ''}{silence.reason.word.replace('_', ' ')}: {silence.detail}{remedy}"
+
+
+def human(column: Column, value: float | None) -> str:
+    """A value in the unit that people use for it."""
+    metric = column.metric
+    if value is None:
+        return "unknown"
+    if metric.kind is Kind.STATE:
+        index = int(value)
+        return metric.states[index] if 0 <= index < len(metric.states) else f"state {index}"
+    match metric.unit:
+        case "bytes":
+            return _bytes(value)
+        case "boolean":
+            return "yes" if value else "no"
+        case "ratio":
+            return f"{value * 100:.1f} %"
+        case "hertz":
+            return _scaled(value, "Hz")
+        case "seconds":
+            return _seconds(value)
+        case "celsius":
+            return f"{value:.1f} °C"
+        case "watts" | "joules" | "volts":
+            return _scaled(value, metric.unit[0].upper())
+        case unit:
+            return f"{value:,.6g} {unit}" if not float(value).is_integer() else f"{value:,.0f} {unit}"
+
+
+def _probe_lines(probe: ProbeSnapshot) -> Iterator[str]:
+    for resource, readings in by_resource(probe):
+        indent = "  "
+        if resource:
+            yield f"  {resource}"
+            indent = "    "
+        for column, value in readings:
+            yield f"{indent}{column.metric.name:<48} {human(column, value):>20}"
+    for silence in probe.silences:
+        yield f"  – {silence_words(silence)}"
+
+
+def _reading(column: Column, value: float | None) -> dict[str, object]:
+    return {
+        "metric": column.metric.name,
+        "kind": column.metric.kind.name.lower(),
+        "unit": column.metric.unit,
+        "labels": dict(column.label_pairs()),
+        "value": None if value is None or not math.isfinite(value) else value,
+    }
+
+
+def _bytes(value: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"
+
+
+def _scaled(value: float, unit: str) -> str:
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= factor:
+            return f"{value / factor:.2f} {prefix}{unit}"
+    return f"{value:.2f} {unit}"
+
+
+def _seconds(value: float) -> str:
+    if value and abs(value) < 1:
+        return f"{value * 1e3:.3f} ms" if abs(value) >= 1e-3 else f"{value * 1e6:.0f} µs"
+    if value < 3600:
+        return f"{value:.1f} s"
+    hours, minutes = divmod(round(value / 60), 60)
+    return f"{hours:,} h {minutes:02} min"

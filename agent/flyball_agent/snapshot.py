@@ -1,0 +1,74 @@
+"""One reading of everything, for people: what each probe says now, and why others say nothing."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from flyball_agent.clock import SystemClock
+from flyball_agent.host import build_probes, host_name
+from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.runner import Runner, Slot
+from flyball_agent.settings import AgentSettings
+from flyball_proto.layout import Column
+from flyball_proto.silence import Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+PATIENCE_SECONDS = 10.0
+"""A driver that wakes up takes seconds; nobody waits for a tick here."""
+
+COMPARE_SECONDS = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSnapshot:
+    """What one probe says."""
+
+    name: str
+    readings: Sequence[tuple[Column, float | None]]
+    silences: Sequence[Silence]
+
+    @property
+    def known(self) -> int:
+        return sum(value is not None for _, value in self.readings)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one host says at one instant."""
+
+    host: str
+    time_ns: int
+    probes: Sequence[ProbeSnapshot]
+    processes: Sequence[pb.GpuProcess]
+    seconds: float
+
+
+def take_snapshot(settings: AgentSettings) -> Snapshot:
+    """Read every probe twice, a moment apart: some readings compare with the one before."""
+    clock = SystemClock()
+    probes = build_probes(settings)
+    accounts = Accounts()
+    runner = Runner([*probes.all, OwnProbe(accounts)], PATIENCE_SECONDS, 2 * PATIENCE_SECONDS)
+    accounts.slots = runner.slots[:-1]
+    wall_ns, started_ns = clock.wall_ns(), clock.boot_ns()
+    runner.run(started_ns)
+    seconds = (clock.boot_ns() - started_ns) / 1e9
+    time.sleep(COMPARE_SECONDS)
+    slots = runner.run(clock.boot_ns())
+    runner.stop()
+    processes = [process for accelerator in probes.accelerators for process in accelerator.processes]
+    return Snapshot(host_name(settings), wall_ns, [_of(slot) for slot in slots], processes, seconds)
+
+
+def _of(slot: Slot) -> ProbeSnapshot:
+    values = [None if value is None else float(value) for value in slot.values]
+    return ProbeSnapshot(slot.probe.name, list(zip(slot.columns, values, strict=True)), slot.silences)
+
+
+def by_resource(probe: ProbeSnapshot) -> Iterator[tuple[str, list[tuple[Column, float | None]]]]:
+    """Readings of each resource together; the host's own come under an empty name."""
+    groups: dict[str, list[tuple[Column, float | None]]] = {}
+    for column, value in probe.readings:
+        name = ", ".join(f"{label} {text}" for label, text in column.label_pairs())
+        groups.setdefault(name, []).append((column, value))
+    yield from groups.items()

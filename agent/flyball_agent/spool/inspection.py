@@ -1,0 +1,113 @@
+"""Looks into a spool without touching it: epochs, files, what they hold, damage, losses."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from flyball_agent.errors import SpoolDamaged
+from flyball_agent.record import Epoch
+from flyball_agent.spool.format import Damage, Entry, EntryKind, decode_header, decode_record, scan
+from flyball_agent.spool.ledger import read_ledger
+from flyball_proto.ranges import RangeSet
+
+
+class SegmentReport(msgspec.Struct, frozen=True):
+    """One file."""
+
+    file: str
+    bytes: int
+    records: int
+    definitions: int
+    ranges: list[tuple[int, int]]
+    damaged_bytes: int
+    fault: str = ""
+
+
+class EpochReport(msgspec.Struct):
+    """One life of an agent."""
+
+    epoch: str
+    started_ns: int
+    interval_seconds: float
+    segments: list[SegmentReport]
+    lost: list[tuple[int, int]]
+
+
+def find_spool(directory: Path) -> Path:
+    """The folder itself, or the `spool` inside a state directory; FileNotFoundError when there is neither."""
+    for folder in (directory / "spool", directory):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"{directory} does not exist: name an agent's state_directory")
+
+
+def inspect(folder: Path) -> list[EpochReport]:
+    """Everything in a spool, oldest epoch first; files that go meanwhile were settled."""
+    epochs: dict[str, EpochReport] = {}
+    for path in sorted(folder.glob("*.spool")):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            continue
+        epoch, segment = inspect_segment(path.name, data)
+        name = epoch.name if epoch else path.name[:32]
+        report = epochs.setdefault(name, _report(name, epoch))
+        if epoch and not report.started_ns:
+            report.started_ns, report.interval_seconds = epoch.started_ns, epoch.interval_ms / 1000
+        report.segments.append(segment)
+    for entry in read_ledger(folder):
+        epochs.setdefault(entry.epoch, _report(entry.epoch, entry.key)).lost.extend(entry.ranges)
+    return sorted(epochs.values(), key=lambda report: report.started_ns)
+
+
+def inspect_segment(name: str, data: bytes) -> tuple[Epoch | None, SegmentReport]:
+    """What is in one file; damage is reported, never fatal."""
+    epoch, start, fault = None, 0, ""
+    try:
+        epoch, start = decode_header(data)
+    except SpoolDamaged as error:
+        fault = str(error)
+    sequences: list[int] = []
+    definitions = damaged = 0
+    for part in scan(data, start):
+        if isinstance(part, Damage):
+            damaged += part.end - part.start
+        elif isinstance(part, Entry) and part.kind == EntryKind.DEFINITION:
+            definitions += 1
+        elif part.kind == EntryKind.RECORD and (record := decode_record(part.body)) is not None:
+            sequences.append(record.sequence)
+    ranges = list(RangeSet.of(sequences))
+    return epoch, SegmentReport(name, len(data), len(sequences), definitions, ranges, damaged, fault)
+
+
+def as_text(folder: Path, epochs: list[EpochReport]) -> str:
+    """For a terminal."""
+    total = sum(segment.bytes for epoch in epochs for segment in epoch.segments)
+    lines = [f"{folder}: {len(epochs)} epochs, {total / 1e6:.1f} MB"]
+    for epoch in epochs:
+        started = datetime.fromtimestamp(epoch.started_ns / 1e9, UTC).isoformat(timespec="seconds")
+        lines.append(f"epoch {epoch.epoch}, from {started}, each {epoch.interval_seconds:g} s")
+        for segment in epoch.segments:
+            notes = f", {segment.damaged_bytes} bytes damaged" if segment.damaged_bytes else ""
+            notes += f", {segment.fault}" if segment.fault else ""
+            held = f"{segment.records} records {_words(segment.ranges)}"
+            lines.append(f"  {segment.file}  {segment.bytes / 1e6:.1f} MB  {held}{notes}")
+        if epoch.lost:
+            lines.append(f"  lost, and not yet settled: {_words(epoch.lost)}")
+    return "\n".join(lines)
+
+
+def as_json(folder: Path, epochs: list[EpochReport]) -> str:
+    """For machines."""
+    return json.dumps({"directory": str(folder), "epochs": msgspec.to_builtins(epochs)}, indent=2)
+
+
+def _report(name: str, epoch: Epoch | None) -> EpochReport:
+    return EpochReport(name, epoch.started_ns if epoch else 0, epoch.interval_ms / 1000 if epoch else 0.0, [], [])
+
+
+def _words(ranges: list[tuple[int, int]]) -> str:
+    shown = ", ".join(f"{first}–{following - 1}" for first, following in ranges[:5])
+    return shown + (f" and {len(ranges) - 5} stretches more" if len(ranges) > 5 else "")

@@ -1,0 +1,245 @@
+"""The daemon as a process: it samples, sends, reloads, and ends in order."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.testing import MemoryCollector, until_true
+from flyball_proto.layout import Layout
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+@pytest.fixture
+async def collector() -> AsyncIterator[MemoryCollector]:
+    """A collector that listens."""
+    async with MemoryCollector() as collector:
+        yield collector
+        assert collector.faults == []
+
+
+@dataclass
+class Place:
+    """Where one agent lives."""
+
+    root: Path
+    collector: str
+
+    @property
+    def socket_path(self) -> Path:
+        return self.root / "run" / "agent.sock"
+
+    def write(self, **keys: object) -> Path:
+        settings: dict[str, object] = {
+            "host": "host-a",
+            "collector": [self.collector],
+            "interval_seconds": 0.1,
+            "state_directory": str(self.root / "state"),
+            "socket_path": str(self.socket_path),
+            "log_format": "json",
+            "max_reconnect_backoff_seconds": 0.2,
+            **keys,
+        }
+        path = self.root / "agent.toml"
+        path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in settings.items()))
+        return path
+
+    async def start(self, **environment: str) -> Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "flyball_agent.command",
+            "--config",
+            str(self.root / "agent.toml"),
+            env={**os.environ, **environment},
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    @asynccontextmanager
+    async def running(self, **environment: str) -> AsyncIterator[Process]:
+        process = await self.start(**environment)
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+
+
+@pytest.fixture
+def place(tmp_path: Path, collector: MemoryCollector) -> Place:
+    """A place whose collector is the fixture's."""
+    place = Place(tmp_path, collector.address)
+    place.write()
+    return place
+
+
+def records(collector: MemoryCollector) -> int:
+    return sum(len(held.records) for held in collector.held.values())
+
+
+async def end(process: Process) -> float:
+    """Stop in order; how long that took."""
+    started = asyncio.get_running_loop().time()
+    process.terminate()
+    await asyncio.wait_for(process.wait(), 10)
+    return asyncio.get_running_loop().time() - started
+
+
+async def test_it_samples_and_sends_and_stops(place: Place, collector: MemoryCollector) -> None:
+    """Records arrive without a gap, the inventory too; SIGTERM ends it within three seconds, with a goodbye."""
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) >= 20 and bool(collector.inventories), 20)
+        assert await end(process) < 3
+        assert process.returncode == 0
+    (held,) = collector.held.values()
+    assert held.settled == len(held.records)
+    assert collector.goodbyes == ["stopped"]
+    assert collector.hellos[0].host == "host-a"
+    times = [pb.Record.FromString(held.records[n]).time_ns for n in sorted(held.records)]
+    phases = sorted(time_ns % 100_000_000 / 1e6 for time_ns in times)
+    assert phases[len(phases) // 2] < 20
+
+
+async def test_a_kill_loses_nothing(place: Place, collector: MemoryCollector) -> None:
+    """What was sampled before SIGKILL, connected or not, is sent by the next life."""
+    await collector.stop()
+    async with place.running() as process:
+        await until_true(lambda: spooled(place) > 60_000, 20)
+        process.kill()
+        await process.wait()
+    await collector.start()
+    async with place.running() as process:
+        await collector.until(lambda: len(collector.held) == 2, 20)
+        first, second = collector.held.values()
+        await collector.until(lambda: len(first.records) > 5 and len(second.records) > 5, 20)
+        assert RangeSet.of(first.records) == RangeSet([(0, len(first.records))])
+        assert not first.lost
+        await end(process)
+
+
+def spooled(place: Place) -> int:
+    return sum(path.stat().st_size for path in (place.root / "state" / "spool").glob("*.spool"))
+
+
+async def test_a_step_report_is_in_the_record(place: Place, collector: MemoryCollector) -> None:
+    """What a training process says on the socket travels with the next tick."""
+    async with place.running() as process:
+        await until_true(place.socket_path.exists, 20)
+        reader, writer = await asyncio.open_unix_connection(str(place.socket_path))
+        writer.write(b'{"kind":"hello","run":"a-run"}\n{"kind":"steps","step":7,"steps":1,"step_seconds":0.25}\n')
+        assert json.loads(await reader.readline()) == {"kind": "ok"}
+
+        def reported() -> list[int]:
+            every = [pb.Record.FromString(data) for held in collector.held.values() for data in held.records.values()]
+            return [report.step for record in every for report in record.steps]
+
+        await collector.until(lambda: bool(reported()), 10)
+        assert reported() == [7]
+        writer.close()
+        await end(process)
+
+
+async def test_another_interval_is_another_epoch(place: Place, collector: MemoryCollector) -> None:
+    """SIGHUP takes the settings over; the old epoch ends, the new one says its interval."""
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 3, 20)
+        place.write(interval_seconds=0.2)
+        process.send_signal(signal.SIGHUP)
+        await collector.until(
+            lambda: len(collector.held) == 2 and len(list(collector.held.values())[1].records) > 3, 20
+        )
+        assert [held.epoch.interval_ms for held in collector.held.values()] == [100, 200]
+        assert collector.hellos[-1].epochs[-1].epoch.interval_ms == 200
+        await end(process)
+
+
+async def test_other_probes_go_on_in_the_same_epoch(place: Place, collector: MemoryCollector) -> None:
+    """A probe that is disabled leaves at the next tick, and no sequence is missing."""
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 3, 20)
+        with place.write().open("a") as file:
+            file.write('\n[probes]\ndisabled = ["memory"]\n')
+        before = records(collector)
+        process.send_signal(signal.SIGHUP)
+        await collector.until(lambda: records(collector) > before + 15, 20)
+        await end(process)
+    (held,) = collector.held.values()
+    assert held.settled == len(held.records)
+    layouts = {pb.Record.FromString(data).layout for data in held.records.values()}
+    assert len(layouts) >= 2
+
+
+async def test_bad_settings_change_nothing(place: Place, collector: MemoryCollector) -> None:
+    """A mistake in the file is logged at reload; the agent goes on as it was."""
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 3, 20)
+        place.write(interval_seconds=0.7)
+        process.send_signal(signal.SIGHUP)
+        before = records(collector)
+        await collector.until(lambda: records(collector) > before + 5, 20)
+        await end(process)
+        _, errors = await process.communicate()
+    assert b"settings_not_reloaded" in errors
+    assert len(collector.held) == 1
+
+
+async def test_systemd_is_told(place: Place, tmp_path: Path) -> None:
+    """READY after the first tick, WATCHDOG while it samples, STATUS for people, STOPPING at the end."""
+    told = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(told))
+        listener.settimeout(10)
+        async with place.running(NOTIFY_SOCKET=str(told), WATCHDOG_USEC="2000000") as process:
+            words: list[bytes] = []
+            while not any(b"WATCHDOG=1" in word for word in words) or not any(b"READY=1" in word for word in words):
+                words.append(await asyncio.to_thread(listener.recv, 4096))
+            assert any(b"STATUS=" in word and b"readings every 0.1 s" in word for word in words)
+            await end(process)
+            while b"STOPPING=1" not in words[-1]:
+                words.append(await asyncio.to_thread(listener.recv, 4096))
+
+
+async def test_two_agents_cannot_share_a_state_directory(place: Place, collector: MemoryCollector) -> None:
+    """The second one says who holds it, and leaves the first alone."""
+    async with place.running() as first:
+        await collector.until(lambda: records(collector) > 0, 20)
+        async with place.running() as second:
+            _, errors = await asyncio.wait_for(second.communicate(), 10)
+        assert second.returncode == 2
+        assert f"process {first.pid}" in errors.decode()
+        assert "Traceback" not in errors.decode()
+        await end(first)
+
+
+async def test_a_state_directory_that_refuses_is_survived(place: Place, collector: MemoryCollector) -> None:
+    """Records go on from memory, and the host says that its spool is degraded."""
+    blocked = place.root / "blocked"
+    blocked.write_text("no directory")
+    place.write(state_directory=str(blocked))
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 5, 20)
+        await end(process)
+    (held,) = collector.held.values()
+    events = [event.kind for data in held.records.values() for event in pb.Record.FromString(data).events]
+    assert events == ["spool_degraded"]
+
+
+async def test_the_own_metrics_are_among_the_readings(place: Place, collector: MemoryCollector) -> None:
+    """What the agent costs is read like everything else."""
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 3, 20)
+        await end(process)
+    layouts = [body for kind, body in collector.definitions.values() if kind == pb.Definition.LAYOUT]
+    names = {column.metric.name for column in Layout.parse(layouts[0]).columns}
+    assert {"agent_cpu_seconds_total", "agent_spool_bytes", "agent_probe_seconds_total", "memory_used_bytes"} <= names
