@@ -46,9 +46,9 @@ def bench(tmp_path: Path) -> Bench:
 
 def value(sample: Sample, name: str, gpu: int = 0, label: str | None = None) -> Value:
     for column, told in zip(sample.columns, sample.values, strict=True):
-        if column.metric.name == name and column.labels[0] == UUID.format(gpu):
-            if label is None or column.labels[2] == label:
-                return told
+        wanted = column.metric.name == name and column.labels[0] == UUID.format(gpu)
+        if wanted and (label is None or column.labels[2] == label):
+            return told
     raise AssertionError(f"no column {name} of GPU {gpu}")
 
 

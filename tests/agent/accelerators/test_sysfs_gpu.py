@@ -1,0 +1,182 @@
+"""AMD and Intel GPUs over fixture trees of sysfs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.accelerators.amd import AmdProbe
+from flyball_agent.accelerators.intel import IntelProbe
+from flyball_agent.accelerators.sysfs_gpu import active_clock, link_generation
+from flyball_agent.probes.probe import Absent, Sample
+from flyball_proto.silence import Reason
+
+PCIE = {
+    "current_link_speed": "16.0 GT/s PCIe",
+    "current_link_width": "8",
+    "max_link_speed": "32.0 GT/s PCIe",
+    "max_link_width": "16",
+    "numa_node": "1",
+}
+AMDGPU = {
+    **PCIE,
+    "uevent": "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:c1:00.0",
+    "unique_id": "5f8a21d1c0ffee00",
+    "product_name": "AMD Instinct MI300X",
+    "gpu_busy_percent": "87",
+    "mem_busy_percent": "41",
+    "mem_info_vram_total": "206141652992",
+    "mem_info_vram_used": "150000000000",
+    "pp_dpm_mclk": "0: 900Mhz\n1: 1300Mhz *",
+    "hwmon/hwmon5/power1_average": "612000000",
+    "hwmon/hwmon5/power1_cap": "750000000",
+    "hwmon/hwmon5/temp1_input": "55000",
+    "hwmon/hwmon5/temp1_crit": "100000",
+    "hwmon/hwmon5/temp3_input": "61000",
+    "hwmon/hwmon5/pwm1": "51",
+    "hwmon/hwmon5/freq1_input": "2100000000",
+}
+XE = {
+    **PCIE,
+    "uevent": "DRIVER=xe\nPCI_SLOT_NAME=0000:03:00.0",
+    "device": "0xe20b",
+    "tile0/gt0/freq0/act_freq": "2350",
+    "tile0/gt0/freq0/rp0_freq": "2850",
+    "tile0/physical_vram_size_bytes": "0x300000000",
+    "hwmon/hwmon2/energy1_input": "123456789",
+    "hwmon/hwmon2/power1_max": "190000000",
+    "hwmon/hwmon2/temp2_input": "48000",
+}
+
+
+def add_card(sys_root: Path, number: int, driver: str, files: Mapping[str, str]) -> Path:
+    """A DRM card as the kernel lays it out, with a connector and a render node beside it."""
+    device = sys_root / f"devices/pci/{number}"
+    for name, content in files.items():
+        (device / name).parent.mkdir(parents=True, exist_ok=True)
+        (device / name).write_text(content + "\n")
+    (sys_root / f"bus/pci/drivers/{driver}").mkdir(parents=True, exist_ok=True)
+    (device / "driver").symlink_to(sys_root / f"bus/pci/drivers/{driver}")
+    card = sys_root / f"class/drm/card{number}"
+    card.mkdir(parents=True)
+    (card / "device").symlink_to(device)
+    (sys_root / f"class/drm/card{number}-HDMI-A-1").mkdir()
+    (sys_root / f"class/drm/renderD{128 + number}").mkdir()
+    return device
+
+
+def told(sample: Sample) -> dict[str, object]:
+    return {column.metric.name: value for column, value in zip(sample.columns, sample.values, strict=True)}
+
+
+def test_an_amd_card_tells_the_same_metrics(tmp_path: Path) -> None:
+    """amdgpu's files become the common columns in base units."""
+    add_card(tmp_path, 0, "amdgpu", AMDGPU)
+    probe = AmdProbe(tmp_path)
+    sample = probe.read()
+    expected = {
+        "gpu_utilization_ratio": 0.87,
+        "gpu_memory_controller_utilization_ratio": 0.41,
+        "gpu_memory_total_bytes": 206141652992,
+        "gpu_memory_used_bytes": 150000000000,
+        "gpu_power_watts": 612,
+        "gpu_power_limit_watts": 750,
+        "gpu_temperature_celsius": 55,
+        "gpu_slowdown_temperature_celsius": 100,
+        "gpu_memory_temperature_celsius": 61,
+        "gpu_fan_speed_ratio": 0.2,
+        "gpu_sm_clock_hertz": 2_100_000_000,
+        "gpu_memory_clock_hertz": 1_300_000_000,
+        "gpu_pcie_generation": 4,
+        "gpu_pcie_width_lanes": 8,
+        "gpu_pcie_generation_max": 5,
+        "gpu_pcie_width_max_lanes": 16,
+    }
+    assert told(sample) == pytest.approx(expected)
+    assert sample.silences == ()
+    assert {column.labels for column in sample.columns} == {("AMD-5f8a21d1c0ffee00", "0")}
+    (gpu,) = probe.describe()
+    assert (gpu.vendor, gpu.model, gpu.pci_address, gpu.numa_node) == ("amd", "AMD Instinct MI300X", "0000:c1:00.0", 1)
+
+
+def test_an_intel_card_says_what_it_cannot_tell(tmp_path: Path) -> None:
+    """xe tells clocks, energy and memory size; busy time is not in sysfs, and that is said."""
+    add_card(tmp_path, 1, "xe", XE)
+    probe = IntelProbe(tmp_path)
+    sample = probe.read()
+    readings = told(sample)
+    assert readings["gpu_sm_clock_hertz"] == 2_350_000_000
+    assert readings["gpu_energy_joules_total"] == pytest.approx(123.456789)
+    assert readings["gpu_memory_total_bytes"] == 0x300000000
+    assert readings["gpu_temperature_celsius"] == 48
+    silent = {said.metric: said.reason for said in sample.silences}
+    assert silent["gpu_utilization_ratio"] is Reason.UNSUPPORTED
+    (gpu,) = probe.describe()
+    assert (gpu.uuid, gpu.vendor, gpu.model, gpu.driver_version) == (
+        "INTEL-0000:03:00.0",
+        "intel",
+        "intel 0xe20b",
+        "xe",
+    )
+
+
+def test_i915_is_read_from_its_own_places(tmp_path: Path) -> None:
+    """The older driver keeps its clocks beside the card."""
+    add_card(tmp_path, 0, "i915", {"uevent": "PCI_SLOT_NAME=0000:00:02.0", "numa_node": "-1"})
+    (tmp_path / "class/drm/card0/gt_act_freq_mhz").write_text("1150\n")
+    sample = IntelProbe(tmp_path).read()
+    assert told(sample)["gpu_sm_clock_hertz"] == 1_150_000_000
+
+
+def test_missing_and_broken_files_have_a_reason(tmp_path: Path) -> None:
+    """A file that is not there is unsupported; one that holds rubbish has failed, until it is right again."""
+    device = add_card(tmp_path, 0, "amdgpu", {**AMDGPU, "gpu_busy_percent": "soon"})
+    (device / "hwmon/hwmon5/pwm1").unlink()
+    probe = AmdProbe(tmp_path)
+    sample = probe.read()
+    assert told(sample)["gpu_fan_speed_ratio"] is None
+    assert {said.metric: said.reason for said in sample.silences} == {
+        "gpu_fan_speed_ratio": Reason.UNSUPPORTED,
+        "gpu_utilization_ratio": Reason.FAILED,
+    }
+    (device / "gpu_busy_percent").write_text("12\n")
+    sample = probe.read()
+    assert told(sample)["gpu_utilization_ratio"] == pytest.approx(0.12)
+    assert [said.metric for said in sample.silences] == ["gpu_fan_speed_ratio"]
+    again = probe.read()
+    assert again.columns is sample.columns
+    assert again.silences is sample.silences
+
+
+def test_cards_of_other_drivers_are_left_alone(tmp_path: Path) -> None:
+    """Each vendor takes its own cards; without one it is absent."""
+    add_card(tmp_path, 0, "xe", XE)
+    with pytest.raises(Absent, match="no GPU with the driver amdgpu"):
+        AmdProbe(tmp_path).read()
+
+
+def test_a_card_that_comes_later_is_found(tmp_path: Path) -> None:
+    """Cards are looked for each ten seconds."""
+    now = [0.0]
+    probe = AmdProbe(tmp_path, lambda: now[0])
+    with pytest.raises(Absent):
+        probe.read()
+    add_card(tmp_path, 0, "amdgpu", AMDGPU)
+    with pytest.raises(Absent):
+        probe.read()
+    now[0] = 11
+    assert len(probe.read().columns) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(b"0: 500Mhz\n1: 1700Mhz *\n", 1_700_000_000), (b"0: 500Mhz\n", None), (b"x: *\n", None)]
+)
+def test_the_active_clock_has_a_star(text: bytes, expected: int | None) -> None:
+    """Without a star, or without a number, the clock is unknown."""
+    assert active_clock(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [(b"2.5 GT/s PCIe\n", 1), (b"64.0 GT/s PCIe", 6), (b"Unknown\n", None)])
+def test_link_speeds_are_generations(text: bytes, expected: int | None) -> None:
+    """An unknown speed is an unknown generation."""
+    assert link_generation(text) == expected
