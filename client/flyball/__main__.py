@@ -1,0 +1,31 @@
+"""The `flyball` command. Light until it knows what is wanted: a host may have only the agent's packages."""
+
+import sys
+from collections.abc import Sequence
+
+from flyball.extras import advice, missing
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Pass daemons their own arguments; everything else is the command line's."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    part = words[0] if words and words[0] in {"agent", "collector"} else "planner"
+    absent = missing(part)
+    if absent:
+        print(advice(f"flyball {words[0]}" if words else "flyball", part, absent), file=sys.stderr)
+        return 2
+    if part == "agent":
+        from flyball_agent.command import main as run_agent
+
+        return run_agent(words[1:])
+    if part == "collector":
+        from flyball_collector.command import main as run_collector
+
+        return run_collector(words[1:])
+    from flyball.command import run
+
+    return run(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
