@@ -20,7 +20,7 @@ Everything that an agent reads, generated from the declarations beside the code 
 (`python -m flyball_agent.metrics_document docs/metrics.md`; a test holds this page to them).
 
 - Names are as Prometheus sees them; each series also has the label `instance`, the host.
-- Units are base units and ratios lie between 0 and 1. Counters (`_total`) only grow while the agent lives: take `rate()`.
+- Units are base units and ratios lie between 0 and 1. Counters (`_total`) only grow while the agent lives.
 - *Resolution* is the step in which a value travels and is stored. It is never finer than what the source tells.
 - A *state* is a code: 0 is the first word listed, 1 the second, and so on.
 - What cannot be read is missing, never zero, and its probe says why: absent, denied, unsupported, failed …

@@ -6,10 +6,13 @@ from typing import Protocol
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile, number, number_after, read_text
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
 
 UNLIMITED = 1 << 60  # version 1 writes "no limit" as the largest number of whole pages
+LIMITS_EVERY = 10
+"""Limits are asked at each tenth reading: they seldom change."""
 MICROSECONDS = 1_000_000
 NANOSECONDS = 1_000_000_000
 
@@ -61,6 +64,10 @@ def enclosing(mount: Path, path: str) -> Path:
     return mount if ".." in parts or not folder.is_dir() else folder
 
 
+Limits = tuple[float | None, int | None, int | None]
+"""Of CPU in cores, of memory in bytes, of tasks."""
+
+
 class Group(Protocol):
     """A control group of either version."""
 
@@ -70,7 +77,7 @@ class Group(Protocol):
 
 
 class GroupV2:
-    """The unified hierarchy: one folder."""
+    """The unified hierarchy: one folder, in which files of controllers that are not enabled are missing."""
 
     def __init__(self, folder: Path) -> None:
         self._cpu_max = KernelFile(folder / "cpu.max", size=64)
@@ -82,24 +89,33 @@ class GroupV2:
         self._swap = KernelFile(folder / "memory.swap.current", size=64)
         self._tasks = KernelFile(folder / "pids.current", size=64)
         self._tasks_max = KernelFile(folder / "pids.max", size=64)
+        self._limits = Seldom(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
-        stat, events = b"\n" + _read(self._cpu_stat), b"\n" + _read(self._memory_events)
-        quota, _, period = _read(self._cpu_max).partition(b" ")
-        cache = number_after(b"\n" + _read(self._memory_stat), b"\ninactive_file ")
+        stat, events = b"\n" + self._cpu_stat.read_optional(), b"\n" + self._memory_events.read_optional()
+        cores, limit, tasks = self._limits.value()
+        cache = number_after(b"\n" + self._memory_stat.read_optional(), b"\ninactive_file ")
         return [
-            _cores(number(quota), number(period)),
+            cores,
             _seconds(number_after(stat, b"\nusage_usec "), MICROSECONDS),
             number_after(stat, b"\nnr_periods "),
             number_after(stat, b"\nnr_throttled "),
             _seconds(number_after(stat, b"\nthrottled_usec "), MICROSECONDS),
-            *memory_values(number(_read(self._memory_max)), number(_read(self._memory)), cache),
-            number(_read(self._swap)),
+            *memory_values(limit, number(self._memory.read_optional()), cache),
+            number(self._swap.read_optional()),
             number_after(events, b"\nmax "),
             number_after(events, b"\noom_kill "),
-            number(_read(self._tasks_max)),
-            number(_read(self._tasks)),
+            tasks,
+            number(self._tasks.read_optional()),
         ]
+
+    def _read_limits(self) -> Limits:
+        quota, _, period = self._cpu_max.read_optional().partition(b" ")
+        return (
+            _cores(number(quota), number(period)),
+            number(self._memory_max.read_optional()),
+            number(self._tasks_max.read_optional()),
+        )
 
 
 class GroupV1:
@@ -118,24 +134,33 @@ class GroupV1:
         self._kills = KernelFile(memory / "memory.oom_control", size=256)
         self._tasks = KernelFile(pids / "pids.current", size=64)
         self._tasks_max = KernelFile(pids / "pids.max", size=64)
+        self._limits = Seldom(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
-        stat = b"\n" + _read(self._cpu_stat)
-        used, with_swap = number(_read(self._memory)), number(_read(self._with_swap))
-        cache = number_after(b"\n" + _read(self._memory_stat), b"\ntotal_inactive_file ")
+        stat = b"\n" + self._cpu_stat.read_optional()
+        cores, limit, tasks = self._limits.value()
+        used, with_swap = number(self._memory.read_optional()), number(self._with_swap.read_optional())
+        cache = number_after(b"\n" + self._memory_stat.read_optional(), b"\ntotal_inactive_file ")
         return [
-            _cores(number(_read(self._quota)), number(_read(self._period))),
-            _seconds(number(_read(self._usage)), NANOSECONDS),
+            cores,
+            _seconds(number(self._usage.read_optional()), NANOSECONDS),
             number_after(stat, b"\nnr_periods "),
             number_after(stat, b"\nnr_throttled "),
             _seconds(number_after(stat, b"\nthrottled_time "), NANOSECONDS),
-            *memory_values(number(_read(self._limit)), used, cache),
+            *memory_values(limit, used, cache),
             None if used is None or with_swap is None else max(0, with_swap - used),
-            number(_read(self._hits)),
-            number_after(b"\n" + _read(self._kills), b"\noom_kill "),
-            number(_read(self._tasks_max)),
-            number(_read(self._tasks)),
+            number(self._hits.read_optional()),
+            number_after(b"\n" + self._kills.read_optional(), b"\noom_kill "),
+            tasks,
+            number(self._tasks.read_optional()),
         ]
+
+    def _read_limits(self) -> Limits:
+        return (
+            _cores(number(self._quota.read_optional()), number(self._period.read_optional())),
+            number(self._limit.read_optional()),
+            number(self._tasks_max.read_optional()),
+        )
 
 
 def memory_values(limit: int | None, used: int | None, droppable: int | None) -> list[Value]:
@@ -152,14 +177,6 @@ def _cores(quota: int | None, period: int | None) -> float | None:
 
 def _seconds(count: int | None, a_second: int) -> float | None:
     return None if count is None else count / a_second
-
-
-def _read(file: KernelFile) -> bytes:
-    """A group need not have every controller."""
-    try:
-        return file.read()
-    except Unavailable:
-        return b""
 
 
 def find_group(proc_root: Path, sys_root: Path) -> Group | None:

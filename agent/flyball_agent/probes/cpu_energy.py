@@ -6,11 +6,14 @@ from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
 from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
 from flyball_proto.silence import Reason
 
 MICRO = 1_000_000
 PREFIX = "intel-rapl:"  # AMD's domains have this name too; intel-rapl-mmio repeats the same packages
+LIMIT_EVERY = 10
+"""Power limits are asked at each tenth reading: only an operator changes them."""
 REMEDY = (
     "only root may read energy since CVE-2020-8694: give the agent CAP_DAC_READ_SEARCH, "
     "or let its group read /sys/class/powercap/intel-rapl:*/energy_uj"
@@ -34,6 +37,7 @@ class Zone:
         self._energy = KernelFile(folder / "energy_uj", size=64, denied_remedy=REMEDY)
         self._wraps_at = read_number(folder / "max_energy_range_uj")
         self._limit = KernelFile(folder / "constraint_0_power_limit_uw", size=64)
+        self.limit_watts = Seldom(self._read_limit, LIMIT_EVERY)
         self._before: int | None = None
         self._total = 0
         self.label = label
@@ -47,11 +51,8 @@ class Zone:
         self._before, self._total = now, now if total is None else total
         return self._total / MICRO
 
-    def limit_watts(self) -> float | None:
-        try:
-            microwatts = number(self._limit.read())
-        except Unavailable:
-            return None
+    def _read_limit(self) -> float | None:
+        microwatts = number(self._limit.read_optional())
         return microwatts / MICRO if microwatts else None
 
 
@@ -85,7 +86,7 @@ class CpuEnergyProbe:
             raise Absent("no RAPL power domain", "usual in a virtual machine; else load intel_rapl_msr")
         values: list[Value] = []
         for zone in zones.values():
-            values += (self._joules(zone), zone.limit_watts())
+            values += (self._joules(zone), zone.limit_watts.value())
         columns = self._columns.columns([(zone.label,) for zone in zones.values()])
         return Sample(columns, values, self._gaps.silences(columns, values))
 

@@ -8,6 +8,9 @@ from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO})
 _REFUSED = frozenset({errno.EACCES, errno.EPERM})
+RETRY_EVERY = 30
+"""Readings after which an optional file that could not be read is tried again."""
+
 _CANNOT = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENODATA, errno.ENOSYS, errno.EAGAIN})
 
 
@@ -28,7 +31,7 @@ class KernelFile:
     a page boundary, so that only an empty read means the end. Other files come whole when the buffer is large enough.
     """
 
-    __slots__ = ("_absent_remedy", "_denied_remedy", "_descriptor", "_records", "_size", "path")
+    __slots__ = ("_absent_remedy", "_denied_remedy", "_descriptor", "_records", "_size", "_skip", "path")
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class KernelFile:
         self.path = path
         self._records = records
         self._size = size
+        self._skip = 0
         self._absent_remedy = absent_remedy
         self._denied_remedy = denied_remedy
 
@@ -59,6 +63,17 @@ class KernelFile:
         except OSError as error:
             self.close()
             raise unavailable(self.path, error, self._absent_remedy, self._denied_remedy) from None
+
+    def read_optional(self) -> bytes:
+        """All that the file says, or nothing; one that cannot be read is not tried at each tick."""
+        if self._skip:
+            self._skip -= 1
+            return b""
+        try:
+            return self.read()
+        except Unavailable:
+            self._skip = RETRY_EVERY - 1
+            return b""
 
     def _content(self) -> bytes:
         data = os.pread(self._descriptor, self._size, 0)

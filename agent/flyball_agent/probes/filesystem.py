@@ -53,6 +53,8 @@ class FilesystemProbe:
         self._mountinfo = proc_root / "self/mountinfo"
         self._wanted = tuple(wanted)
         self._columns = GroupedColumns(METRICS)
+        self._text = ""
+        self._parsed: list[Mount] = []
 
     def read(self) -> Sample:
         mounts = self._mounts()
@@ -85,8 +87,11 @@ class FilesystemProbe:
 
     def _listed(self) -> list[Mount]:
         try:
-            return parse_mountinfo(self._mountinfo.read_text(encoding="utf-8", errors="replace"))
+            text = self._mountinfo.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             if self._wanted:
                 return []
             raise unavailable(self._mountinfo, error) from None
+        if text != self._text:
+            self._text, self._parsed = text, parse_mountinfo(text)
+        return self._parsed

@@ -5,7 +5,8 @@ from pathlib import Path
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge, state
 from flyball_proto.silence import Reason
 
@@ -67,7 +68,7 @@ def parse_rate(data: bytes) -> int | None:
 
 
 class Port:
-    """The open files of one port, and its slow readings until they are taken again."""
+    """The open files of one port; which of them exist depends on the adapter."""
 
     def __init__(self, folder: Path) -> None:
         self._fast = [KernelFile(folder / "counters" / name, size=64) for name, _ in FAST]
@@ -75,28 +76,18 @@ class Port:
         self._slow += [KernelFile(folder / "hw_counters" / name, size=64) for name, _ in ROCE]
         self._state = KernelFile(folder / "state", size=64)
         self._rate = KernelFile(folder / "rate", size=64)
-        self._countdown = 0
-        self._held: list[Value] = []
+        self._seldom = Seldom(self._read_slow, SLOW_EVERY)
 
     def values(self) -> list[Value]:
-        fast: list[Value] = [number(_read(file)) for file in self._fast]
+        fast: list[Value] = [number(file.read_optional()) for file in self._fast]
         for index in (0, 1):
             words = fast[index]
             fast[index] = None if words is None else words * WORD
-        self._countdown -= 1
-        if self._countdown < 0:
-            self._countdown = SLOW_EVERY - 1
-            self._held = [number(_read(file)) for file in self._slow]
-            self._held += [parse_state(_read(self._state)), parse_rate(_read(self._rate))]
-        return [*fast, *self._held]
+        return [*fast, *self._seldom.value()]
 
-
-def _read(file: KernelFile) -> bytes:
-    """Which counters exist depends on the adapter."""
-    try:
-        return file.read()
-    except Unavailable:
-        return b""
+    def _read_slow(self) -> list[Value]:
+        errors: list[Value] = [number(file.read_optional()) for file in self._slow]
+        return [*errors, parse_state(self._state.read_optional()), parse_rate(self._rate.read_optional())]
 
 
 class InfinibandProbe:

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.probe import Sample, Value
 from flyball_agent.probes.round_trip import Loopback, RoundTrip, Target
+from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
 from flyball_proto.silence import Reason, Silence
 
 TIMEOUT_SECONDS = 5.0
+LOOPBACK_EVERY = 5
+"""Loopback is measured at each fifth reading: it is there for comparison and hardly changes."""
 
 LATENCY = gauge(
     "latency_seconds",
@@ -97,13 +100,15 @@ class LatencyProbe:
     def __init__(self, targets: Sequence[Target] = ()) -> None:
         self._loopback = Loopback()
         self._loopback_failures = 0
+        self._seldom = Seldom(self._measure_loopback, LOOPBACK_EVERY)
         self._probers = [Prober(target) for target in {target.label: target for target in targets}.values()]
         labels = ["localhost", *(prober.label for prober in self._probers)]
         self._columns = GroupedColumns(METRICS).columns([(label,) for label in labels])
 
     def read(self) -> Sample:
-        silences: list[Silence] = []
-        values: list[Value] = [self._measure_loopback(silences), self._loopback_failures]
+        seconds, why = self._seldom.value()
+        silences = list(why)
+        values: list[Value] = [seconds, self._loopback_failures]
         for prober in self._probers:
             seconds = prober.seconds
             if seconds is None:
@@ -119,10 +124,9 @@ class LatencyProbe:
         for prober in self._probers:
             prober.stop()
 
-    def _measure_loopback(self, silences: list[Silence]) -> float | None:
+    def _measure_loopback(self) -> tuple[float | None, tuple[Silence, ...]]:
         try:
-            return self._loopback.measure()
+            return self._loopback.measure(), ()
         except OSError as error:
             self._loopback_failures += 1
-            silences.append(Silence(self.name, LATENCY.name, "localhost", *reason_of(error)))
-            return None
+            return None, (Silence(self.name, LATENCY.name, "localhost", *reason_of(error)),)
