@@ -28,7 +28,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(parts: Iterable[tuple[int, Readings]], catalogue: Catalogue) -> Plan:
-    """Sort hosts' series, given with their starts in the arena, into families; equal declarations must be one object."""
+    """Sort hosts' series, given with their starts in the arena into families; equal declarations must be one object."""
     starts_and_readings = list(parts)
     metrics = _metrics(readings for _, readings in starts_and_readings)
     admitted = catalogue.admit(metrics)

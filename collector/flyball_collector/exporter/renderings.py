@@ -38,19 +38,16 @@ class Renderings:
         self._vanish_after_seconds = vanish_after_seconds
         self._writer = FleetWriter(vanish_after_seconds)
         self._turn = asyncio.Lock()  # the writer serves one thread at a time
+        self._makings: set[asyncio.Task[bytes]] = set()
         self._newest: dict[tuple[Format, bool], tuple[int, bytes]] = {}
 
     async def of_fleet(self, format_: Format, *, gzip: bool) -> bytes:
         """The page of all hosts, each line labelled with its `instance`."""
         self._own.scrapes.labels("fleet").inc()
-        async with self._turn:
-            now_ns = self._clock()
-            made_ns, body = self._newest.get((format_, gzip), (0, b""))
-            if not 0 <= now_ns - made_ns < SHARED_NS:
-                self._let_go_of_old(now_ns)
-                body = await self._make(format_, gzip, now_ns)
-                self._newest[format_, gzip] = (now_ns, body)
-            return body
+        making = asyncio.create_task(self._current(format_, gzip), name="rendering")
+        self._makings.add(making)
+        making.add_done_callback(self._makings.discard)
+        return await asyncio.shield(making)  # a scraper that goes away leaves the work to the next one
 
     def of_host(self, name: str, format_: Format, *, gzip: bool) -> bytes | None:
         """The page of one host alone, without `instance`; `None` when it is unknown."""
@@ -60,15 +57,20 @@ class Renderings:
         body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds)
         return zlib.compress(body, 1, _GZIP) if gzip and body is not None else body
 
+    async def _current(self, format_: Format, gzip: bool) -> bytes:
+        async with self._turn:
+            now_ns = self._clock()
+            made_ns, body = self._newest.get((format_, gzip), (0, b""))
+            if not 0 <= now_ns - made_ns < SHARED_NS:
+                self._let_go_of_old(now_ns)
+                body = await self._make(format_, gzip, now_ns)
+                self._newest[format_, gzip] = (now_ns, body)
+            return body
+
     async def _make(self, format_: Format, gzip: bool, now_ns: int) -> bytes:
         started = time.monotonic()
         snapshot = self._fleet.snapshot(now_ns)
-        work = asyncio.ensure_future(asyncio.to_thread(self._render, snapshot, format_, gzip, now_ns))
-        try:
-            body = await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await asyncio.wait([work])  # a thread cannot be stopped, and the next one must not meet it
-            raise
+        body = await asyncio.to_thread(self._render, snapshot, format_, gzip, now_ns)
         self._own.scrape_seconds.observe(time.monotonic() - started)
         self._own.scrape_series.set(self._writer.series)
         self._own.scrape_bytes.set(len(body))
