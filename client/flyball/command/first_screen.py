@@ -1,5 +1,6 @@
 """The first screen: what is watched, where to look, what is missing and why. Pure: API answers in, lines out."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ REASONS = {
     "unknown": "silent",
 }
 _MOST_GROUPS = 12
+_MOST_FAMILIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,13 @@ def _system(inventory: Answer) -> str:
 
 
 def _readings(summary: Answer, columns: Sequence[Answer]) -> str:
-    families = sorted({str(column["metric"]).split("_")[0] for column in columns} - {"agent"})
-    return f"{plural(summary['columns'], 'column')}: {_text(', '.join(families))}"
+    """How much is read, and the subsystems with most of it."""
+    families = Counter(str(column["metric"]).split("_")[0] for column in columns)
+    del families["agent"]
+    most = [family for family, _ in families.most_common(_MOST_FAMILIES)]
+    return f"{plural(summary['columns'], 'column')}: {_text(', '.join(most))}" + (
+        " …" if len(families) > len(most) else ""
+    )
 
 
 def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) -> Iterator[str]:
