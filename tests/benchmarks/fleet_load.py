@@ -63,7 +63,7 @@ class Tally:
 
     def failed(self, error: Exception) -> None:
         """Count one more of its kind."""
-        name = str(error.code()) if isinstance(error, aio.AioRpcError) else type(error).__name__
+        name = f"{error.code()} {error.details()}"[:200] if isinstance(error, aio.AioRpcError) else repr(error)
         self.errors[name] = self.errors.get(name, 0) + 1
 
 
