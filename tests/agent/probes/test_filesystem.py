@@ -27,7 +27,7 @@ def test_reads_space_of_local_file_systems(tmp_path: Path) -> None:
 
 def test_watches_what_the_settings_name(tmp_path: Path) -> None:
     """Named mount points replace the local ones; one that does not exist is said by name."""
-    write_tree(tmp_path, {"self/mountinfo": f"1 0 0:5 / {tmp_path} ro - nfs4 server:/x rw\n"})
+    write_tree(tmp_path, {"self/mountinfo": f"1 0 0:5 / {tmp_path} rw - nfs4 server:/x ro\n"})
     missing = str(tmp_path / "none")
     sample = FilesystemProbe(tmp_path, (str(tmp_path), missing)).read()
     values = values_by_name(sample)
