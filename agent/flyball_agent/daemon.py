@@ -38,7 +38,7 @@ from flyball_agent.settings import AgentSettings
 from flyball_agent.spool.lock import lock_directory
 from flyball_agent.spool.spool import Spool
 from flyball_agent.uplink.stream import Self
-from flyball_agent.uplink.uplink import Uplink, UplinkSettings, first_of
+from flyball_agent.uplink.uplink import Uplink, UplinkSettings, first_of, set_within
 from flyball_daemon import dump, logs
 from flyball_daemon.notify import Notifier
 from flyball_daemon.settings import SettingsError
@@ -47,9 +47,10 @@ _log = structlog.get_logger(__name__)
 
 SAMPLER_STOP_SECONDS = 0.7
 FORCED_STOP_SECONDS = 2.8
-CARE_SECONDS = 1.0
+CARE_SECONDS = 5.0
 STATUS_SECONDS = 10.0
 INVENTORY_SECONDS = 300.0
+INVENTORY_LOOK_SECONDS = 5.0
 
 LoadSettings = Callable[[], AgentSettings]
 
@@ -158,7 +159,7 @@ class Daemon:
         every = min(CARE_SECONDS, (notifier.watchdog_seconds or 60.0) / 4)
         ready = False
         while not self._stop.is_set():
-            await first_of(self._stop, timeout_seconds=every)
+            await set_within(self._stop, every if ready else 0.2)
             if not self._sampler.is_alive and not self._stop.is_set():
                 raise AgentError("the sampler has died; its traceback is above")
             if not ready and self._sampler.sequence:
@@ -199,7 +200,7 @@ class Daemon:
                     )
                 except OSError as error:
                     _log.warning("inventory_not_read", error=str(error))
-            await first_of(self._stop, timeout_seconds=2.0)
+            await set_within(self._stop, INVENTORY_LOOK_SECONDS if layout else 0.5)
 
     # Changing
 

@@ -67,6 +67,11 @@ class OwnProbe:
         self._slots: Sequence[Slot] | None = None
         self._columns: tuple[Column, ...] = ()
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+        self._statm = _open_own("/proc/self/statm")
+
+    def __del__(self) -> None:
+        if self._statm >= 0:
+            os.close(self._statm)
 
     def read(self) -> Sample:
         a = self._accounts
@@ -102,8 +107,14 @@ class OwnProbe:
         return (*plain, *of_probes)
 
     def _resident_bytes(self) -> int | None:
-        try:
-            with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123  on each tick: no Path
-                return int(file.read(200).split()[1]) * self._page_bytes
-        except OSError:
+        if self._statm < 0:
             return None
+        return int(os.pread(self._statm, 200, 0).split()[1]) * self._page_bytes
+
+
+def _open_own(path: str) -> int:
+    """A descriptor to read again and again; -1 where there is no procfs."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
