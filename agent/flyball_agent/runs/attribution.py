@@ -11,7 +11,7 @@ from flyball_agent.runs.environment import clean, parse_environment, whole_numbe
 _LONGEST_COMMAND = 256
 _SECRET = re.compile(r"(pass(word|wd)?|token|secret|api[-_]?key|credential)s?", re.IGNORECASE)
 _NO_RUN_ID = "none"  # what torchrun calls a run that nobody named
-_NO_STEP = "4294967294"  # SLURM_BATCH_SCRIPT and its kin count down from 2^32
+_RESERVED_STEPS = 0xFFFF_FFF0  # slurm.h: batch script, extern, interactive … count down from 2^32
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,18 @@ def _place(evidence: _Evidence) -> tuple[int, int]:
     return rank or 0, world_size or 0
 
 
+def _step(evidence: _Evidence) -> str:
+    """The step of a Slurm job; a batch script is none."""
+    step = evidence.environment.get("SLURM_STEP_ID") or evidence.cgroup.slurm_step
+    reserved = step.isascii() and step.isdecimal() and int(step) >= _RESERVED_STEPS
+    return "" if reserved else step
+
+
 def _labels(evidence: _Evidence) -> dict[str, str]:
     environment, cgroup = evidence.environment, evidence.cgroup
-    step = environment.get("SLURM_STEP_ID") or cgroup.slurm_step
     found = {
         "slurm_job": environment.get("SLURM_JOB_ID") or cgroup.slurm_job,
-        "slurm_step": "" if step >= _NO_STEP and len(step) == len(_NO_STEP) else step,
+        "slurm_step": _step(evidence),
         "slurm_job_name": environment.get("SLURM_JOB_NAME", ""),
         "slurm_partition": environment.get("SLURM_JOB_PARTITION", ""),
         "slurm_account": environment.get("SLURM_JOB_ACCOUNT", ""),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 _POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
-_SLURM = re.compile(r"/slurm[^/]*/(?:.*/)?job_(\d+)(?:/step_(\w+))?")
+_SLURM = re.compile(r"/(?:[^/]*_)?slurm[^/]*/(?:.*/)?job_(\d+)(?:/step_(\w+))?")
 _SERVICE = re.compile(r"([^/]+\.service)")
 _NOT_WORK = re.compile(r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd)\.service$")
 

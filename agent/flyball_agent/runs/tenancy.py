@@ -50,6 +50,7 @@ class TenancyReader:
         self._boot_ns: int | None = None
         self._key: _Key = ()
         self._tenancy = pb.Tenancy()
+        self._body = b""
         self._reads = 0
 
     @property
@@ -74,7 +75,13 @@ class TenancyReader:
             self._key = key
             self._known = {pid: known for pid, known in self._known.items() if pid in gpus}
             self._tenancy = pb.Tenancy(members=[self._member(*entry) for entry in key])
+            self._body = self._tenancy.SerializeToString(deterministic=True)
         return self._tenancy
+
+    def read_body(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> bytes:
+        """The same as it travels; empty when nobody is there."""
+        self.read(processes, client_members)
+        return self._body
 
     def _member(self, pid: int, gpus: tuple[str, ...], client: Client | None) -> pb.Member:
         known = self._known.get(pid)

@@ -1,0 +1,144 @@
+"""Who uses a host, over fixture trees and real processes."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flyball_agent.runs.book import Client
+from flyball_agent.runs.tenancy import TenancyReader
+from flyball_proto.silence import Reason
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+def add_process(proc: Path, pid: int, *, ticks: int = 5000, **environment: str) -> Path:
+    folder = proc / str(pid)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "environ").write_bytes(b"\0".join(f"{key}={value}".encode() for key, value in environment.items()))
+    (folder / "cgroup").write_text("0::/user.slice\n")
+    (folder / "cmdline").write_bytes(b"python\0train.py\0")
+    (folder / "status").write_text("Name:\tpython\nUid:\t1000\t1000\t1000\t1000\n")
+    (folder / "stat").write_text(f"{pid} (python) R {' '.join(['0'] * 18)} {ticks} 0 0\n")
+    return folder
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    (tmp_path / "stat").write_text("cpu 1 2 3\nbtime 1700000000\n")
+    (tmp_path / "passwd").write_text("root:x:0:0::/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n")
+    return tmp_path
+
+
+def reader(proc: Path) -> TenancyReader:
+    return TenancyReader(proc, proc / "passwd")
+
+
+def on_gpus(pid: int, *gpus: str) -> list[pb.GpuProcess]:
+    return [pb.GpuProcess(gpu=gpu, pid=pid) for gpu in gpus]
+
+
+def client(run: str) -> Client:
+    return Client(pid=7, uid=1000, run=run, rank=1, world_size=2, labels={})
+
+
+def test_a_gpu_process_becomes_a_member(proc: Path) -> None:
+    """Run, rank, user, command, start and GPUs."""
+    add_process(proc, 42, SLURM_JOB_ID="9", SLURM_PROCID="1", SLURM_NTASKS="4")
+    (member,) = reader(proc).read(on_gpus(42, "GPU-a", "GPU-b"), {}).members
+    assert (member.run, member.rank, member.world_size, member.source) == ("slurm-9", 1, 4, "slurm")
+    assert (member.user, member.command, list(member.gpus)) == ("ada", "python train.py", ["GPU-a", "GPU-b"])
+    assert member.started_ns == 1_700_000_000_000_000_000 + 5000 * 10**9 // os.sysconf("SC_CLK_TCK")
+
+
+def test_clients_without_a_gpu_are_members_too(proc: Path) -> None:
+    """A training on the CPU, or one that has not touched its GPU yet, is there."""
+    add_process(proc, 7)
+    (member,) = reader(proc).read([], {7: client("tiny")}).members
+    assert (member.pid, member.run, member.source, list(member.gpus)) == (7, "tiny", "client", [])
+
+
+def test_an_unchanged_host_is_the_same_object(proc: Path) -> None:
+    """Nothing is read or built again while the same processes are there."""
+    add_process(proc, 42, SLURM_JOB_ID="9")
+    tenancy = reader(proc)
+    first = tenancy.read(on_gpus(42, "GPU-a"), {})
+    (proc / "42/environ").write_bytes(b"SLURM_JOB_ID=10")
+    assert tenancy.read(on_gpus(42, "GPU-a"), {}) is first
+    assert tenancy.read(on_gpus(42, "GPU-a", "GPU-b"), {}) is not first
+
+
+def test_a_run_that_is_named_later_is_taken(proc: Path) -> None:
+    """A process that begins to speak for a run changes sides without being read again."""
+    add_process(proc, 42)
+    tenancy = reader(proc)
+    assert tenancy.read(on_gpus(42, "GPU-a"), {}).members[0].run == ""
+    assert tenancy.read(on_gpus(42, "GPU-a"), {42: client("llama")}).members[0].run == "llama"
+
+
+def test_a_process_number_used_again_is_another_process(proc: Path) -> None:
+    """The start time tells them apart, at the latest after ten readings."""
+    add_process(proc, 42, SLURM_JOB_ID="9")
+    tenancy = reader(proc)
+    assert tenancy.read(on_gpus(42, "GPU-a"), {}).members[0].run == "slurm-9"
+    add_process(proc, 42, ticks=6000, SLURM_JOB_ID="10")
+    runs = [tenancy.read(on_gpus(42, "GPU-a"), {}).members[0].run for _ in range(10)]
+    assert runs[-1] == "slurm-10"
+
+
+def test_a_process_that_cannot_be_seen_is_still_a_member(proc: Path) -> None:
+    """A number of another namespace has no files here: its GPU is told, the rest stays empty."""
+    (member,) = reader(proc).read(on_gpus(4242, "GPU-a"), {}).members
+    assert (member.pid, member.run, member.source, member.command) == (4242, "", "process", "")
+
+
+def test_an_unknown_user_is_a_number(proc: Path) -> None:
+    """A user of a directory service is known by number: asking the service could block."""
+    folder = add_process(proc, 42)
+    (folder / "status").write_text("Uid:\t70001\t0\t0\t0\n")
+    assert reader(proc).read(on_gpus(42, "GPU-a"), {}).members[0].user == "70001"
+
+
+def test_a_denied_environment_is_said() -> None:
+    """Without permission a process is told by what everybody may read, and the remedy is named."""
+    tenancy = TenancyReader()
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        (member,) = tenancy.read(on_gpus(1, "GPU-a"), {}).members
+    finally:
+        os.seteuid(user)
+    assert member.command
+    assert [(silence.reason, silence.remedy) for silence in tenancy.silences] == [
+        (Reason.DENIED, "give the agent CAP_SYS_PTRACE")
+    ]
+
+
+def test_the_body_is_the_tenancy_as_it_travels(proc: Path) -> None:
+    """Nobody is an empty body."""
+    tenancy = reader(proc)
+    assert tenancy.read_body([], {}) == b""
+    add_process(proc, 42, SLURM_JOB_ID="9", SLURM_JOB_PARTITION="gpu")
+    body = tenancy.read_body(on_gpus(42, "GPU-a"), {})
+    assert pb.Tenancy.FromString(body) == tenancy.read(on_gpus(42, "GPU-a"), {})
+    assert tenancy.read_body([], {}) == b""
+
+
+def test_a_real_process_is_attributed() -> None:
+    """The kernel's own files of a process started here say what its environment said."""
+    environment = {**os.environ, "TORCHELASTIC_RUN_ID": "real", "RANK": "2", "WORLD_SIZE": "4"}
+    for name in [name for name in environment if name.startswith("SLURM_")]:
+        del environment[name]
+    with subprocess.Popen([sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 5
+        while b"input()" not in Path(f"/proc/{process.pid}/cmdline").read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        (member,) = TenancyReader().read(on_gpus(process.pid, "GPU-a"), {}).members
+        process.communicate(b"\n")
+    assert member.labels["torchrun_id"] == "real"
+    assert (member.rank, member.world_size) == (2, 4)
+    assert member.command.endswith("-c input()")
+    assert abs(member.started_ns - time.time_ns()) < 60 * 10**9
