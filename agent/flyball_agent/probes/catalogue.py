@@ -19,6 +19,7 @@ from flyball_agent.probes.pressure import PressureProbe
 from flyball_agent.probes.probe import Probe
 from flyball_agent.probes.round_trip import parse_target
 from flyball_agent.probes.shared_memory import SharedMemoryProbe
+from flyball_agent.probes.tcp import TcpProbe
 from flyball_agent.probes.temperature import TemperatureProbe
 from flyball_agent.settings import AgentSettings
 
@@ -39,6 +40,7 @@ def build_host_probes(settings: AgentSettings) -> list[Probe]:
         FilesystemProbe(proc, settings.probes.filesystems),
         NetworkProbe(proc),
         NetworkLinkProbe(sys),
+        TcpProbe(proc),
         LatencyProbe([parse_target(target) for target in settings.probes.latency_targets]),
         InfinibandProbe(sys),
         TemperatureProbe(sys),

@@ -50,10 +50,10 @@ def interface_values(fields: list[bytes]) -> list[Value]:
         return [None] * len(METRICS)
 
 
-def net_dev_path(proc_root: Path) -> Path:
+def net_folder(proc_root: Path) -> Path:
     """In a container that sees the host's procfs elsewhere, the first process's network is the host's."""
-    host = proc_root / "1/net/dev"
-    return host if proc_root != Path("/proc") and host.exists() else proc_root / "net/dev"
+    host = proc_root / "1/net"
+    return host if proc_root != Path("/proc") and (host / "dev").exists() else proc_root / "net"
 
 
 class NetworkProbe:
@@ -65,7 +65,7 @@ class NetworkProbe:
     blocking = False
 
     def __init__(self, proc_root: Path) -> None:
-        self._dev = KernelFile(net_dev_path(proc_root), records=True, size=8192)
+        self._dev = KernelFile(net_folder(proc_root) / "dev", records=True, size=8192)
         self._columns = GroupedColumns(METRICS)
         self._gaps = Gaps(self.name, "/proc/net/dev: a line does not parse")
         self._watched: dict[bytes, bool] = {}

@@ -1,7 +1,5 @@
 """What is asked seldom."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from flyball_agent.probes.seldom import Seldom
@@ -16,7 +14,8 @@ def test_asks_each_nth_time() -> None:
 
 def test_asks_again_after_a_failure() -> None:
     """An error is not repeated like an answer."""
-    answers: Iterator[int | OSError] = iter([1, OSError("gone"), 2])
+    said: list[int | OSError] = [1, OSError("gone"), 2]
+    answers = iter(said)
 
     def ask() -> int:
         answer = next(answers)
