@@ -44,9 +44,6 @@ class Fleet:
         self._arena: Readings = np.full(_FIRST_ROOM, np.nan)
         self._used = 0
 
-    def __len__(self) -> int:
-        return len(self._hosts)
-
     def ensure(self, name: str) -> HostState:
         """The host of this name, new if it must be."""
         state = self._hosts.get(name)

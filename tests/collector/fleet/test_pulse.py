@@ -1,0 +1,48 @@
+import asyncio
+import time
+
+import numpy as np
+
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.fleet.pulse import FleetPulse
+from flyball_collector.fleet.window import Window
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import gauge
+from flyball_proto.silence import Reason, Silence
+
+LAYOUT = KnownLayout(Layout((Column(gauge("watts", "watts", "Draw.")),)))
+
+
+def fleet_of_two(now_ns: int) -> Fleet:
+    """A host that speaks and one that has fallen silent."""
+    fleet = Fleet(window=Window(("watts",)))
+    for name, at in (("fresh", now_ns), ("gone", now_ns - 16 * 10**9)):
+        values = np.array([5], dtype=np.int64)
+        fleet.apply(Tick(name, bytes(16), 0, LAYOUT, values, None, at, at, at, at, 0, 0, b"", True))
+    fleet.ensure("fresh").silences = (Silence("gpu", "", "", Reason.ABSENT), Silence("power", "", "", Reason.DENIED))
+    return fleet
+
+
+def test_a_beat_writes_a_line_and_counts() -> None:
+    """The window has a line, and the collector's own metrics say how many hosts, how many up, and what is absent."""
+    now_ns = 1_700_000_000 * 10**9
+    fleet, metrics = fleet_of_two(now_ns), OwnMetrics()
+    FleetPulse(fleet, metrics).beat(now_ns)
+    assert fleet.window.recent("fresh", "watts")[2].tolist() == [[5]]
+    say = metrics.registry.get_sample_value
+    assert (say("flyball_collector_hosts"), say("flyball_collector_hosts_up")) == (2, 1)
+    assert say("flyball_collector_absences", {"reason": "denied"}) == 1
+    assert say("flyball_collector_absences", {"reason": "failed"}) == 0
+    assert say("flyball_collector_window_rows") == 2
+
+
+async def test_it_beats_on_the_second() -> None:
+    """The first beat comes within a second."""
+    fleet = fleet_of_two(time.time_ns())
+    beating = asyncio.create_task(FleetPulse(fleet, OwnMetrics()).run(), name="pulse")
+    async with asyncio.timeout(5):
+        while not len(fleet.window.recent("fresh", "watts")[0]):
+            await asyncio.sleep(0.01)
+    beating.cancel()
