@@ -160,13 +160,13 @@ def test_many_hosts_at_once_are_seated_over_some_passes() -> None:
     """More hosts than a pass seats wait for the next one, also those that only change their layout meanwhile."""
     fleet = fleet_of(max_rows=3000)
     for second, gpus in enumerate([3, 2, 2, 2]):
-        for number in range(300):
+        for number in range(150):
             say(fleet, f"host-{number:03d}", second, layout_of(gpus), [1, *[number + second] * gpus, 0])
         advance(fleet, second)
-    assert [len(fleet.window.recent(f"host-{number:03d}", "watts")[1]) for number in (0, 150, 299)] == [2, 2, 2]
+    assert [len(fleet.window.recent(f"host-{number:03d}", "watts")[1]) for number in (0, 75, 149)] == [2, 2, 2]
     assert recent(fleet, "host-000", "watts")[-1] == [3, 3]
-    assert recent(fleet, "host-299", "watts")[-1] == [302, 302]
-    assert fleet.window.rows == 900
+    assert recent(fleet, "host-149", "watts")[-1] == [152, 152]
+    assert fleet.window.rows == 450
 
 
 def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> RowGroup:
