@@ -83,6 +83,7 @@ class CpuEnergyProbe:
     def read(self) -> Sample:
         zones = self._zones.found()
         if not zones:
+            self._zones.look_again()
             raise Absent("no RAPL power domain", "usual in a virtual machine; else load intel_rapl_msr")
         values: list[Value] = []
         for zone in zones.values():

@@ -35,5 +35,5 @@ class Devices(Generic[Device]):
         return self._devices
 
     def look_again(self) -> None:
-        """Look at the next reading: one of them has failed."""
+        """Look at the next reading: one of them has failed, or there is none at all."""
         self._countdown = 0

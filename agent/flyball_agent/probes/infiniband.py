@@ -110,6 +110,7 @@ class InfinibandProbe:
     def read(self) -> Sample:
         ports = self._ports.found()
         if not ports:
+            self._ports.look_again()
             raise Absent("no InfiniBand or RoCE adapter")
         columns = self._columns.columns([tuple(name.split("/")) for name in ports])
         values = [value for port in ports.values() for value in port.values()]

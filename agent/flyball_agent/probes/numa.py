@@ -66,6 +66,7 @@ class NumaProbe:
     def read(self) -> Sample:
         nodes = self._nodes.found()
         if not nodes:
+            self._nodes.look_again()
             raise Absent("this kernel knows no NUMA nodes")
         values: list[Value] = []
         for node in nodes.values():

@@ -103,6 +103,8 @@ class TemperatureProbe:
         sensors = list((self._sensors.found() or self._zones.found()).values())
         fans = list(self._fans.found().values())
         if not sensors and not fans:
+            for devices in (self._sensors, self._zones, self._fans):
+                devices.look_again()
             raise Absent("no sensor of temperature or fan", "usual in a virtual machine; else load the board's driver")
         limited = [sensor for sensor in sensors if sensor.critical is not None]
         columns = self._columns.columns(

@@ -1,16 +1,19 @@
 """The list of host probes."""
 
 import contextlib
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from flyball_agent.probes.catalogue import build_host_probes
-from flyball_agent.probes.probe import Probe, Unavailable
+from flyball_agent.probes.devices import RESCAN_EVERY
+from flyball_agent.probes.probe import Absent, Probe, Unavailable
 from flyball_agent.probes.round_trip import BadTarget
-from flyball_agent.probes.testing import broken_laws
+from flyball_agent.probes.testing import broken_laws, write_tree
 from flyball_agent.settings import AgentSettings, ProbeSettings
+from flyball_proto.layout import Layout
 
 PROBES = build_host_probes(AgentSettings())
 
@@ -81,3 +84,62 @@ def test_roots_are_obeyed(tmp_path: Path) -> None:
         except Unavailable:
             continue
     assert speaking <= {"shared_memory", "latency"}
+
+
+def server(cores: int = 64) -> dict[str, str]:
+    """A training host that we do not have: 64 cores, two nodes, two adapters, sensors, power domains, a container."""
+    cpu = "5 0 5 90 0 0 0 0 0 0\n"
+    files = {
+        "stat": f"cpu  {cpu}" + "".join(f"cpu{i} {cpu}" for i in range(cores)) + "intr 1\nctxt 1\n",
+        "loadavg": "60.1 50.2 40.3 1/2 3\n",
+        "meminfo": "MemTotal: 1000 kB\nMemAvailable: 400 kB\n",
+        "vmstat": "pswpin 1\noom_kill 0\n",
+        "diskstats": "".join(f" 259 {i} nvme{i}n1 1 0 8 1 1 0 8 1 0 1 1\n" for i in range(8)),
+        "net/dev": "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n",
+        "net/snmp": "Tcp: CurrEstab\nTcp: 5\n",
+        "self/cgroup": "0::/\n",
+        "self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/nvme0n1p1 rw\n",
+        "fs/cgroup/cgroup.controllers": "cpu memory\n",
+        "fs/cgroup/memory.current": "5\n",
+        "fs/cgroup/memory.max": "10\n",
+        "class/net/eth0/speed": "100000\n",
+        "class/hwmon/hwmon0/name": "k10temp\n",
+        "class/hwmon/hwmon0/temp1_input": "55000\n",
+        "class/powercap/intel-rapl:0/name": "package-0\n",
+        "class/powercap/intel-rapl:0/energy_uj": "7\n",
+    }
+    files |= {f"pressure/{name}": "some avg10=1.00 avg60=0 avg300=0 total=5\n" for name in ("cpu", "memory", "io")}
+    files |= {f"devices/system/cpu/cpu{i}/cpufreq/scaling_cur_freq": "2000000\n" for i in range(cores)}
+    files |= {f"devices/system/node/node{i}/numastat": "numa_hit 1\n" for i in range(2)}
+    files |= {f"class/infiniband/mlx5_{i}/ports/1/counters/port_xmit_data": "1\n" for i in range(2)}
+    return files
+
+
+def test_every_probe_speaks_on_a_full_server(tmp_path: Path) -> None:
+    """On a host that has everything no probe is silent, and all columns together are one lawful layout."""
+    root = str(write_tree(tmp_path, server()))
+    samples = {probe.name: probe.read() for probe in build_host_probes(AgentSettings(proc_root=root, sys_root=root))}
+    assert set(samples) == {probe.name for probe in PROBES}
+    for name, sample in samples.items():
+        assert not list(broken_laws(sample)), name
+    columns = tuple(column for sample in samples.values() for column in sample.columns)
+    assert len(set(columns)) == len(columns)
+    assert Layout.parse(Layout(columns).body).columns == columns
+
+
+def test_hardware_that_vanishes_takes_its_columns_along(tmp_path: Path) -> None:
+    """Adapters, sensors, power domains and a node go; within half a minute nothing is said of them."""
+    root = str(write_tree(tmp_path, server(2)))
+    probes = {probe.name: probe for probe in build_host_probes(AgentSettings(proc_root=root, sys_root=root))}
+    for probe in probes.values():
+        probe.read()
+    for folder in ("class/infiniband", "class/hwmon", "class/powercap", "devices/system/node/node1"):
+        shutil.rmtree(tmp_path / folder)
+    for _ in range(RESCAN_EVERY):
+        for probe in probes.values():
+            with contextlib.suppress(Unavailable):
+                assert not list(broken_laws(probe.read()))
+    for name in ("infiniband", "temperature", "cpu_energy"):
+        with pytest.raises(Absent):
+            probes[name].read()
+    assert {column.labels for column in probes["numa"].read().columns} == {("0",)}

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.probes.files import KernelFile, entries, number, number_after, read_number, read_text, unavailable
+from flyball_agent.probes.files import (
+    RETRY_EVERY,
+    KernelFile,
+    entries,
+    number,
+    number_after,
+    read_number,
+    read_text,
+    unavailable,
+)
 from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
 
 NOBODY = 65534
@@ -80,6 +89,14 @@ def test_a_file_that_may_not_be_read_is_denied() -> None:
         with unprivileged(), pytest.raises(Denied) as caught:
             KernelFile(path).read()
     assert "let the agent's user read" in caught.value.remedy
+
+
+def test_an_optional_file_is_tried_now_and_then(tmp_path: Path) -> None:
+    """What is missing reads as nothing, is not looked for at each reading, and is found when it appears."""
+    file = KernelFile(tmp_path / "pids.max")
+    assert file.read_optional() == b""
+    (tmp_path / "pids.max").write_text("7")
+    assert [file.read_optional() for _ in range(RETRY_EVERY)] == [b""] * (RETRY_EVERY - 1) + [b"7"]
 
 
 @pytest.mark.parametrize(

@@ -66,10 +66,13 @@ def test_a_new_port_is_seen_within_half_a_minute(tmp_path: Path) -> None:
     assert len(samples[-1].columns) == 2 * len(first.columns)
 
 
-def test_none_is_absent(tmp_path: Path) -> None:
-    """No adapter: absent."""
+def test_none_is_absent_until_there_is_one(tmp_path: Path) -> None:
+    """No adapter: absent; the first one is seen at once."""
+    probe = InfinibandProbe(tmp_path)
     with pytest.raises(Absent):
-        InfinibandProbe(tmp_path).read()
+        probe.read()
+    write_tree(tmp_path, port())
+    assert probe.read().columns
 
 
 @pytest.mark.parametrize(
