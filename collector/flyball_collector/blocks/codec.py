@@ -66,7 +66,7 @@ def _group_sections(group: RowGroup) -> Iterator[bytes]:
     yield from write_matrix(_times(group))
     yield status.tobytes()
     yield np.packbits(known[status == _SOME]).tobytes()
-    yield from write_matrix(_filled(np.ascontiguousarray(group.values.T), known, status))
+    yield from write_matrix(_filled(np.array(group.values.T, order="C"), known, status))
     yield from _extras_sections(group)
 
 
@@ -91,7 +91,7 @@ def _statuses(known: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def _filled(values: NDArray[np.int64], known: NDArray[np.bool_], status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Unknown cells repeat the known one before them (the first repeats backwards): repetition costs nothing."""
+    """In place: unknown cells repeat the known one before them (the first repeats backwards): repetition costs nothing."""
     values[status == _NONE] = 0
     some = np.flatnonzero(status == _SOME)
     if len(some):

@@ -46,19 +46,18 @@ def unseal(sealed: bytes) -> bytes:
         raise BlockError(f"encoded block has format {version}, this version reads up to {VERSION}: upgrade Flyball")
     if size > MAX_BYTES:
         raise BlockError(f"encoded block claims {size} bytes, the limit is {MAX_BYTES}")
-    try:
-        raw = _inflate(sealed, size)
-    except zstandard.ZstdError as error:
-        raise BlockError(f"encoded block of {len(sealed)} bytes is damaged: {error}") from None
+    raw = _inflate(sealed[_HEAD.size :], size)
     if len(raw) != size:
         raise BlockError(f"encoded block holds {len(raw)} bytes, its head says {size}: it is damaged")
     return raw
 
 
-def _inflate(sealed: bytes, size: int) -> bytes:
+def _inflate(frame: bytes, size: int) -> bytes:
     """At most `size` bytes are made, whatever the frame claims of itself."""
-    reader = zstandard.ZstdDecompressor().stream_reader(memoryview(sealed)[_HEAD.size :])
-    raw = reader.read(size)
-    if reader.read(1):
-        raise BlockError(f"encoded block holds more than the {size} bytes of its head: it is damaged")
-    return raw
+    try:
+        claimed = zstandard.get_frame_parameters(frame).content_size
+        if claimed not in {zstandard.CONTENTSIZE_UNKNOWN, size}:
+            raise BlockError(f"encoded block claims {claimed} bytes inside, its head says {size}: it is damaged")
+        return zstandard.ZstdDecompressor().decompress(frame, max_output_size=size, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise BlockError(f"encoded block of {len(frame)} bytes is damaged: {error}") from None

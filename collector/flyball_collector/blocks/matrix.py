@@ -48,8 +48,8 @@ def _divide_out(offsets: Integers) -> Integers:
     """Divide each series by what divides all of it, in place; returns the divisors."""
     sizes = np.abs(offsets).view(np.uint64)
     common = np.gcd.reduce(sizes[:, 1 : 1 + _SAMPLE], axis=1)
-    for candidates in (np.flatnonzero(common != 1),):
-        common[candidates] = np.gcd.reduce(sizes[candidates], axis=1)
+    candidates = np.flatnonzero(common != 1)
+    common[candidates] = np.gcd.reduce(sizes[candidates], axis=1)
     divisors = np.where((common > 0) & (common < 1 << 62), common, 1).astype(np.int64)
     rows = np.flatnonzero(divisors != 1)
     offsets[rows] //= divisors[rows, None]
@@ -61,7 +61,7 @@ def _predict(offsets: Integers) -> tuple[NDArray[np.uint8], Integers, Integers]:
     count, times = offsets.shape
     residuals = np.zeros((3, count, times), dtype=np.int64)
     bases = np.zeros((3, count), dtype=np.int64)
-    bases[MEAN] = offsets.mean(axis=1)
+    bases[MEAN] = np.clip(offsets.mean(axis=1), -(2.0**62), 2.0**62)  # any base is exact; this one cannot overflow
     np.subtract(offsets, bases[MEAN, :, None], out=residuals[MEAN])
     if times > 1:
         slopes = offsets[:, 1:] - offsets[:, :-1]

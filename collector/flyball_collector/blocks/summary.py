@@ -81,6 +81,8 @@ def _sections(summaries: Sequence[LayoutSummary]) -> Iterator[bytes]:
     for summary in summaries:
         yield np.uint64(summary.layout).tobytes() + np.int64(summary.first_ns).tobytes()
         yield np.uint32(len(summary.counts)).tobytes()
+        if not len(summary.counts):
+            continue
         yield from write_matrix(
             np.stack(
                 (
@@ -102,7 +104,6 @@ def _read(reader: BytesReader) -> LayoutSummary:
         raise BlockError(f"encoded summary of {columns} columns, the limit is {_MAX_COLUMNS}")
     if not columns:
         empty = np.empty(0, dtype=np.int64)
-        MatrixReader(reader, 5, 0)
         return LayoutSummary(layout, first_ns, empty, empty, empty, empty, empty)
     counts, minimum, span, behind, steps = MatrixReader(reader, 5, columns).read()
     maximum = minimum + span
