@@ -101,6 +101,8 @@ class LatestAnswer(msgspec.Struct, frozen=True):
     host: str
     status: str
     time: Moment | None
+    epoch: str  # which record this is: one life of the agent, and the number of its tick
+    sequence: int | None
     readings: list[ReadingAnswer]
 
 
@@ -140,6 +142,8 @@ def latest_answer(host: HostState, readings: Iterable[tuple[Column, float | None
         host.name,
         status.word,
         moment(host.corrected_ns) if host.corrected_ns else None,
+        host.epoch.hex(),
+        host.sequence if host.sequence >= 0 else None,
         [_reading(column, value, host.silences) for column, value in readings],
     )
 

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 from litestar import delete, get
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import PathParameter, QueryParameter
 
 from flyball_collector.fleet.host import HostState
 from flyball_collector.http.errors import ApiError, bad_value, unknown_host
@@ -25,7 +26,7 @@ from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.security.tokens import Role
 
 Sort = Literal["name", "status", "age", "skew", "backlog", "silences"]
-HostName = Annotated[str, Parameter(description="Name of a host, as GET /api/v1/hosts lists it.")]
+HostName = Annotated[str, PathParameter(description="Name of a host, as GET /api/v1/hosts lists it.")]
 
 _SORTS = {
     "name": lambda s: s.name,
@@ -77,12 +78,14 @@ class Removed(msgspec.Struct, frozen=True):
 @get("/hosts", summary="Hosts of the fleet")
 async def list_hosts(
     parts: Here,
-    name: Annotated[str, Parameter(description="Only hosts whose name contains this.")] = "",
-    status: Annotated[Literal["up", "silent", "ended", "waiting"] | None, Parameter(description="Only these.")] = None,
-    sort: Annotated[Sort, Parameter(description="Order of the list.")] = "name",
-    descending: Annotated[bool, Parameter(description="The other way round.")] = False,
-    offset: Annotated[int, Parameter(ge=0, description="Hosts to leave out at the beginning.")] = 0,
-    limit: Annotated[int, Parameter(ge=1, le=1000, description="Most hosts to answer.")] = 100,
+    name: Annotated[str, QueryParameter(description="Only hosts whose name contains this.")] = "",
+    status: Annotated[
+        Literal["up", "silent", "ended", "waiting"] | None, QueryParameter(description="Only these.")
+    ] = None,
+    sort: Annotated[Sort, QueryParameter(description="Order of the list.")] = "name",
+    descending: Annotated[bool, QueryParameter(description="The other way round.")] = False,
+    offset: Annotated[int, QueryParameter(ge=0, description="Hosts to leave out at the beginning.")] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=1000, description="Most hosts to answer.")] = 100,
 ) -> HostList:
     """Every host that is known, with its state."""
     now_ns = parts.clock()
@@ -106,7 +109,7 @@ async def show_host(parts: Here, name: HostName) -> HostAnswer:
 async def latest(
     parts: Here,
     name: HostName,
-    metric: Annotated[list[str] | None, Parameter(description="Only these metrics.")] = None,
+    metric: Annotated[list[str] | None, QueryParameter(description="Only these metrics.")] = None,
 ) -> LatestAnswer:
     """Every column of the newest record; what is unknown says why."""
     host = find_host(parts, name)
@@ -118,7 +121,9 @@ async def latest(
 async def live(
     parts: Here,
     name: HostName,
-    seen: Annotated[str, Parameter(description="`seen` of an earlier answer: leaves out what that one said.")] = "",
+    seen: Annotated[
+        str, QueryParameter(description="`seen` of an earlier answer: leaves out what that one said.")
+    ] = "",
 ) -> LiveAnswer:
     """What the page draws; `values` follow the order of `columns`."""
     host = find_host(parts, name)
@@ -140,7 +145,7 @@ async def live(
 
 
 @delete("/hosts/{name:str}", summary="Forget a host", status_code=200, opt={"role": Role.OPERATOR})
-async def remove_host(parts: Here, turnstile: Turnstile, name: HostName) -> Removed:
+async def remove_host(parts: Here, turnstile: NamedDependency[Turnstile], name: HostName) -> Removed:
     """Forget everything of a host that is gone: its state, its blocks and its minute series."""
     host = parts.fleet.get(name)
     if host is not None and host.connected:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from flyball_collector.exporter.discovery import service_discovery as targets
 from flyball_collector.exporter.negotiation import accepts_gzip, choose_format
@@ -17,7 +17,7 @@ from flyball_collector.http.parts import Here
 async def metrics(
     request: Request[object, object, State],
     parts: Here,
-    target: Annotated[str | None, Parameter(description="One host alone, without the label instance.")] = None,
+    target: Annotated[str | None, QueryParameter(description="One host alone, without the label instance.")] = None,
 ) -> Response[bytes]:
     """All hosts (scrape with honor_labels), or one; OpenMetrics or text 0.0.4, gzip where accepted."""
     format_ = choose_format(request.headers.get("accept", ""))

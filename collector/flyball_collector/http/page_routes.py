@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
+from litestar.params import FromPath
 
 from flyball_collector.exporter.negotiation import accepts_gzip
 from flyball_collector.http.assets import Asset, page_assets, plotly_asset
@@ -21,7 +22,7 @@ async def index(request: AnyRequest) -> Response[bytes]:
 
 
 @get("/page/{name:str}", include_in_schema=False, opt={OWN_ENCODING: True})
-async def page_file(request: AnyRequest, name: str) -> Response[bytes]:
+async def page_file(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
     """What the page is made of."""
     if name == "plotly.min.js":
         return _send(await _made_off_the_loop(plotly_asset), request)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Protocol, TypeAlias
 
-from litestar.params import Dependency
+from litestar.di import NamedDependency
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.exporter.renderings import Renderings
@@ -54,5 +54,5 @@ class Parts:
     origins: Mapping[str, str] = field(default_factory=dict)  # where each setting came from
 
 
-Here = Annotated[Parts, Dependency(skip_validation=True)]
+Here: TypeAlias = NamedDependency[Parts]
 """How a handler asks for the parts."""

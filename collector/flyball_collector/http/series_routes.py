@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 from litestar import Request, Response, get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.exporter.negotiation import accepts_gzip
@@ -35,7 +36,7 @@ MAX_METRICS = 32
 MAX_SECONDS = {"1s": 86_400, "1m": 32 * 86_400}
 _AUTOMATIC_NS = 3600 * 10**9
 
-Time = Annotated[str, Parameter(description="RFC 3339, unix seconds, now, or relative such as -15m.")]
+Time = Annotated[str, QueryParameter(description="RFC 3339, unix seconds, now, or relative such as -15m.")]
 
 
 class SeriesLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,13 +81,15 @@ class _Question:
 async def series(
     request: Request[object, object, State],
     parts: Here,
-    turnstile: Turnstile,
+    turnstile: NamedDependency[Turnstile],
     name: HostName,
-    metric: Annotated[list[str], Parameter(description="Metrics, without the prefix flyball_; repeat for more.")],
+    metric: Annotated[list[str], QueryParameter(description="Metrics, without the prefix flyball_; repeat for more.")],
     start: Time = "-15m",
     end: Time = "now",
-    step: Annotated[Literal["1s", "1m"] | None, Parameter(description="Default: 1s up to an hour, then 1m.")] = None,
-    rate: Annotated[bool, Parameter(description="Counters as growth a second.")] = False,
+    step: Annotated[
+        Literal["1s", "1m"] | None, QueryParameter(description="Default: 1s up to an hour, then 1m.")
+    ] = None,
+    rate: Annotated[bool, QueryParameter(description="Counters as growth a second.")] = False,
 ) -> Response[SeriesAnswer]:
     """Every column of some metrics: each record (1s), or mean, minimum and maximum of each minute (1m)."""
     now_ns = parts.clock()

@@ -88,8 +88,17 @@ async def serve(
     started: Callable[[], None] | None = None,
 ) -> None:
     """Serve until `stop` is set; requests in flight get some seconds to finish."""
-    listener = listener or bind(settings)
-    server = _Server(_configuration(application, settings))
+    with listener or bind(settings) as bound:
+        await _serve(_Server(_configuration(application, settings)), settings, stop, bound, started)
+
+
+async def _serve(
+    server: _Server,
+    settings: HttpSettings,
+    stop: asyncio.Event,
+    listener: socket.socket,
+    started: Callable[[], None] | None,
+) -> None:
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(server.serve([listener]), name="http-server")
         watch = tasks.create_task(_watch_certificate(server.config, settings), name="http-certificate")

@@ -2,9 +2,14 @@
 
 import asyncio
 import contextlib
+import gzip
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http.client import HTTPMessage
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -199,9 +204,9 @@ async def serving(parts: Parts) -> AsyncIterator[str]:
     host, port = listener.getsockname()[:2]
     settings = replace_listen(parts, f"{host}:{port}")
     stop = asyncio.Event()
+    application = build_application(settings)
     async with asyncio.TaskGroup() as tasks:
         ready = asyncio.Event()
-        application = build_application(settings)
         tasks.create_task(serve(application, settings.settings.http, stop, listener=listener, started=ready.set))
         await ready.wait()
         try:
@@ -214,3 +219,35 @@ def replace_listen(parts: Parts, listen: str) -> Parts:
     """The same parts at another address."""
     http = msgspec.structs.replace(parts.settings.http, listen=listen)
     return replace(parts, settings=msgspec.structs.replace(parts.settings, http=http))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came back."""
+
+    status: int
+    headers: HTTPMessage
+    body: bytes
+
+    def json(self) -> Any:
+        """The body, inflated and decoded."""
+        return msgspec.json.decode(
+            gzip.decompress(self.body) if self.headers["content-encoding"] == "gzip" else self.body
+        )
+
+
+async def fetch(
+    url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
+) -> Answered:
+    """Ask without blocking the event loop, on which the server runs too."""
+    return await asyncio.to_thread(_fetch, urllib.request.Request(url, body, dict(headers or {}), method=method))  # noqa: S310
+
+
+def _fetch(request: urllib.request.Request) -> Answered:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=10) as answer:
+            return Answered(answer.status, answer.headers, answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answered(error.code, error.headers, error.read())

@@ -1,0 +1,140 @@
+"""Hosts over HTTP."""
+
+import asyncio
+
+import pytest
+
+from flyball_collector.blocks.testing import small_block
+from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
+from flyball_collector.store.memory import MemoryStore
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+OPERATOR = {"X-Flyball-Operator": "1"}
+
+
+async def test_hosts_are_listed_with_their_state() -> None:
+    """A host that reports is up, one that stopped is silent, one that never did waits; filters and pages apply."""
+    clock = Clock()
+    parts = make_parts(clock=clock)
+    for seed, name in enumerate(("b", "a")):
+        parts.fleet.apply(Machine(name, 1, seed=seed).tick(0, clock.now_ns - seed * 60 * 10**9))
+    parts.fleet.ensure("c")
+    async with serving(parts) as url:
+        told = (await fetch(f"{url}/api/v1/hosts")).json()
+        assert [(host["name"], host["status"]) for host in told["hosts"]] == [
+            ("a", "silent"),
+            ("b", "up"),
+            ("c", "waiting"),
+        ]
+        assert told["hosts"][2]["last_report"] is None
+        silent = (await fetch(f"{url}/api/v1/hosts?status=silent")).json()
+        assert [host["name"] for host in silent["hosts"]] == ["a"]
+        page = (await fetch(f"{url}/api/v1/hosts?sort=name&descending=true&offset=1&limit=1")).json()
+        assert (page["total"], [host["name"] for host in page["hosts"]]) == (3, ["b"])
+
+
+async def test_a_host_says_what_is_silent_and_why() -> None:
+    """Silences come with reason and remedy, inventory with what is set, processes with their run and GPU memory."""
+    parts = make_parts()
+    machine = Machine("a", 1)
+    state = parts.fleet.ensure("a")
+    state.silences = (denied(),)
+    state.inventory = inventory_of(machine)
+    state.tenancy = pb.Tenancy(members=[pb.Member(pid=7, run="r", user="ada", gpus=machine.gpus)])
+    tick = machine.tick(0, 1)
+    processes = [pb.GpuProcess(gpu=machine.gpus[0], pid=7, memory_used_bytes=2**40)]
+    steps = [pb.StepReport(run="r", step=5, steps=2, step_seconds=1.0)]
+    tick.extras = pb.Record(gpu_processes=processes, steps=steps).SerializeToString()
+    tick.received_ns = parts.clock()
+    parts.fleet.apply(tick)
+    async with serving(parts) as url:
+        told = (await fetch(f"{url}/api/v1/hosts/a")).json()
+    assert told["silences"][0]["reason"] == "denied"
+    assert "CAP_DAC_READ_SEARCH" in told["silences"][0]["remedy"]
+    assert told["inventory"]["memory_bytes"] == 512 * 2**30
+    assert "power_limit_watts" not in told["inventory"]["gpus"][0]
+    assert told["processes"][0]["gpu_memory_bytes"] == 2**40
+    assert told["runs"][0]["mean_step_seconds"] == 0.5
+
+
+async def test_an_unknown_reading_is_null_and_says_why() -> None:
+    """Absent is not zero: the value is null, and the silence that explains it stands beside it."""
+    parts = make_parts()
+    parts.fleet.apply(Machine("a", 1).tick(0, parts.clock(), unknown=("cpu_busy_ratio",)))
+    silence = denied()
+    parts.fleet.ensure("a").silences = (type(silence)("cpu", "", "", silence.reason, "no /proc/stat", "mount /proc"),)
+    async with serving(parts) as url:
+        told = (await fetch(f"{url}/api/v1/hosts/a/latest")).json()
+    readings = {each["metric"]: each for each in told["readings"]}
+    assert readings["cpu_busy_ratio"]["value"] is None
+    assert readings["cpu_busy_ratio"]["why"]["remedy"] == "mount /proc"
+    assert readings["memory_total_bytes"]["value"] == 512 * 2**30
+    assert readings["memory_total_bytes"]["why"] is None
+    assert readings["gpu_utilization_ratio"]["labels"] == {"gpu": "GPU-0000-00"}
+
+
+async def test_the_live_answer_says_columns_once() -> None:
+    """A caller that names what it has seen gets values alone; a changed layout brings the columns again."""
+    parts = make_parts()
+    parts.fleet.apply(Machine("a", 1).tick(0, parts.clock()))
+    async with serving(parts) as url:
+        first = (await fetch(f"{url}/api/v1/hosts/a/live")).json()
+        second = (await fetch(f"{url}/api/v1/hosts/a/live?seen={first['seen']}")).json()
+        parts.fleet.apply(Machine("a", 2).tick(1, parts.clock()))
+        third = (await fetch(f"{url}/api/v1/hosts/a/live?seen={first['seen']}")).json()
+    assert len(first["columns"]) == len(first["values"])
+    assert "columns" not in second
+    assert "inventory" not in second
+    assert len(third["columns"]) == len(third["values"]) > len(first["values"])
+
+
+async def test_an_unknown_host_names_those_alike() -> None:
+    """A slip of the finger is answered with the name that was meant."""
+    parts = make_parts()
+    parts.fleet.ensure("gpu-node-17")
+    async with serving(parts) as url:
+        for path in ("", "/latest", "/live", "/series?metric=x"):
+            told = await fetch(f"{url}/api/v1/hosts/gpu-nod-17{path}")
+            assert told.status == 404
+            assert told.json()["error"]["code"] == "unknown_host"
+            assert "gpu-node-17" in told.json()["error"]["hint"]
+
+
+async def test_a_removed_host_is_gone_everywhere() -> None:
+    """Removing takes the live state, what is gathered and what is stored; a connected host is refused."""
+    store = MemoryStore()
+    store.put_blocks([small_block("a")])
+    forgotten: list[str] = []
+    parts = make_parts(store)
+    parts = type(parts)(**{name: getattr(parts, name) for name in parts.__slots__} | {"forget_host": forgotten.append})
+    parts.fleet.ensure("a").connected = True
+    async with serving(parts) as url:
+        assert (await fetch(f"{url}/api/v1/hosts/a", method="DELETE", headers=OPERATOR)).status == 409
+        parts.fleet.ensure("a").connected = False
+        removed = await fetch(f"{url}/api/v1/hosts/a", method="DELETE", headers=OPERATOR)
+        assert removed.json() == {"host": "a", "blocks": 1}
+        assert (await fetch(f"{url}/api/v1/hosts/a", method="DELETE", headers=OPERATOR)).status == 404
+    assert parts.fleet.get("a") is None
+    assert forgotten == ["a", "a"]
+    assert not list(store.read_blocks("a", 0, 2**62))
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=100000", "offset=-1", "sort=nonsense", "status=broken", "descending=perhaps"]
+)
+async def test_a_wrong_parameter_is_named(query: str) -> None:
+    """A value that does not fit is one JSON error that names the parameter, and no traceback."""
+    async with serving(make_parts()) as url:
+        told = await fetch(f"{url}/api/v1/hosts?{query}")
+    assert told.status == 400
+    assert query.partition("=")[0] in told.json()["error"]["what"]
+    assert b"Traceback" not in told.body
+
+
+async def test_many_ask_at_once() -> None:
+    """A hundred callers at the same moment are all answered."""
+    parts = make_parts()
+    parts.fleet.apply(Machine("a", 8).tick(0, parts.clock()))
+    async with serving(parts) as url:
+        answers = await asyncio.gather(*(fetch(f"{url}/api/v1/hosts/a/latest") for _ in range(100)))
+    assert {answer.status for answer in answers} == {200}
