@@ -46,7 +46,6 @@ class CpuFrequencyProbe:
     def read(self) -> Sample:
         clocks, throttles = _numbers(self._clocks), _numbers(self._throttles)
         if not clocks and not throttles:
-            self._clocks.look_again()
             raise Absent("no cpufreq driver", "usual in a virtual machine: its host sets the clock")
         values: list[Value] = [*frequencies(clocks)] if clocks else [None, None, None]
         values.append(sum(throttles) if throttles else None)
