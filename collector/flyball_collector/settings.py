@@ -10,7 +10,6 @@ ENVIRONMENT_PREFIX = "FLYBALL_COLLECTOR_"
 
 Seconds = Annotated[float, Meta(gt=0)]
 Hours = Annotated[float, Meta(gt=0)]
-Count = Annotated[int, Meta(gt=0)]
 Bytes = Annotated[int, Meta(gt=0)]
 
 
@@ -43,7 +42,7 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is kept, where and for how long."""
 
-    url: Annotated[str, Meta(description="sqlite:///PATH or memory:")] = (
+    url: Annotated[str, Meta(description="sqlite:////ABSOLUTE/PATH, sqlite:///PATH, or memory: (lost at the end).")] = (
         "sqlite:////var/lib/flyball-collector/flyball.db"
     )
     seconds_hours: Annotated[Hours, Meta(description="How long 1-second data is kept.")] = 48.0
@@ -59,9 +58,9 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much anybody may ask of the collector."""
 
-    hosts: Count = 4096
+    hosts: Annotated[int, Meta(gt=0, description="Hosts in the fleet; one more is refused.")] = 4096
     streams: Annotated[int, Meta(gt=0, description="Open agent streams, superseded ones included.")] = 8192
-    message_bytes: Bytes = 4 * 1024 * 1024
+    message_bytes: Annotated[Bytes, Meta(description="Largest message of an agent.")] = 4 * 1024 * 1024
     columns: Annotated[int, Meta(gt=0, description="Columns of one layout.")] = 8192
     layouts: Annotated[
         int, Meta(gt=0, description="Different layouts, silences and tenancies a host may define an hour.")
@@ -73,8 +72,10 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open_blocks_bytes: Annotated[
         Bytes, Meta(description="Memory for records not yet stored; beyond it blocks are dropped and asked for again.")
     ] = 512 * 1024 * 1024
-    replaying_hosts: Count = 64
-    replay_message_bytes: Bytes = 256 * 1024
+    replaying_hosts: Annotated[int, Meta(gt=0, description="Hosts that may send their spool at once.")] = 64
+    replay_message_bytes: Annotated[Bytes, Meta(description="Size of messages that agents are asked to keep to.")] = (
+        256 * 1024
+    )
 
 
 class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

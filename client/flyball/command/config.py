@@ -89,6 +89,8 @@ def _of(daemon: str) -> "tuple[type[msgspec.Struct], str, str]":
 
 def as_toml(rows: Iterable[tuple[str, Any, str]]) -> str:
     """Settings as a file could say them, each with its origin as a comment."""
+    from flyball_daemon.reference import toml_value
+
     lines: list[tuple[str, str]] = []
     table = ""
     for key, value, origin in rows:
@@ -99,8 +101,3 @@ def as_toml(rows: Iterable[tuple[str, Any, str]]) -> str:
         lines.append((f"{name} = {toml_value(value)}", origin))
     width = min(60, max((len(text) for text, _ in lines), default=0))
     return "\n".join(f"{text:{width}}  # {origin}" if origin else text for text, origin in lines)
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML writes it; JSON's text, numbers and lists are also TOML's."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=True)

@@ -30,7 +30,8 @@ def demo(
         raise CommandError(advice("flyball demo", "all", absent))
     home = directory.absolute()
     agents = [_agent(home, f"demo-{number:02}", scenario, gpus) for number in range(1, hosts + 1)]
-    run(LocalPlan("demo", home, port_grpc, port_http, agents), Console())
+    note = f"These GPUs are not real: they play the scenario `{scenario}` ({_SCENARIOS})."
+    run(LocalPlan("demo", home, port_grpc, port_http, agents, note), Console())
 
 
 def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:

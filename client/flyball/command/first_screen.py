@@ -109,7 +109,7 @@ def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) ->
         ("Prometheus", places.metrics),
         ("API", places.api),
         ("terminal", f"flyball hosts{option}  ·  flyball host {name} --watch{option}"),
-        ("files", f"{_text(places.directory)}: agent.log, collector.log, flyball.db"),
+        ("files", f"{_text(places.directory)}: logs, flyball.db and the agents' spools"),
     ):
         yield f"  {label:10} {value}"
 

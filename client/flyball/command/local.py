@@ -56,7 +56,7 @@ class LocalPlan:
     grpc_port: int
     http_port: int
     agents: Sequence[AgentPlan]
-    collector_settings: Mapping[str, object] = field(default_factory=dict)
+    note: str = ""  # said below the first screen
 
     @property
     def url(self) -> str:
@@ -152,7 +152,6 @@ def _collector(plan: LocalPlan) -> Child:
         "grpc.listen": f"127.0.0.1:{plan.grpc_port}",
         "http.listen": f"127.0.0.1:{plan.http_port}",
         "store.url": f"sqlite:///{plan.directory / 'flyball.db'}",
-        **plan.collector_settings,
     }
     return _daemon(plan, "collector", "collector", settings)
 
@@ -252,6 +251,8 @@ def _show(plan: LocalPlan, hosts: Sequence[Answer], console: Console) -> None:
         console.print(line, highlight=False, soft_wrap=not console.is_terminal)
     if len(hosts) > len(details):
         console.print(f"… and {len(hosts) - len(details)} more hosts: flyball hosts", highlight=False)
+    if plan.note:
+        console.print(f"\n[yellow]{plan.note}[/yellow]", highlight=False)
     console.print("\n[bold]Ctrl-C[/bold] ends it; what was recorded stays and is shown again next time.\n")
 
 

@@ -1,0 +1,43 @@
+from pathlib import Path
+
+import pytest
+
+from flyball.configuration_document import documents
+from flyball_agent.settings import AgentSettings
+from flyball_collector.settings import CollectorSettings
+from flyball_daemon.settings import describe, load
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", sorted(documents()))
+def test_what_is_made_from_the_settings_is_fresh(name: str) -> None:
+    """`python -m flyball.configuration_document` would change nothing."""
+    assert (ROOT / name).read_text(encoding="utf-8") == documents()[name]
+
+
+@pytest.mark.parametrize(("daemon", "kind"), [("agent", AgentSettings), ("collector", CollectorSettings)])
+def test_the_example_file_changes_nothing_and_would_be_taken_whole(
+    daemon: str, kind: type[AgentSettings] | type[CollectorSettings], tmp_path: Path
+) -> None:
+    """As it is, it says nothing; with every key uncommented it gives exactly the defaults."""
+    text = (ROOT / "deploy" / "etc" / "flyball" / f"{daemon}.toml").read_text(encoding="utf-8")
+    as_is, whole = tmp_path / "as_is.toml", tmp_path / "whole.toml"
+    as_is.write_text(text)
+    whole.write_text(
+        "\n".join(
+            line[1:] if line.startswith("#") and line[1:2] not in {" ", ""} else line for line in text.splitlines()
+        )
+    )
+    assert set(load(kind, file=as_is).origins.values()) == {"default"}
+    loaded = load(kind, file=whole)
+    assert loaded.settings == kind()
+    assert "default" not in loaded.origins.values()
+
+
+@pytest.mark.parametrize("kind", [AgentSettings, CollectorSettings])
+def test_every_key_says_what_it_means(kind: type[AgentSettings] | type[CollectorSettings]) -> None:
+    """A description of its own, as a sentence."""
+    for key in describe(kind):
+        assert key.description.endswith("."), key.name
+        assert len(key.description) > len(key.name.rpartition(".")[2]) + 1, key.name
