@@ -7,7 +7,6 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from flyball_collector.exporter.discovery import service_discovery
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
@@ -126,20 +125,3 @@ async def test_a_scrape_that_is_given_up_leaves_the_next_one_whole(fleet: Fleet,
     with pytest.raises(asyncio.CancelledError):
         await impatient
     assert b"flyball_load" in await renderings.of_fleet(Format.TEXT, gzip=False)
-
-
-def test_service_discovery_names_every_host(fleet: Fleet, clock: Clock) -> None:
-    """Each host is a target at the collector's address, under its own name."""
-    say(fleet, clock, "b", 1)
-    assert service_discovery(fleet.hosts(), "collector:3591", "https") == [
-        {
-            "targets": ["collector:3591"],
-            "labels": {
-                "__metrics_path__": "/metrics",
-                "__param_target": name,
-                "__scheme__": "https",
-                "instance": name,
-            },
-        }
-        for name in ("a", "b")
-    ]
