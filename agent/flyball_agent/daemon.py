@@ -32,6 +32,8 @@ from flyball_agent.record import Epoch, Extras, Tick
 from flyball_agent.runner import Runner
 from flyball_agent.runs.book import RunBook
 from flyball_agent.runs.socket import RunSocket
+from flyball_agent.runs.tenancy import TenancyReader
+from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of
 from flyball_agent.sampler import Sampler
 from flyball_agent.schedule import NANOSECONDS
 from flyball_agent.settings import AgentSettings
@@ -70,6 +72,7 @@ class Daemon:
         self._reload = asyncio.Event()
         self._book = RunBook()
         self._probes: Probes = build_probes(settings)
+        self._tenancy: TenancyProbe | None = None
         self._spool = Spool(
             Path(settings.state_directory) / "spool",
             settings.spool,
@@ -103,8 +106,13 @@ class Daemon:
     # Making the parts
 
     def _make_sampler(self, settings: AgentSettings, epoch: Epoch, sequence: int) -> Sampler:
+        self._tenancy = None
+        if settings.probes.processes and TenancyProbe.name not in settings.probes.disabled:
+            reader = TenancyReader(Path(settings.proc_root))
+            self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._book)
+        tenancy = [self._tenancy] if self._tenancy is not None else []
         runner = Runner(
-            [*self._probes.all, OwnProbe(self._accounts)],
+            [*self._probes.all, *tenancy, OwnProbe(self._accounts)],
             settings.probes.time_limit_seconds,
             settings.interval_seconds,
         )
@@ -128,8 +136,12 @@ class Daemon:
         events = self._happenings.take()
         for accelerator in accelerators:
             events += accelerator.take_events()
-        processes = [process for accelerator in accelerators for process in accelerator.processes]
-        return Extras(steps=self._book.take_reports(), events=events, gpu_processes=processes)
+        return Extras(
+            steps=self._book.take_reports(),
+            events=events,
+            gpu_processes=processes_of(accelerators),
+            tenancy=self._tenancy.body if self._tenancy is not None else b"",
+        )
 
     async def _open_socket(self, stack: AsyncExitStack) -> None:
         if not self._settings.socket_path:

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from flyball_agent.standin.library import StandIn
+from flyball_agent.standin.scenarios import make_scenario
 from flyball_agent.testing import MemoryCollector, until_true
 from flyball_proto.layout import Layout
 from flyball_proto.ranges import RangeSet
+from flyball_proto.silence import Reason, parse_silences
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -243,3 +246,21 @@ async def test_the_own_metrics_are_among_the_readings(place: Place, collector: M
     layouts = [body for kind, body in collector.definitions.values() if kind == pb.Definition.LAYOUT]
     names = {column.metric.name for column in Layout.parse(layouts[0]).columns}
     assert {"agent_cpu_seconds_total", "agent_spool_bytes", "agent_probe_seconds_total", "memory_used_bytes"} <= names
+
+
+async def test_a_hanging_driver_neither_stops_the_ticks_nor_the_end(place: Place, collector: MemoryCollector) -> None:
+    """While NVML hangs the records go on and say so; SIGTERM still ends the agent within three seconds."""
+    standin = StandIn(place.root / "nvml", make_scenario("steady", 2).hang("nvmlDeviceGetTemperatureV", 60))
+    place.write(nvml_library=str(standin.library))
+    async with place.running() as process:
+        await collector.until(lambda: records(collector) > 20, 30)
+        assert await end(process) < 3
+        assert process.returncode == 0
+    silent = [
+        silence
+        for kind, body in collector.definitions.values()
+        if kind == pb.Definition.SILENCES
+        for silence in parse_silences(body)
+        if silence.probe == "nvidia"
+    ]
+    assert Reason.TIMED_OUT in {silence.reason for silence in silent}, silent

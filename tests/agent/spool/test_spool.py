@@ -1,6 +1,7 @@
 """The spool keeps what is not settled, loses nothing silently, and never raises into sampling."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -257,6 +258,30 @@ def test_a_collector_that_knows_less_gets_what_is_left(bench: Bench) -> None:
     bench.open()
     bench.spool.settle(EPOCH.id, 20)
     assert bench.spool.held(EPOCH.id) | bench.spool.missing(EPOCH.id) == RangeSet([(20, 50)])
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may grow beyond 20,000 bytes: a write is cut short, and the next one refused, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_write_that_is_cut_short_leaves_no_half_record(tmp_path: Path) -> None:
+    """The half is taken back, the record goes to memory, and later to the next file; nothing is lost or damaged."""
+    bench = Bench(tmp_path, SpoolSettings(memory_bytes=10**6))
+    bench.spool.begin(EPOCH)
+    bench.append(0, 150)
+    assert "spool_degraded" in bench.events
+    assert bench.spool.held(EPOCH.id) == RangeSet([(0, 150)])
+    assert bench.read_all() == list(range(150))
+    bench.spool.close()
+    bench.open()
+    assert bench.accounts.records_lost == 0
+    assert bench.read_all() == list(range(len(bench.read_all())))
 
 
 KILLED = """

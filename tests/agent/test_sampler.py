@@ -1,0 +1,150 @@
+"""The sampler makes one record near each multiple of the interval, whatever the clocks and probes do."""
+
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from flyball_agent.clock import SystemClock
+from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.probes.probe import Sample
+from flyball_agent.record import Definition, Extras, Tick
+from flyball_agent.runner import Runner
+from flyball_agent.sampler import Sampler
+from flyball_agent.spool.testing import an_epoch
+from flyball_agent.testing import FakeClock, FakeProbe
+from flyball_proto.layout import Layout
+from flyball_proto.packing import unpack
+from flyball_proto.silence import parse_silences
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+
+def make(
+    probes: list[FakeProbe], ticks: list[Tick], clock: FakeClock | SystemClock, interval_ms: int = 1000
+) -> Sampler:
+    """A sampler whose ticks end in a list."""
+    epoch = an_epoch()
+    accounts = Accounts()
+    return Sampler(
+        epoch=type(epoch)(epoch.id, epoch.started_ns, epoch.boot_id, interval_ms),
+        runner=Runner([*probes, OwnProbe(accounts)], 0.02, interval_ms / 1000),
+        extras=lambda _wall_ns: Extras(events=[pb.HostEvent(kind="something")]),
+        sinks=(ticks.append,),
+        clock=clock,
+        accounts=accounts,
+    )
+
+
+def definition(tick: Tick, kind: int) -> Definition:
+    """The tick's definition of a kind."""
+    return next(each for each in tick.definitions if each.kind == kind)
+
+
+def test_a_record_says_what_the_probes_said() -> None:
+    """Layout, values, silences, times and extras all travel, and can be read by whoever has the definitions."""
+    ticks: list[Tick] = []
+    clock = FakeClock()
+    sampler = make([FakeProbe("a", (0.25, None))], ticks, clock)
+    sampler.tick()
+    record = pb.Record.FromString(ticks[0].record)
+    layout = Layout.parse(definition(ticks[0], pb.Definition.LAYOUT).body)
+    values = unpack(record.values, record.validity, [column.metric.scale for column in layout.columns])
+    assert values[:2] == [0.25, None]
+    assert record.layout == layout.digest
+    assert (record.sequence, record.time_ns, record.boot_ns) == (0, clock.wall_ns(), clock.boot_ns())
+    assert [event.kind for event in record.events] == ["something"]
+
+
+def test_definitions_are_made_only_when_something_changed() -> None:
+    """An unchanged layout is the very same object tick after tick; a failing probe adds silences, not a layout."""
+    ticks: list[Tick] = []
+    probe = FakeProbe("a", (1.0,))
+    sampler = make([probe], ticks, FakeClock())
+    sampler.tick()
+    sampler.tick()
+    sampler.tick()
+    assert ticks[1].definitions[0] is ticks[2].definitions[0]
+    probe.error = RuntimeError("broken")
+    sampler.tick()
+    assert ticks[3].definitions[0] is ticks[2].definitions[0]
+    (silence,) = parse_silences(definition(ticks[3], pb.Definition.SILENCES).body)
+    assert silence.probe == "a"
+    assert pb.Record.FromString(ticks[3].record).silences == definition(ticks[3], pb.Definition.SILENCES).digest
+
+
+def test_a_probe_that_hangs_does_not_stop_the_ticks() -> None:
+    """Records go on at their interval while a driver hangs, and the end does not wait for it."""
+    ticks: list[Tick] = []
+    hanging = FakeProbe("hanging", blocking=True)
+    hanging.gate.clear()
+    sampler = make([hanging, FakeProbe("sound")], ticks, SystemClock(), interval_ms=100)
+    sampler.start()
+    deadline = time.monotonic() + 10
+    while len(ticks) < 10 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    started = time.monotonic()
+    assert sampler.stop(2)
+    assert time.monotonic() - started < 0.5
+    hanging.gate.set()
+    assert [tick.sequence for tick in ticks] == list(range(len(ticks)))
+    assert len(ticks) >= 10
+
+
+class SteppingClock(SystemClock):
+    """The system's clock, with a wall clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.offset_ns = 0
+
+    def wall_ns(self) -> int:
+        return super().wall_ns() + self.offset_ns
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_step_of_an_hour_is_survived(hours: int) -> None:
+    """After the step ticks go on at the same pace: no hour of sleep, no burst."""
+    ticks: list[Tick] = []
+    clock = SteppingClock()
+    sampler = make([FakeProbe("a")], ticks, clock, interval_ms=100)
+    sampler.start()
+    time.sleep(0.35)
+    clock.offset_ns = hours * 3600 * 10**9 + 37_000_000
+    time.sleep(0.5)
+    assert sampler.stop(2)
+    boots = [pb.Record.FromString(tick.record).boot_ns for tick in ticks]
+    gaps = [(later - earlier) / 1e6 for earlier, later in pairwise(boots)]
+    assert 6 <= len(ticks) <= 10
+    assert min(gaps) >= 45
+    walls = [pb.Record.FromString(tick.record).time_ns for tick in ticks]
+    assert max(abs(later - earlier) for earlier, later in pairwise(walls)) > 3500 * 10**9
+
+
+def test_missed_ticks_are_skipped_and_counted() -> None:
+    """After a stall there is one late tick, not a bunch, and the sequence has no hole."""
+    ticks: list[Tick] = []
+    slow = FakeProbe("slow")
+    sampler = make([slow], ticks, SystemClock(), interval_ms=100)
+    slow.read, read = stall_once(0.45, slow.read), slow.read  # type: ignore[method-assign]  # the probe stalls
+    sampler.start()
+    time.sleep(1.0)
+    assert sampler.stop(2)
+    slow.read = read  # type: ignore[method-assign]
+    boots = [pb.Record.FromString(tick.record).boot_ns for tick in ticks]
+    gaps = [(later - earlier) / 1e6 for earlier, later in pairwise(boots)]
+    assert [tick.sequence for tick in ticks] == list(range(len(ticks)))
+    assert max(gaps) > 400
+    assert min(gaps) > 45
+
+
+def stall_once(seconds: float, read: Callable[[], Sample]) -> Callable[[], Sample]:
+    """A reading that takes long the third time."""
+    calls = iter(range(10**6))
+
+    def slow() -> Sample:
+        if next(calls) == 2:
+            threading.Event().wait(seconds)
+        return read()
+
+    return slow
