@@ -91,7 +91,7 @@ def _statuses(known: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def _filled(values: NDArray[np.int64], known: NDArray[np.bool_], status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """In place: unknown cells repeat the known one before them (the first repeats backwards): repetition costs nothing."""
+    """In place: unknown cells repeat the one known before (the first repeats backwards): repetition costs nothing."""
     values[status == _NONE] = 0
     some = np.flatnonzero(status == _SOME)
     if len(some):
