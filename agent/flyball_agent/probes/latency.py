@@ -3,7 +3,9 @@
 import http.client
 import ssl
 import threading
+import time
 from collections.abc import Sequence
+from typing import Protocol
 
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.probe import Sample, Value
@@ -27,12 +29,13 @@ FAILURES = counter("latency_failures_total", "failures", "Round trips that faile
 METRICS = (LATENCY, FAILURES)
 
 UNDER_WAY = (Reason.UNKNOWN, "the first round trip is under way")
+TIMED_OUT = (Reason.TIMED_OUT, f"no answer within {TIMEOUT_SECONDS:g} s")
 
 
 def reason_of(error: Exception) -> tuple[Reason, str]:
     """Why a round trip failed, in words that do not change from try to try."""
     if isinstance(error, TimeoutError):
-        return Reason.TIMED_OUT, f"no answer within {TIMEOUT_SECONDS:g} s"
+        return TIMED_OUT
     if isinstance(error, ssl.SSLError):
         return Reason.FAILED, f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, PermissionError):
@@ -42,22 +45,39 @@ def reason_of(error: Exception) -> tuple[Reason, str]:
     return Reason.FAILED, str(error)[:100] or type(error).__name__
 
 
+class Trip(Protocol):
+    """What measures a round trip."""
+
+    def measure(self) -> float: ...
+    def close(self) -> None: ...
+
+
 class Prober:
     """Measures one target in a thread of its own, once each time it is asked.
 
     The tick takes what the last round trip gave and does not wait for the next: a service that takes seconds is
-    measured like one that takes microseconds. The thread may hang in a name look-up; it is never joined.
+    measured like one that takes microseconds. The thread may hang in a name look-up, which has no time limit of its
+    own; it is never joined.
     """
 
-    def __init__(self, target: Target) -> None:
-        self.label = target.label
-        self._trip = RoundTrip(target, TIMEOUT_SECONDS)
+    def __init__(self, label: str, trip: Trip, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.label = label
+        self._trip = trip
+        self._timeout_seconds = timeout_seconds
+        self._since: float | None = None
         self._asked = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self.seconds: float | None = None
-        self.why: tuple[Reason, str] = UNDER_WAY
+        self._seconds: float | None = None
+        self._why: tuple[Reason, str] = UNDER_WAY
         self.failures = 0
+
+    def answer(self) -> tuple[float | None, tuple[Reason, str]]:
+        """What the last round trip took, or why that is unknown; forgotten when the next one hangs."""
+        since = self._since
+        if since is not None and time.monotonic() - since > self._timeout_seconds:
+            return None, TIMED_OUT
+        return self._seconds, self._why
 
     def ask(self) -> None:
         """Start a round trip unless one is under way."""
@@ -71,22 +91,23 @@ class Prober:
         self._asked.set()
 
     def _work(self) -> None:
-        while True:
+        while not self._stopped:
             self._asked.wait()
-            if self._stopped:
-                self._trip.close()
-                return
-            self.measure()
-            self._asked.clear()
+            if not self._stopped:
+                self.measure()
+            self._asked.clear()  # after the round trip: what was asked meanwhile is not made up for
+        self._trip.close()
 
     def measure(self) -> None:
         """One round trip, in the calling thread."""
+        self._since = time.monotonic()
         try:
-            self.seconds = self._trip.measure()
-        except (OSError, http.client.HTTPException, UnicodeError) as error:  # a host name may not be encodable
-            self.why = reason_of(error)
-            self.seconds = None
+            self._seconds = self._trip.measure()
+        except (OSError, http.client.HTTPException, ValueError) as error:  # a host name may not be encodable
+            self._why = reason_of(error)
+            self._seconds = None
             self.failures += 1
+        self._since = None
 
 
 class LatencyProbe:
@@ -101,7 +122,8 @@ class LatencyProbe:
         self._loopback = Loopback()
         self._loopback_failures = 0
         self._seldom = Seldom(self._measure_loopback, LOOPBACK_EVERY)
-        self._probers = [Prober(target) for target in {target.label: target for target in targets}.values()]
+        unique = {target.label: target for target in targets}
+        self._probers = [Prober(label, RoundTrip(target, TIMEOUT_SECONDS)) for label, target in unique.items()]
         labels = ["localhost", *(prober.label for prober in self._probers)]
         self._columns = GroupedColumns(METRICS).columns([(label,) for label in labels])
 
@@ -110,9 +132,8 @@ class LatencyProbe:
         silences = list(why)
         values: list[Value] = [seconds, self._loopback_failures]
         for prober in self._probers:
-            seconds = prober.seconds
+            seconds, (reason, detail) = prober.answer()
             if seconds is None:
-                reason, detail = prober.why
                 silences.append(Silence(self.name, LATENCY.name, prober.label, reason, detail))
             values += (seconds, prober.failures)
             prober.ask()

@@ -2,13 +2,14 @@
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from flyball_agent.probes.latency import LatencyProbe, reason_of
+from flyball_agent.probes.latency import LatencyProbe, Prober, reason_of
 from flyball_agent.probes.probe import Sample
 from flyball_agent.probes.round_trip import parse_target
 from flyball_agent.probes.testing import broken_laws, values_by_name
@@ -72,6 +73,42 @@ def test_a_slow_target_does_not_hold_the_tick() -> None:
             samples = [probe.read() for _ in range(20)]
             assert time.monotonic() - started < 2
         assert samples[-1].silences[0].reason is Reason.UNKNOWN
+
+
+class Hanging:
+    """A round trip that takes 0.5 s the first time and then hangs until it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self._trips = 0
+
+    def measure(self) -> float:
+        self._trips += 1
+        if self._trips > 1:
+            self.let_go.wait(10)
+        return 0.5
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_round_trip_that_hangs_does_not_repeat_the_last_one() -> None:
+    """A name look-up can hang for minutes: the old value is given for no longer than the time limit."""
+    trip = Hanging()
+    prober = Prober("x", trip, timeout_seconds=0.05)
+    deadline = time.monotonic() + 10
+
+    def wait_for(wanted: float | None, reason: Reason | None) -> None:
+        while (answer := prober.answer())[0] != wanted or (reason is not None and answer[1][0] is not reason):
+            assert time.monotonic() < deadline, answer
+            prober.ask()
+            time.sleep(0.005)
+
+    wait_for(0.5, None)
+    wait_for(None, Reason.TIMED_OUT)
+    trip.let_go.set()
+    wait_for(0.5, None)
+    prober.stop()
 
 
 def test_two_targets_with_one_label_are_one() -> None:
