@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from ctypes import c_void_p
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from flyball_agent.accelerators.nvml import (
     explain,
 )
 from flyball_agent.accelerators.pci import has_display_of
+from flyball_agent.accelerators.retry import Retry
 from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
@@ -28,24 +30,10 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 NAME = "nvidia"
 _VENDOR = 0x10DE
-_FIRST_WAIT_SECONDS = 1.0
-_LONGEST_WAIT_SECONDS = 30.0
+_FIND_SECONDS = 10.0
+_REOPEN_SECONDS = (1.0, 30.0)
+_LET_GO_SECONDS = (30.0, 600.0)  # opening the driver may take seconds, and every GPU waits for it
 _KEPT_EVENTS = 1024
-
-
-@dataclass(slots=True)
-class _Retry:
-    """When to try again what keeps failing: after 1, 2, 4 … 30 seconds."""
-
-    wait_seconds: float = _FIRST_WAIT_SECONDS
-    at: float = 0.0
-
-    def failed(self, now: float) -> None:
-        self.at = now + self.wait_seconds
-        self.wait_seconds = min(_LONGEST_WAIT_SECONDS, 2 * self.wait_seconds)
-
-    def succeeded(self) -> None:
-        self.wait_seconds = _FIRST_WAIT_SECONDS
 
 
 @dataclass(slots=True)
@@ -84,8 +72,9 @@ class NvidiaProbe:
         self._strangers: dict[str, Fault] = {}
         self._xids: XidWatch | None = None
         self._session_fault: Fault | None = None
-        self._retry = _Retry()
-        self._renewal = _Retry()
+        self._retry = Retry(*_REOPEN_SECONDS)
+        self._renewal = Retry(*_LET_GO_SECONDS)
+        self._next_find = 0.0
         self._changed = True
         self._answer = _Answer()
         self._events: deque[pb.HostEvent] = deque(maxlen=_KEPT_EVENTS)
@@ -147,14 +136,33 @@ class NvidiaProbe:
                     raise
                 self._strangers[str(index)] = explain(error.call, error.code)
                 continue
-            device = self._devices.setdefault(uuid, Device(uuid))
-            device.attach(self._nvml, handle, index, now)
-            if fault := self._xids.watch(handle, uuid):
-                device.deny_xids(fault)
+            self._adopt(self._devices.setdefault(uuid, Device(uuid)), handle, index, now)
             found.add(uuid)
         for uuid, device in self._devices.items():
             if uuid not in found:
                 self._lose(device)
+        if self._strangers and not self._renewal.at:
+            self._renewal.failed(now)
+
+    def _adopt(self, device: Device, handle: c_void_p, index: int, now: float) -> None:
+        device.attach(self._nvml, handle, index, now)
+        fault = self._xids.watch(handle, device.uuid) if self._xids is not None else None
+        if fault is not None:
+            device.deny_xids(fault)
+
+    def _find_lost(self, now: float) -> None:
+        """A device that was lost when the driver was opened has no handle; it may have come back since."""
+        missing = [device for device in self._devices.values() if device.handle is None]
+        if not missing or now < self._next_find:
+            return
+        self._next_find = now + _FIND_SECONDS
+        for device in missing:
+            try:
+                handle = self._nvml.handle("nvmlDeviceGetHandleByUUID", device.uuid.encode())
+                index = self._nvml.number("nvmlDeviceGetIndex", handle)
+            except NvmlError:
+                continue
+            self._adopt(device, handle, index, now)
 
     def _close(self) -> None:
         if self._xids is not None:
@@ -167,7 +175,8 @@ class NvidiaProbe:
 
     def _let_go_of_lost(self, now: float) -> None:
         """A lost device can be reset only while nobody has it open: open the driver afresh now and then."""
-        if self._nvml.is_open and now >= self._renewal.at and any(device.lost for device in self._devices.values()):
+        missing = bool(self._strangers) or any(device.lost for device in self._devices.values())
+        if missing and self._nvml.is_open and now >= self._renewal.at:
             self._renewal.failed(now)
             self._close()
             self._retry.at = now
@@ -175,6 +184,7 @@ class NvidiaProbe:
     # -- readings --
 
     def _read_devices(self, now: float) -> None:
+        self._find_lost(now)
         for device in self._devices.values():
             was_lost = device.lost
             try:
@@ -193,7 +203,8 @@ class NvidiaProbe:
     def _lose(self, device: Device) -> None:
         if not device.lost:
             self._say("gpu_lost", device.uuid, "the GPU does not answer any more")
-            self._renewal = _Retry(_LONGEST_WAIT_SECONDS, self._monotonic() + _LONGEST_WAIT_SECONDS)
+            self._renewal.succeeded()
+            self._renewal.failed(self._monotonic())
         device.lose()
 
     def _lose_driver(self, now: float, error: NvmlError) -> None:

@@ -13,6 +13,7 @@ from flyball_agent.accelerators import metrics as m
 from flyball_agent.accelerators.metrics import Slot
 from flyball_agent.accelerators.nvidia_slots import GPM_METRICS, PLACE, Field
 from flyball_agent.accelerators.nvml import (
+    FUNCTION_NOT_FOUND,
     INVALID_ARGUMENT,
     NO_DATA,
     NOT_SUPPORTED,
@@ -23,6 +24,7 @@ from flyball_agent.accelerators.nvml import (
 )
 from flyball_agent.probes.probe import Value
 
+_LACKING = (NOT_SUPPORTED, FUNCTION_NOT_FOUND)  # a driver that is too old calls the field an invalid argument
 _DOUBLE, _UNSIGNED_INT, _SIGNED_LONG_LONG, _SIGNED_INT = 0, 1, 4, 5  # nvmlValueType_t
 
 Row = list[Value]
@@ -136,13 +138,13 @@ class FieldsQuestion(Question):
             kind, code, value = flat[3 * position : 3 * position + 3]
             if code:
                 row[place] = None
-                failures.append((place, code))
+                failures.append((place, FUNCTION_NOT_FOUND if code == INVALID_ARGUMENT else code))
             elif kind == _UNSIGNED_INT:
                 row[place] = (value & 0xFFFFFFFF) * factor
             else:
                 row[place] = _field_value(kind, value) * factor
         if failures:
-            self._drop({place for place, code in failures if code == NOT_SUPPORTED})
+            self._drop({place for place, code in failures if code in _LACKING})
         return failures
 
     def _drop(self, places: set[int]) -> None:

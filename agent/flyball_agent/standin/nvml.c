@@ -2,6 +2,7 @@
  *
  * It plays the file `scenario` that lies beside the library (docs/stand-in-gpu.md has the grammar) and looks for a new
  * version of it at most once a millisecond. Structures and codes are those of NVIDIA's nvml.h as nvidia-ml-py has them.
+ * It is long, and one file, so that one compiler command builds it wherever it is needed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -539,14 +540,20 @@ struct field {
     unsigned type, code;
     union { unsigned number; unsigned long long large; } value;
 };
+static const struct fault *find_field_fault(int gpu, unsigned id) { /* `error N field_82 CODE`: one field only */
+    char name[32];
+    snprintf(name, sizeof name, "field_%u", id);
+    return find_fault(FAULT_ERROR, gpu, name);
+}
 EXPORT int nvmlDeviceGetFieldValues(device_t device, int count, struct field *fields) {
     ENTER(device);
     for (int i = 0; i < count; i++) {
         int key = 0;
-        fields[i].code = NOT_SUPPORTED, fields[i].latency = 0;
+        const struct fault *fault = playing->faults ? find_field_fault(device->gpu, fields[i].id) : NULL;
+        fields[i].code = fault ? (unsigned)fault->amount : NOT_SUPPORTED, fields[i].latency = 0;
         fields[i].timestamp = (long long)(clock_seconds() * 1e6);
         while (key < KEY_COUNT && (!KEY[key].field || KEY[key].field != fields[i].id)) key++;
-        if (key == KEY_COUNT || !known(device, key)) continue;
+        if (fault || key == KEY_COUNT || !known(device, key)) continue;
         fields[i].code = SUCCESS, fields[i].type = KEY[key].type;
         if (KEY[key].type == TYPE_UINT) fields[i].value.number = ask(device, key);
         else fields[i].value.large = ask(device, key);
