@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,9 +33,13 @@ class ListenError(Exception):
 class _PatientProtocol(H11Protocol):
     """Closes a connection whose first request does not come: uvicorn itself would wait for ever."""
 
+    def __init__(self, *arguments: Any, request_seconds: float, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._request_seconds = request_seconds
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        self._first_request = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+        self._first_request = self.loop.call_later(self._request_seconds, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._first_request.cancel()
@@ -86,10 +91,11 @@ async def serve(
     *,
     listener: socket.socket | None = None,
     started: Callable[[], None] | None = None,
+    request_seconds: float = REQUEST_SECONDS,
 ) -> None:
     """Serve until `stop` is set; requests in flight get some seconds to finish."""
     with listener or bind(settings) as bound:
-        await _serve(_Server(_configuration(application, settings)), settings, stop, bound, started)
+        await _serve(_Server(_configuration(application, settings, request_seconds)), settings, stop, bound, started)
 
 
 async def _serve(
@@ -120,15 +126,15 @@ async def _first_of(event: Awaitable[bool], serving: "asyncio.Task[None]") -> No
         waiting.cancel()
 
 
-def _configuration(application: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
+def _configuration(application: ASGIApp, settings: HttpSettings, request_seconds: float) -> uvicorn.Config:
     secure: dict[str, Any] = (
         {"ssl_context_factory": lambda *_: tls_context(settings)} if settings.certificate_file else {}
     )
     return uvicorn.Config(
         application,
-        http=_PatientProtocol,
+        http=partial(_PatientProtocol, request_seconds=request_seconds),  # type: ignore[arg-type]  # it is only called
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_config=None,
         log_level="error",  # what strangers send is not worth a line each
         access_log=False,

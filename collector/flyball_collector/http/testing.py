@@ -18,7 +18,7 @@ from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.application import build_application
 from flyball_collector.http.parts import Parts
-from flyball_collector.http.server import bind, serve
+from flyball_collector.http.server import REQUEST_SECONDS, bind, serve
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, HttpSettings
 from flyball_collector.store.contract import Store
@@ -198,7 +198,7 @@ class Clock:
 
 
 @contextlib.asynccontextmanager
-async def serving(parts: Parts) -> AsyncIterator[str]:
+async def serving(parts: Parts, *, request_seconds: float = REQUEST_SECONDS) -> AsyncIterator[str]:
     """The real server on a port of the kernel's choice; yields its address."""
     listener = bind(parts.settings.http)
     host, port = listener.getsockname()[:2]
@@ -207,7 +207,16 @@ async def serving(parts: Parts) -> AsyncIterator[str]:
     application = build_application(settings)
     async with asyncio.TaskGroup() as tasks:
         ready = asyncio.Event()
-        tasks.create_task(serve(application, settings.settings.http, stop, listener=listener, started=ready.set))
+        tasks.create_task(
+            serve(
+                application,
+                settings.settings.http,
+                stop,
+                listener=listener,
+                started=ready.set,
+                request_seconds=request_seconds,
+            )
+        )
         await ready.wait()
         try:
             yield f"{'https' if parts.settings.http.certificate_file else 'http'}://{host}:{port}"

@@ -1,0 +1,58 @@
+"""The fleet in one columnar answer."""
+
+import time
+
+import numpy as np
+
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.http.overview import make_overview
+from flyball_collector.http.status import Status
+from flyball_collector.http.testing import Clock, Machine, fetch, make_parts, serving
+
+
+async def test_values_follow_the_names_and_gpus_their_hosts() -> None:
+    """One value a host and one a GPU, in the order of the names; what a host does not have is null."""
+    parts = make_parts()
+    for name, gpus in (("b", 2), ("a", 0), ("c", 1)):
+        parts.fleet.apply(Machine(name, gpus).tick(0, parts.clock(), unknown=("gpu_temperature_celsius",)))
+    parts.fleet.ensure("d")
+    async with serving(parts) as url:
+        told = (await fetch(f"{url}/api/v1/overview")).json()
+    assert told["hosts"] == {"names": ["a", "b", "c", "d"], "gpus": [0, 2, 1, 0]}
+    assert told["status"] == [0, 0, 0, 3]
+    assert told["cpu_ratio"][3] is None
+    assert 0 < told["cpu_ratio"][0] < 1
+    assert told["gpu_memory_ratio"] == [0.62, 0.65, 0.62]
+    assert told["gpu_temperature_celsius"] == [None, None, None]
+
+
+async def test_names_are_told_once() -> None:
+    """A caller that has the names of this generation gets figures alone, until a host comes or goes."""
+    clock = Clock()
+    parts = make_parts(clock=clock)
+    parts.fleet.apply(Machine("a", 1).tick(0, clock()))
+    async with serving(parts) as url:
+        first = (await fetch(f"{url}/api/v1/overview")).json()
+        again = (await fetch(f"{url}/api/v1/overview?generation={first['generation']}")).json()
+        assert "hosts" not in again
+        parts.fleet.ensure("b")
+        clock.now_ns += 10**9
+        later = (await fetch(f"{url}/api/v1/overview?generation={first['generation']}")).json()
+    assert later["hosts"]["names"] == ["a", "b"]
+
+
+def test_a_large_fleet_is_cheap() -> None:
+    """The figures of 2,048 hosts with 8 GPUs take little of a core each second."""
+    fleet = Fleet(4096)
+    machine = Machine("x", 8)
+    tick = machine.tick(0, 10**18)
+    for number in range(2048):
+        tick.host = f"host-{number:04d}"
+        fleet.apply(tick)
+    statuses = [Status.UP] * 2048
+    make_overview(fleet.snapshot(10**18), statuses, 10**18, warming=False)
+    started = time.process_time()
+    overview = make_overview(fleet.snapshot(10**18), statuses, 10**18, warming=False)
+    assert time.process_time() - started < 0.25
+    assert len(overview.gpu_power_watts) == 2048 * 8
+    assert not np.isnan(overview.gpu_power_watts).any()

@@ -1,0 +1,129 @@
+"""The page in a real browser."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
+from flyball_proto.silence import Silence
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+CHROMIUM = "/usr/bin/chromium"
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+browser_needed = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="Debian's chromium is not installed")
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """A page whose complaints are gathered in `page.complaints`."""
+    async with async_playwright() as play:
+        quiet = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
+        browser = await play.chromium.launch(executable_path=CHROMIUM, args=list(quiet))
+        page = await browser.new_page(viewport={"width": 1440, "height": 900})
+        yield page
+        await browser.close()
+
+
+def _gather(page: Page) -> list[str]:
+    complaints: list[str] = []
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: None if "127.0.0.1" in request.url else complaints.append(request.url))
+    return complaints
+
+
+@browser_needed
+async def test_a_host_is_shown_and_its_text_stays_text(page: Page) -> None:
+    """The fleet shows a host and its GPUs, a click shows its charts, GPU cards, silences; hostile text stays text."""
+    clock = Clock()
+    parts = make_parts(clock=clock)
+    machine = Machine("node-1", 2)
+    state = parts.fleet.ensure("node-1")
+    state.silences = (denied(), Silence("xid", HOSTILE, HOSTILE, denied().reason, HOSTILE, HOSTILE))
+    state.inventory = inventory_of(machine)
+    state.inventory.operating_system = HOSTILE
+    state.tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=HOSTILE, user=HOSTILE, command=HOSTILE)])
+    parts.fleet.ensure(HOSTILE)
+    complaints = _gather(page)
+
+    async def live() -> None:
+        for second in range(1000):
+            clock.now_ns += 10**9
+            parts.fleet.apply(machine.tick(second, clock.now_ns))
+            await asyncio.sleep(0.2)
+
+    async with serving(parts) as url:
+        feeding = asyncio.create_task(live())
+        await page.goto(url)
+        row = page.locator(".body .row", has_text="node-1")
+        await expect(row.locator(".gpus i")).to_have_count(2)
+        await expect(row.locator(".meter .value").first).to_contain_text("%")
+        await expect(page.locator(".body .row", has_text=HOSTILE)).to_have_count(1)
+        await row.click()
+        await expect(page.locator("h1")).to_have_text("node-1")
+        await expect(page.locator(".js-plotly-plot")).to_have_count(8, timeout=20_000)
+        await expect(page.locator(".gpu-card")).to_have_count(2)
+        await expect(page.locator(".gpu-card").first).to_contain_text("H100")
+        await expect(page.locator("main")).to_contain_text("CAP_DAC_READ_SEARCH")
+        await expect(page.locator("main")).to_contain_text(HOSTILE)
+        assert await page.locator("main img").count() == 0
+        await page.get_by_role("button", name="Dark").click()
+        await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+        feeding.cancel()
+    assert complaints == []
+
+
+@browser_needed
+async def test_silence_is_said(page: Page) -> None:
+    """An empty fleet says what to do; a host that stopped says since when; a dead collector is noticed."""
+    clock = Clock()
+    parts = make_parts(clock=clock)
+    async with serving(parts) as url:
+        await page.goto(url)
+        await expect(page.locator(".empty")).to_contain_text("flyball agent --collector")
+        parts.fleet.apply(Machine("node-1", 1).tick(0, clock.now_ns))
+        clock.now_ns += 60 * 10**9
+        await expect(page.locator(".row .dot.silent")).to_have_count(1)
+        await page.goto(f"{url}/#/host/node-1")
+        await expect(page.locator(".notice")).to_contain_text("silent since")
+        await page.goto(f"{url}/#/host/nobody")
+        await expect(page.locator(".empty")).to_contain_text("No host of this name")
+    await expect(page.locator("#link")).to_contain_text("does not answer", timeout=15_000)
+
+
+@browser_needed
+async def test_thousands_of_hosts_stay_quick(page: Page) -> None:
+    """Of 2,048 hosts only the rows in sight exist, and the search finds one."""
+    clock = Clock()
+    parts = make_parts(clock=clock)
+    tick = Machine("x", 8).tick(0, clock.now_ns)
+    for number in range(2048):
+        tick.host = f"node-{number:04d}"
+        parts.fleet.apply(tick)
+    async with serving(parts) as url:
+        await page.goto(url)
+        await expect(page.locator("#summary")).to_contain_text("2048 hosts")
+        assert await page.locator(".body .row").count() < 60
+        await page.get_by_role("searchbox").fill("node-2047")
+        await expect(page.locator(".body .row")).to_have_count(1)
+
+
+async def test_files_are_cached_by_their_content() -> None:
+    """plotly.js is cached for good under its version, and a file that is unchanged is not sent again."""
+    async with serving(make_parts()) as url:
+        plotly = await fetch(f"{url}/page/plotly.min.js", headers={"Accept-Encoding": "gzip"})
+        assert plotly.headers["content-encoding"] == "gzip"
+        assert len(plotly.body) < 2_000_000
+        assert "immutable" in plotly.headers["cache-control"]
+        again = await fetch(f"{url}/page/plotly.min.js", headers={"If-None-Match": plotly.headers["etag"]})
+        assert (again.status, again.body) == (304, b"")
+        assert b"PLOTLY_VERSION" not in (await fetch(url)).body
+        for name in ("nothing.js", "index.html", "..%2fassets.py", "%2e%2e/assets.py"):
+            assert (await fetch(f"{url}/page/{name}")).status == 404
