@@ -16,7 +16,7 @@ from flyball_collector.ingest.clock import Clock, SystemClock
 from flyball_collector.ingest.server import IngestServer
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, GrpcSettings
-from flyball_collector.store.contract import Store, StoreUnavailable
+from flyball_collector.store.contract import Document, Store, StoreUnavailable
 from flyball_collector.store.memory import MemoryStore
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Column, Layout
@@ -70,6 +70,10 @@ class FlakyStore(MemoryStore):
     def put_document(self, kind: str, id: str, body: bytes, *, expected: int | None = None) -> int:  # noqa: A002
         self._check()
         return super().put_document(kind, id, body, expected=expected)
+
+    def list_documents(self, kind: str, prefix: str = "") -> list[Document]:
+        self._check()
+        return super().list_documents(kind, prefix)
 
     def _check(self) -> None:
         self.open.wait()

@@ -26,6 +26,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 log = structlog.get_logger()
 
 _AHEAD = 1_000_000  # sequences: at 10 Hz more than a day; further ahead of what was announced is absurd
+_LATEST_SEQUENCE = 1 << 63
 _LOST_BLOCKS = 20_000  # of one message: two weeks of minutes
 _INVENTORY_BYTES = 256 * 1024
 _REPLAY_SLACK_BYTES = 64 * 1024  # one record may overshoot
@@ -177,6 +178,8 @@ class Intake:
                 self._refuse(stream, epoch, error, raw, received_ns)
                 continue
             self._take(source, stream, epoch, tick, replay)
+        if stream.outbox.overflowing:
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
         if self._gatherer.over_budget:
             self._shed()
 
@@ -220,12 +223,14 @@ class Intake:
     def tend(self, *, store_up: bool) -> None:
         """Once a second: silent hosts, grants, and asking again for what was let go."""
         now = self._clock.monotonic()
+        silent = max(self._settings.silent_after_seconds, 3 * self._settings.send_every_seconds)
         for source in list(self.sources.values()):
             if self._fleet.get(source.state.name) is not source.state:
                 self.forget(source.state.name)  # the fleet let go of it
                 continue
             current = source.current
-            if current is not None and now - source.heard > self._silent_after(current):
+            silent_seconds = now - source.heard
+            if current is not None and silent_seconds > silent and silent_seconds > 3 * current.interval_ms / 1000:
                 self.write_open_blocks(source)
             if source.state.duplicate and now >= source.duplicate_until:
                 source.state.duplicate = False
@@ -236,9 +241,15 @@ class Intake:
     def remember(self, source: Source) -> None:
         """Write down that the host exists."""
         state = source.state
-        seen = max(state.received_ns, self._clock.time_ns() if state.connected else 0)
+        seen = self._clock.time_ns() - int((self._clock.monotonic() - source.heard) * 1e9)
         known = KnownHost(state.agent_version, state.boot_id, state.interval_ms, seen, state.said_goodbye)
         self._put_document("host", state.name, msgspec.json.encode(known))
+
+    def remember_all(self) -> None:
+        """Write down who is still there."""
+        for source in self.sources.values():
+            if source.stream is not None:
+                self.remember(source)
 
     def forget(self, name: str) -> None:
         """A host is removed: its stream ends, and what was not stored yet goes."""
@@ -300,11 +311,12 @@ class Intake:
     def _admit(self, source: Source, message: pb.Records, size: int) -> None:
         """Rates: live records by a bucket, replay by its grant."""
         limits, host, now = self._settings.limits, source.state.name, source.heard
-        source.state.backlog_bytes = message.backlog_bytes
-        if message.backlog_bytes:
+        backlog_bytes = message.backlog_bytes
+        if backlog_bytes:
             self.grants.want(host)
-        elif not message.replay:
+        elif source.state.backlog_bytes:
             self.grants.leave(host)
+        source.state.backlog_bytes = backlog_bytes
         if not message.replay:
             if not source.bucket.take(len(message.records), now):
                 self._counts.throttled_records += len(message.records)
@@ -318,8 +330,6 @@ class Intake:
             raise Rejection(
                 StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
             )
-        if not message.backlog_bytes:
-            self.grants.leave(host)
 
     def _take(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
         sequence = tick.sequence
@@ -371,7 +381,11 @@ class Intake:
         now = self._clock.monotonic()
         self._quarantine.sample(epoch.host, epoch.id, error.reason, str(error), raw, received_ns, now)
         sequence = error.sequence
-        if sequence is None or sequence >= epoch.horizon or epoch.book.ended_before(sequence):
+        if sequence is None:
+            return
+        if sequence >= epoch.horizon or epoch.book.ended_before(sequence):
+            if sequence < _LATEST_SEQUENCE:
+                stream.outbox.refuse(epoch.id, RangeSet.of([sequence]), error.reason)
             return
         for number, ranges in epoch.book.declare(sequence, sequence + 1):
             block = self._block(epoch, number, replay=False)
@@ -379,8 +393,6 @@ class Intake:
             block.received_ns = max(block.received_ns, received_ns)
             stream.outbox.refuse(epoch.id, ranges, error.reason)
             self._check_complete(epoch, block)
-        if stream.outbox.overflowing:
-            stream.end(StatusCode.RESOURCE_EXHAUSTED, "refusals", "too many refused records that were not read about")
 
     def _block(self, epoch: OpenEpoch, number: int, *, replay: bool) -> OpenBlock:
         """The open block of that number, opened if need be."""
@@ -399,11 +411,6 @@ class Intake:
     def _write_all(self, epoch: OpenEpoch) -> None:
         for block in list(epoch.blocks.values()):
             self._gatherer.ready(block)
-
-    def _silent_after(self, epoch: OpenEpoch) -> float:
-        return max(
-            self._settings.silent_after_seconds, 3 * epoch.interval_ms / 1000, 3 * self._settings.send_every_seconds
-        )
 
     def _shed(self) -> None:
         """Too much is held: let go of the cheapest to get again."""

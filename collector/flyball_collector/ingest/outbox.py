@@ -24,7 +24,7 @@ class Outbox:
     @property
     def overflowing(self) -> bool:
         """The agent provokes refusals and does not read them."""
-        return sum(len(list(ranges)) for ranges in self._refused.values()) > _MOST_REFUSED_RANGES
+        return bool(self._refused) and sum(len(list(r)) for r in self._refused.values()) > _MOST_REFUSED_RANGES
 
     def welcome(self, welcome: pb.Welcome) -> None:
         self._welcomes = [welcome]

@@ -17,10 +17,12 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.gather import Gatherer
+from flyball_collector.ingest.hello import Spooled
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.publish import Publisher
 from flyball_collector.ingest.recent import rows_between
 from flyball_collector.ingest.session import WRITE_SECONDS, Context, Session
+from flyball_collector.ingest.warm import Warmer
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
@@ -33,7 +35,7 @@ log = structlog.get_logger()
 
 SERVICE = "flyball.v1.Telemetry"
 _READERS = 4
-_ASK_SECONDS = 5.0
+_ASK_SECONDS = 7.0  # agents wait ten for their welcome
 _REMEMBER_SECONDS = 600.0
 _CLOSE_GRACE_MS = 10_000
 
@@ -64,6 +66,10 @@ class IngestServer:
         self._sessions: set[Session] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
+        hours_ns = round(settings.forget_host_hours * 3600 * 1_000_000_000)
+        self._warmer = Warmer(store, fleet, clock, hours_ns)
+        self.warming = True
+        self._warming: asyncio.Task[None] | None = None
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs do not see it
         self._server: aio.Server | None = None
 
@@ -88,6 +94,7 @@ class IngestServer:
     def forget_host(self, name: str) -> None:
         """A host was removed: end its stream, drop what is not stored. On the event loop."""
         self._intake.forget(name)
+        self._writer.drop_documents(name)
 
     async def start(self) -> int:
         """Listen and work; returns the port."""
@@ -102,6 +109,7 @@ class IngestServer:
         await server.start()
         for service in (SERVICE, ""):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        self._warming = asyncio.create_task(self._warm(), name="ingest-warm")
         self._spawn("ingest-writer", self._writer.run())
         self._spawn("ingest-tend", self._tend())
         log.info("ingest_listening", address=address, port=port, tls=self._credentials is not None)
@@ -116,6 +124,8 @@ class IngestServer:
     async def stop(self, grace: float) -> None:
         """Send agents away, write open blocks, let go."""
         self._stopping = True
+        if self._warming is not None:
+            self._warming.cancel()
         deadline = self._clock.monotonic() + grace
         await self._health.enter_graceful_shutdown()
         for session in tuple(self._sessions):
@@ -135,6 +145,15 @@ class IngestServer:
         self._writer.shut_down()
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._publisher.publish()
+
+    async def _warm(self) -> None:
+        """Fill the fleet from the store, beside the live streams."""
+        self._metrics.warming.set(1)
+        try:
+            await self._warmer.run()
+        finally:
+            self.warming = False
+            self._metrics.warming.set(0)
 
     async def _connect(self, _requests: object, context: Context) -> None:
         """Telemetry.Connect."""
@@ -166,18 +185,25 @@ class IngestServer:
         )
         return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=settings)
 
-    async def _durable(self, host: str, epoch: bytes, first: int) -> RangeSet | None:
-        """Ask the store, within limits; a store that is down delays no welcome."""
-        if not self._writer.store_up:
-            return None
-        loop = asyncio.get_running_loop()
+    async def _durable(self, host: str, epochs: Sequence[Spooled]) -> dict[bytes, RangeSet | None]:
+        """What the store knows of epochs that ingest does not; `None` where it could not say in time."""
+        known: dict[bytes, RangeSet | None] = dict.fromkeys(spooled.id for spooled in epochs)
+        if not known or not self._writer.store_up:
+            return known  # a store that is down delays no welcome
+        deadline = self._clock.monotonic() + _ASK_SECONDS
+
+        def ask() -> None:
+            for spooled in epochs:
+                if self._clock.monotonic() >= deadline:
+                    return
+                known[spooled.id] = self._store.settled(host, spooled.id, spooled.first)
+
         try:
-            asked = loop.run_in_executor(self._readers, self._store.settled, host, epoch, first)
-            return await asyncio.wait_for(asked, _ASK_SECONDS)
+            await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._readers, ask), _ASK_SECONDS)
         except (StoreError, TimeoutError) as error:
             self.counts.store_failures += 1
             log.debug("store_not_asked", host=host, error=str(error))
-            return None
+        return dict(known)
 
     def _stored(self, key: BlockKey, settled: RangeSet) -> None:
         self._intake.stored(key, settled)
@@ -196,8 +222,7 @@ class IngestServer:
             self._end_stuck(now)
             if now >= remember:
                 remember = now + _REMEMBER_SECONDS
-                for source in self._intake.sources.values():
-                    self._intake.remember(source)
+                self._intake.remember_all()
             self._publish()
 
     def _end_stuck(self, now: float) -> None:
@@ -225,14 +250,14 @@ def _handlers(connect: Any) -> "grpc.GenericRpcHandler[Any, Any]":
 
 
 def _options(settings: CollectorSettings) -> list[tuple[str, int]]:
-    """Agents ping every 10 s; a dead peer is known within 20 s; nobody opens streams without end."""
+    """Agents ping every 6 s; a dead peer is known within 20 s; nobody opens streams without end."""
     return [
         ("grpc.max_receive_message_length", settings.limits.message_bytes),
         ("grpc.max_connection_age_ms", round(settings.grpc.max_connection_age_seconds * 1000)),
         ("grpc.max_connection_age_grace_ms", _CLOSE_GRACE_MS),
         ("grpc.max_concurrent_streams", 8),
-        ("grpc.keepalive_time_ms", 10_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_time_ms", 6_000),
+        ("grpc.keepalive_timeout_ms", 6_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),

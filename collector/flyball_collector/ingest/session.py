@@ -1,7 +1,7 @@
 """One agent's stream with its wires: reads and checks messages, sends orders, and ends with a clear status."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -9,7 +9,7 @@ from grpc import StatusCode, aio
 
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.hello import Greeting, check_hello
+from flyball_collector.ingest.hello import Spooled, check_hello
 from flyball_collector.ingest.identity import certificate_names, check_certificate
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.outbox import Outbox
@@ -23,7 +23,7 @@ HELLO_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 
 Context = aio.ServicerContext[Any, Any]
-AskStore = Callable[[str, bytes, int], Awaitable[RangeSet | None]]
+AskStore = Callable[[str, Sequence[Spooled]], Awaitable[dict[bytes, RangeSet | None]]]
 
 
 class Session:
@@ -110,18 +110,12 @@ class Session:
                 StatusCode.INVALID_ARGUMENT, "hello", f"the stream of {self._stream.host!r} changed its host"
             )
         source = self._source = self._intake.attach(self._stream, greeting)
-        welcome = self._intake.greet(source, greeting, await self._durable(source, greeting))
+        durable = await self._ask_store(greeting.host, self._intake.unknown_epochs(source, greeting))
+        welcome = self._intake.greet(source, greeting, durable)
         welcome.MergeFrom(self._welcome)
         self._intake.heard(source, message, self._clock.time_ns())
         self._stream.outbox.welcome(welcome)
         return source, self._stream
-
-    async def _durable(self, source: Source, greeting: Greeting) -> dict[bytes, RangeSet | None]:
-        """What the store knows of epochs that this collector does not; `None` where it could not say in time."""
-        return {
-            spooled.id: await self._ask_store(greeting.host, spooled.id, spooled.first)
-            for spooled in self._intake.unknown_epochs(source, greeting)
-        }
 
     async def _hear(self, source: Source, stream: Stream, raw: bytes) -> None:
         received_ns = self._clock.time_ns()

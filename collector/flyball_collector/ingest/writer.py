@@ -61,6 +61,11 @@ class BlockWriter:
         waiting[kind, name] = body
         self._wake.set()
 
+    def drop_documents(self, name: str) -> None:
+        """What waits under this name is not wanted any more."""
+        for key in [key for key in self._documents if key[1] == name]:
+            del self._documents[key]
+
     @property
     def idle(self) -> bool:
         return not (self._definitions or self._documents or self._gatherer.ready_blocks)

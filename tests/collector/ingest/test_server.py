@@ -1,15 +1,19 @@
 """The ingest server over real gRPC: what agents say, hear, and find in the store."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
+from grpc import aio
+from grpc_health.v1 import health_pb2
 
 from flyball_collector.blocks.codec import decode
-from flyball_collector.settings import CollectorSettings, GrpcSettings, LimitSettings
+from flyball_collector.settings import CollectorSettings, GrpcSettings, LimitSettings, StoreSettings
 from flyball_collector.store.contract import Store
 from flyball_collector.testing import (
+    CONNECT,
     START_NS,
     AgentDouble,
     FlakyStore,
@@ -377,4 +381,121 @@ async def test_recent_rows_are_readable_before_they_are_stored(store: FlakyStore
         [group] = running.server.recent_rows("host1", 0, 1 << 62)
         assert group.sequences.tolist() == list(range(40))
         assert running.server.recent_rows("host1", 0, START_NS // 2) == []
+        await agent.close()
+
+
+async def test_a_store_that_hangs_delays_nobody(store: FlakyStore) -> None:
+    """A call past its time limit makes the store count as down; hosts stay live, and all is well when it answers."""
+    settings = CollectorSettings(grpc=LOOPBACK, store=StoreSettings(time_limit_seconds=0.3))
+    async with running_ingest(store, settings) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        store.open.clear()
+        await agent.send(EPOCH.id, records(0, 60))
+        await until(lambda: not running.server.store_up)
+        await agent.send(EPOCH.id, records(60, 65))
+        await until(lambda: running.server.counts.records == 65)
+        store.open.set()
+        await agent.acknowledged(60)
+        assert running.server.store_up
+        await agent.close()
+
+
+async def test_a_message_over_the_limit_ends_its_stream_alone(store: FlakyStore) -> None:
+    """A message of more than limits.message_bytes is refused by status; neighbours do not notice."""
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(message_bytes=100_000))
+    async with running_ingest(store, settings) as running:
+        neighbour = await AgentDouble.connect(running.port, "neighbour")
+        await neighbour.greet(layout=LAYOUT)
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, [bytes(200_000)])
+        code, _ = await agent.ended()
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await neighbour.send(EPOCH.id, records(0, 60))
+        await neighbour.acknowledged(60)
+        await agent.close()
+        await neighbour.close()
+
+
+async def test_garbage_ends_its_stream(store: FlakyStore) -> None:
+    """Bytes that are no message get INVALID_ARGUMENT."""
+    async with running_ingest(store) as running:
+        async with aio.insecure_channel(f"localhost:{running.port}") as channel:
+            call = channel.stream_stream(CONNECT)()  # type: ignore[call-arg]  # requests are written
+            await call.write(b"\xff\xff\xff")
+            assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert running.server.counts.rejected_streams["unreadable"] == 1
+
+
+async def test_records_of_an_epoch_that_hello_did_not_name_end_the_stream(store: FlakyStore) -> None:
+    """The agent says hello again, and nothing is lost; on the same stream it may do so, too."""
+    other = make_epoch(9)
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.greet(pb.SpooledEpoch(epoch=EPOCH), pb.SpooledEpoch(epoch=other))
+        await agent.send(other.id, records(0, 60))
+        await agent.acknowledged(60)
+        await agent.send(b"?" * 16, records(0, 60))
+        code, text = await agent.ended()
+        assert code is grpc.StatusCode.FAILED_PRECONDITION
+        assert "say hello again" in text
+        await agent.close()
+
+
+async def test_the_clock_is_corrected_and_the_skew_shown(store: FlakyStore) -> None:
+    """Collector time comes from the boot clock; a host whose wall clock is years off is seen to be."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 1))
+        await until(lambda: running.server.counts.records == 1)
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert abs(state.corrected_ns - time.time_ns()) < 5_000_000_000
+        assert state.clock_skew_seconds == pytest.approx((START_NS - time.time_ns()) / 1e9, abs=5)
+        await agent.close()
+
+
+async def test_health_is_served(store: FlakyStore) -> None:
+    """The standard health service says SERVING for the telemetry service."""
+    async with running_ingest(store) as running, aio.insecure_channel(f"localhost:{running.port}") as channel:
+        check = channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            health_pb2.HealthCheckRequest.SerializeToString,
+            health_pb2.HealthCheckResponse.FromString,
+        )
+        answer = await check(health_pb2.HealthCheckRequest(service="flyball.v1.Telemetry"))
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_a_removed_host_is_gone(store: FlakyStore) -> None:
+    """Its stream ends, and what it said and was not stored yet is dropped."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, records(0, 10))
+        await until(lambda: running.server.counts.records == 10)
+        running.fleet.remove("host1")
+        running.server.forget_host("host1")
+        code, text = await agent.ended()
+        assert (code, "removed" in text) == (grpc.StatusCode.ABORTED, True)
+        assert running.server.open_bytes == 0
+        await agent.close()
+
+
+async def test_what_is_counted_is_exported(store: FlakyStore) -> None:
+    """Once a second the collector's own metrics catch up."""
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(EPOCH.id, [*records(0, 60), *records(0, 5)])
+        await agent.acknowledged(60)
+        value = running.metrics.registry.get_sample_value
+        await until(lambda: value("flyball_collector_written_blocks_total") == 1)
+        assert value("flyball_collector_records_total") == 60
+        assert value("flyball_collector_duplicate_records_total") == 5
+        assert value("flyball_collector_streams") == 1
+        assert value("flyball_collector_store_up") == 1
         await agent.close()

@@ -70,7 +70,7 @@ class Book(RuleBasedStateMachine):
 
     @invariant()
     def acknowledges_the_longest_durable_prefix(self) -> None:
-        expected = self.floor if self.floor > self.acknowledged else self.acknowledged
+        expected = max(self.acknowledged, self.floor)
         while expected in self.durable:
             expected += 1
         assert self.book.settled == expected

@@ -1,0 +1,119 @@
+"""Start-up: hosts that were known, and the last minutes of what they said, from the store into the fleet."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+import structlog
+from google.protobuf.message import DecodeError
+
+from flyball_collector.blocks.block import RowGroup
+from flyball_collector.blocks.codec import decode
+from flyball_collector.blocks.errors import BlockError
+from flyball_collector.fleet.fleet import Fleet, FleetFull
+from flyball_collector.ingest.clock import Clock
+from flyball_collector.ingest.intake import KnownHost
+from flyball_collector.store.contract import Document, Store, StoreError
+from flyball_collector.store.definitions import LayoutFinder
+from flyball_collector.tick import KnownLayout
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+log = structlog.get_logger()
+
+WINDOW_NS = 300 * 1_000_000_000
+_SEEN_NS = 1200 * 1_000_000_000  # a host's document is written every ten minutes: twice that may be alive
+_AGAIN_SECONDS = 2.0
+_ATTEMPTS = 30
+
+T = TypeVar("T")
+Rows = list[tuple[KnownLayout, RowGroup]]
+
+
+class Warmer:
+    """Reads in threads, fills on the event loop; live ticks may come between."""
+
+    def __init__(self, store: Store, fleet: Fleet, clock: Clock, forget_after_ns: int) -> None:
+        self._store = store
+        self._fleet = fleet
+        self._clock = clock
+        self._forget_after_ns = forget_after_ns
+        self._finder = LayoutFinder(store.get_document)
+        self._layouts: dict[int, KnownLayout | None] = {}
+
+    async def run(self) -> None:
+        """Until the fleet knows what the store knows; a store that is down is asked again for a minute."""
+        for _ in range(_ATTEMPTS):
+            try:
+                hosts = await self._hosts()
+                for name in hosts:
+                    await self._host(name)
+            except StoreError as error:
+                log.debug("warming_waits", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                log.debug("warmed", hosts=len(hosts))
+                return
+        log.warning("not_warmed", remedy="the store did not answer; windows fill as records come")
+
+    async def _hosts(self) -> list[str]:
+        """Make every remembered host known; returns those that may have said something just now."""
+        now = self._clock.time_ns()
+        recent = []
+        for document in await asyncio.to_thread(self._store.list_documents, "host"):
+            known = _parsed(document, lambda body: msgspec.json.decode(body, type=KnownHost))
+            if known is None or known.last_seen_ns < now - self._forget_after_ns:
+                continue
+            try:
+                state = self._fleet.ensure(document.id)
+            except FleetFull:
+                log.warning("hosts_left_out", remedy="raise limits.hosts, or remove hosts that are gone")
+                break
+            if not state.connected:
+                state.agent_version, state.boot_id = known.agent_version, known.boot_id
+                state.interval_ms, state.said_goodbye = known.interval_ms, known.said_goodbye
+                state.received_ns = max(state.received_ns, known.last_seen_ns)
+            if known.last_seen_ns >= now - _SEEN_NS:
+                recent.append(document.id)
+        for document in await asyncio.to_thread(self._store.list_documents, "inventory"):
+            host = self._fleet.get(document.id)
+            if host is not None and host.inventory is None:
+                host.inventory = _parsed(document, pb.Inventory.FromString)
+        return recent
+
+    async def _host(self, name: str) -> None:
+        now = self._clock.time_ns()
+        rows = await asyncio.to_thread(self._read, name, now)
+        state = self._fleet.get(name)
+        for layout, group in rows:
+            if state is not None:
+                self._fleet.warm(state, layout, group, now)
+        await asyncio.sleep(0)
+
+    def _read(self, name: str, now_ns: int) -> Rows:
+        rows: Rows = []
+        for block in self._store.read_blocks(name, now_ns - WINDOW_NS, now_ns + WINDOW_NS):
+            try:
+                groups = decode(block.payload)
+            except BlockError as error:
+                log.warning("block_not_read", host=name, number=block.key.number, error=str(error))
+                continue
+            rows += [(layout, group) for group in groups if (layout := self._layout(group.layout)) is not None]
+        return rows
+
+    def _layout(self, digest: int) -> KnownLayout | None:
+        if digest not in self._layouts:
+            layout = self._finder(digest)
+            if layout is not None:
+                layout.__dict__["digest"] = digest  # the name it was stored under, also where a newer agent wrote it
+            self._layouts[digest] = KnownLayout(layout) if layout is not None else None
+        return self._layouts[digest]
+
+
+def _parsed(document: Document, parse: Callable[[bytes], T]) -> T | None:
+    """A damaged document is as good as none."""
+    try:
+        return parse(document.body)
+    except (msgspec.DecodeError, DecodeError) as error:
+        log.warning("document_not_read", kind=document.kind, id=document.id, error=str(error))
+        return None

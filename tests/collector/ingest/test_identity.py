@@ -1,0 +1,99 @@
+"""Who may speak for a host: its name is clean, and its certificate says the same."""
+
+from pathlib import Path
+
+import grpc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.ingest.identity import certificate_names, check_certificate, check_host
+from flyball_collector.ingest.rejection import Rejection
+from flyball_collector.security.certs import Authority, Issued, Part
+from flyball_collector.security.tls import TlsFiles, server_credentials
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.testing import AgentDouble, make_epoch, make_hello, make_layout, make_record, running_ingest
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+LAYOUT = make_layout()
+
+
+def agent_credentials(authority: Authority, issued: Issued) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        authority.ca_file.read_bytes(), issued.key_file.read_bytes(), issued.certificate_file.read_bytes()
+    )
+
+
+async def test_a_certificate_speaks_for_its_host_alone(tmp_path: Path) -> None:
+    """With its own certificate a host is served; with another's it is told whose it is."""
+    authority = Authority(tmp_path / "certs")
+    authority.initialise()
+    collector = authority.issue("collector", Part.COLLECTOR)
+    files = TlsFiles(collector.certificate_file, collector.key_file, authority.ca_file)
+    own = agent_credentials(authority, authority.issue("host1", Part.AGENT))
+    other = agent_credentials(authority, authority.issue("host2", Part.AGENT))
+    async with running_ingest(MemoryStore(), credentials=server_credentials(files)) as running:
+        agent = await AgentDouble.connect(running.port, "host1", own)
+        await agent.greet(layout=LAYOUT)
+        await agent.send(make_epoch().id, [make_record(n, LAYOUT) for n in range(60)])
+        await agent.acknowledged(60)
+        thief = await AgentDouble.connect(running.port, "host1", other)
+        await thief.say(pb.AgentMessage(hello=make_hello("host1")))
+        code, message = await thief.ended()
+        assert code is grpc.StatusCode.PERMISSION_DENIED
+        assert "host2" in message
+        state = running.fleet.get("host1")
+        assert state is not None
+        assert state.connected
+        assert running.server.counts.superseded == 0
+        await agent.close()
+        await thief.close()
+
+
+async def test_without_a_certificate_nobody_is_served(tmp_path: Path) -> None:
+    """The handshake itself fails."""
+    authority = Authority(tmp_path / "certs")
+    authority.initialise()
+    collector = authority.issue("collector", Part.COLLECTOR)
+    files = TlsFiles(collector.certificate_file, collector.key_file, authority.ca_file)
+    async with running_ingest(MemoryStore(), credentials=server_credentials(files)) as running:
+        anonymous = grpc.ssl_channel_credentials(authority.ca_file.read_bytes())
+        agent = await AgentDouble.connect(running.port, "host1", anonymous)
+        await agent.say(pb.AgentMessage(hello=make_hello("host1")))
+        code, _ = await agent.ended(10)
+        assert code is grpc.StatusCode.UNAVAILABLE
+        assert running.fleet.hosts() == []
+        await agent.close()
+
+
+@pytest.mark.parametrize("name", ["a", "gpu-01", "node_3.rack7.example.org", "A" * 253])
+def test_usual_names_pass(name: str) -> None:
+    """Names as hosts have them are taken."""
+    assert check_host(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", ".", "a b", "a/b", "a\n", "ä", "a" * 254, '"', "a\x00"])
+def test_other_names_are_refused(name: str) -> None:
+    """What could do harm in a metric, a path or a page is refused."""
+    with pytest.raises(Rejection):
+        check_host(name)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_name_or_refused(name: str) -> None:
+    """What passes consists of letters, digits and three signs."""
+    try:
+        check_host(name)
+    except Rejection:
+        return
+    assert name.replace(".", "").replace("-", "").replace("_", "").isalnum()
+    assert name.isascii()
+
+
+def test_names_come_from_the_certificate() -> None:
+    """All alternative names count; a certificate without any stands for nobody."""
+    names = certificate_names({"x509_subject_alternative_name": [b"a", b"b"], "x509_common_name": [b"c"]})
+    assert names == {"a", "b"}
+    check_certificate("b", names)
+    with pytest.raises(Rejection, match="no host"):
+        check_certificate("c", certificate_names({}))
