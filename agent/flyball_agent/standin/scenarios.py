@@ -2,6 +2,7 @@
 
 import os
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -115,4 +116,6 @@ def _held(name: str, gpu: int) -> Wave | int:
 def start_standin(directory: Path, scenario: str = "steady", gpus: int = 8, pid: int | None = None) -> Path:
     """Play a scenario from now on; the library's path is what the setting `nvml_library` wants."""
     told = make_scenario(scenario, gpus, pid).started_at(time.monotonic())
+    for gpu in range(gpus):  # a fleet of demonstrations has no GPU twice
+        told.set({"uuid": f"GPU-{uuid.uuid5(uuid.NAMESPACE_URL, f'{directory.absolute()}/{gpu}')}"}, gpu)
     return StandIn(directory, told).library

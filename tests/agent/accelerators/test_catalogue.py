@@ -24,6 +24,9 @@ def test_the_inventory_is_known_after_the_first_reading(tmp_path: Path) -> None:
     assert read_gpus(accelerators) == []
     accelerators[0].read()
     assert [(gpu.index, gpu.vendor) for gpu in read_gpus(accelerators)] == [(0, "nvidia"), (1, "nvidia")]
+    neighbour = build_accelerator_probes(settings_for(tmp_path / "neighbour"))
+    neighbour[0].read()
+    assert len({gpu.uuid for gpu in read_gpus(accelerators) + read_gpus(neighbour)}) == 4
 
 
 def test_disabled_accelerators_are_left_out(tmp_path: Path) -> None:
