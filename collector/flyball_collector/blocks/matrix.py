@@ -152,11 +152,14 @@ class MatrixReader:
 
 def _restore(residuals: Integers, modes: NDArray[np.uint8], bases: Integers) -> Integers:
     mean, slope, last = (np.flatnonzero(modes == mode) for mode in (MEAN, SLOPE, LAST_SLOPE))
-    residuals[mean] += bases[mean, None]
-    residuals[slope, 1:] += bases[slope, None]
-    residuals[slope] = residuals[slope].cumsum(axis=1)
-    residuals[last, 1:2] = bases[last, None]
-    residuals[last] = residuals[last].cumsum(axis=1).cumsum(axis=1)
+    if len(mean):
+        residuals[mean] += bases[mean, None]
+    if len(slope):
+        residuals[slope, 1:] += bases[slope, None]
+        residuals[slope] = residuals[slope].cumsum(axis=1)
+    if len(last):
+        residuals[last, 1:2] = bases[last, None]
+        residuals[last] = residuals[last].cumsum(axis=1).cumsum(axis=1)
     return residuals
 
 
