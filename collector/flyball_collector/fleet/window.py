@@ -169,28 +169,37 @@ class Window:
         valid: NDArray[np.bool_],
         now_ns: int,
     ) -> None:
-        """Fill in stored rows of a host, in rising time, where nothing is known yet."""
+        """Fill in stored rows of a host, in rising time, where nothing is known; calls go on where the last ended."""
         self._sit(state)
         seat = self._seats.get(state.name)
         if seat is None or not len(corrected_ns):
             return
-        if self._second < 0:
+        if now_ns // _SECOND > self._second + 2:  # nobody writes lines yet
             self._roll(now_ns // _SECOND)
-        own, theirs = _matching(seat.columns, layout.layout.columns)
+        if seat.layout.digest == layout.digest:
+            own, theirs = np.arange(len(seat.columns)), seat.offsets
+        else:
+            own, theirs = _matching(seat.columns, layout.layout.columns)
         readings = np.where(valid[:, theirs], values[:, theirs] / layout.scales[theirs], np.nan)
-        counters = seat.counters[own]
+        counters, rows = seat.counters[own], seat.first + own
+        before = self._seen.get(state.name, 0)
         shown = readings.astype(np.float32)
-        shown[:, counters] = _rates_of(corrected_ns, readings[:, counters], self._gap_ns)
-        rows = seat.first + own
-        for second, line in zip((corrected_ns // _SECOND).tolist(), shown, strict=True):
-            if self._second - self.seconds < second <= self._second:
-                slot = second % self.seconds
-                self._times[slot] = self._times[slot] or second * _SECOND
-                here = self._matrix[slot, rows]
-                self._matrix[slot, rows] = np.where(np.isnan(here), line, here)
-        if state.name not in self._seen:
+        shown[:, counters] = _rates_of(
+            np.append(before, corrected_ns), np.vstack([self._last[rows], readings])[:, counters], self._gap_ns
+        )
+        self._fill(corrected_ns // _SECOND, rows, shown)
+        if before < corrected_ns[-1]:
             self._seen[state.name] = int(corrected_ns[-1])
             self._last[rows] = readings[-1]
+
+    def _fill(self, seconds: Times, rows: Places, lines: Values) -> None:
+        """Set what is unknown in the lines of these seconds."""
+        inside = (seconds > self._second - self.seconds) & (seconds <= self._second)
+        slots, lines = seconds[inside] % self.seconds, lines[inside]
+        times, where = self._times[slots], np.ix_(slots, rows)
+        self._times[slots] = np.where(times > 0, times, seconds[inside] * _SECOND)
+        here = self._matrix[where]
+        self._matrix[where] = np.where(np.isnan(here), lines, here)
 
     def _read(self, now_ns: int, arena: NDArray[np.float64]) -> Values:
         """This second's line."""
@@ -365,10 +374,10 @@ def _matching(columns: Sequence[Column], others: Sequence[Column]) -> tuple[Plac
 
 
 def _rates_of(times_ns: Times, counts: NDArray[np.float64], gap_ns: int) -> NDArray[np.float64]:
-    """Rates a second of counters, time × counter; unknown at the first row, over resets and over gaps."""
-    rates = np.full(counts.shape, np.nan)
-    elapsed = np.diff(times_ns)[:, None]
+    """Rates a second of counters, time × counter, one row fewer; unknown over resets and over gaps."""
+    elapsed = np.broadcast_to(np.diff(times_ns)[:, None], (len(counts) - 1, counts.shape[1]))
     grown = np.diff(counts, axis=0)
     sound = (grown >= 0) & (elapsed > 0) & (elapsed <= gap_ns)
-    np.divide(grown * _SECOND, elapsed, out=rates[1:], where=sound)
+    rates = np.full(grown.shape, np.nan)
+    np.divide(grown * _SECOND, elapsed, out=rates, where=sound)
     return rates

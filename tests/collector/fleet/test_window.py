@@ -190,18 +190,19 @@ def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> R
 def test_warming_gives_back_what_a_restart_took() -> None:
     """Stored rows fill the window as if they had been live, and the fleet says what the host said last."""
     live, warmed, layout = fleet_of(), fleet_of(), layout_of(1)
-    lines: list[list[int | None]] = [[1, 5, 100], [1, None, 150], [1, 7, 120]]
+    lines: list[list[int | None]] = [[1, 5, 100], [1, None, 150], [1, 7, 180]]
     for second, line in enumerate(lines):
         say(live, "a", second, layout, line)
         advance(live, second)
     now = START + 2 * SECOND + SECOND // 2
     state = warmed.ensure("a")
-    warmed.warm(state, layout, rows_of([0, 1, 2], lines), now)
+    warmed.warm(state, layout, rows_of([0, 1], lines[:2]), now)
+    warmed.warm(state, layout, rows_of([2], lines[2:]), now)
     for metric in ("watts", "read_bytes_total"):
         assert recent(warmed, "a", metric) == recent(live, "a", metric)
-    assert [value for _, value in warmed.readings(state)] == [1.0, 7.0, 120.0]
+    assert [value for _, value in warmed.readings(state)] == [1.0, 7.0, 180.0]
     for fleet in (live, warmed):
-        say(fleet, "a", 3, layout, [1, 8, 130])
+        say(fleet, "a", 3, layout, [1, 8, 190])
         advance(fleet, 3)
     assert recent(warmed, "a", "watts") == recent(live, "a", "watts")
     assert recent(warmed, "a", "read_bytes_total") == recent(live, "a", "read_bytes_total")
@@ -218,6 +219,16 @@ def test_warming_never_overwrites_what_is_live() -> None:
     fleet.warm(fleet.ensure("a"), layout, rows_of([], []), START + 12 * SECOND)
     assert recent(fleet, "a", "watts") == [[5], [101], [102]]
     assert [value for _, value in fleet.readings(fleet.ensure("a"))][1] == 102.0
+
+
+def test_stored_rows_of_another_layout_match_by_column() -> None:
+    """A host that has changed since is warmed with the columns that it still has, whatever their places were."""
+    fleet = fleet_of()
+    say(fleet, "a", 3, layout_of(3), [1, 13, 23, 33, 400])
+    advance(fleet, 3)
+    fleet.warm(fleet.ensure("a"), layout_of(1), rows_of([1, 2], [[1, 11, 100], [1, 12, 150]]), START + 3 * SECOND)
+    assert recent(fleet, "a", "watts") == [[11, "?", "?"], [12, "?", "?"], [13, 23, 33]]
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [50], ["?"]]
 
 
 @settings(max_examples=60, deadline=None)
