@@ -78,11 +78,11 @@ def decode(line: bytes) -> Message | Envelope:
     """Read one line; an `Envelope` is a kind that this agent does not know."""
     try:
         return _decoder.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         fault = str(error)
     try:
         envelope = _envelope.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadLine(f"not a message: {fault}", fatal=True) from None
     if envelope.kind in KINDS:
         raise BadLine(f"{envelope.kind}: {fault}", fatal=False)

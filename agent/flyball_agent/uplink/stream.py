@@ -310,4 +310,8 @@ class Stream:
         message.sent_boot_ns = self._me.clock.boot_ns()
         data = message.SerializeToString()
         self._me.accounts.sent_bytes += len(data)
-        await self._call.write(data)
+        try:
+            await self._call.write(data)
+        except asyncio.InvalidStateError:  # the call ended since we last looked; only its status says why
+            code, details = await self._call.code(), await self._call.details()
+            raise StreamFailed(f"{code.name}: {details}") from None

@@ -131,7 +131,7 @@ class Uplink:
     def _report(self, address: str, speaking: asyncio.Task[None]) -> None:
         error = None if speaking.cancelled() else speaking.exception()
         if error is not None:
-            self._failed(address, _words(error))
+            self._failed(address, self._words(error))
         elif not self._again.is_set():
             self.state = f"{address} ended the stream"
 
@@ -143,15 +143,16 @@ class Uplink:
             _log.warning("collector_unreachable", collector=address, reason=reason)
         self._last_failure = reason
 
-
-def _words(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        return _words(error.exceptions[0])
-    if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name}: {error.details()}"[:200]
-    if isinstance(error, StreamFailed):
+    def _words(self, error: BaseException) -> str:
+        """Why a stream ended. A fault of our own ends the stream too, loudly, but never the agent."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, grpc.aio.AioRpcError):
+            return f"{error.code().name}: {error.details()}"[:200]
+        if not isinstance(error, StreamFailed):
+            _log.error("stream_fault", exc_info=error)
+            return f"fault of the agent: {type(error).__name__}: {error}"[:200]
         return str(error)
-    raise error
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> bool:
