@@ -42,6 +42,8 @@ def unseal(sealed: bytes) -> bytes:
     magic, version, size = _HEAD.unpack_from(sealed)
     if magic != _MAGIC:
         raise BlockError(f"encoded block begins with {magic!r}, not {_MAGIC!r}: these bytes are no block")
+    if not version:
+        raise BlockError("encoded block has format 0, which never was: it is damaged")
     if version > VERSION:
         raise BlockError(f"encoded block has format {version}, this version reads up to {VERSION}: upgrade Flyball")
     if size > MAX_BYTES:
