@@ -41,6 +41,7 @@ class Child:
     log: Path
     backoff: Backoff = field(default_factory=Backoff)
     deaths: int = 0
+    last_status: int | None = None
     _process: subprocess.Popen[bytes] | None = None
     _started: float = 0.0
     _again: float = 0.0
@@ -73,6 +74,7 @@ class Child:
             return None
         self._process = None
         self.deaths += 1
+        self.last_status = status
         wait = self.backoff.after_life_of(now - self._started)
         self._again = now + wait
         return f"{self.name} ended with {_in_words(status)}; starting again in {wait:.0f} s (see {self.log})"

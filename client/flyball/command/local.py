@@ -28,6 +28,7 @@ from flyball.extras import advice, missing
 _TEND_SECONDS = 0.25
 _FIRST_RECORD_SECONDS = 60.0
 _GIVE_UP_DEATHS = 3
+_CALLED_WRONGLY = 2  # the daemons' exit status for settings that cannot be used: trying again is of no use
 _AGENT_STOP_SECONDS = 8.0
 _COLLECTOR_STOP_SECONDS = 15.0
 _SOCKET_PATH_BYTES = 100  # the kernel takes 107
@@ -209,7 +210,7 @@ def _wait_for_hosts(plan: LocalPlan, children: Sequence[Child], console: Console
 def _give_up_on_the_dead(children: Sequence[Child], console: Console) -> None:
     for child in children:
         news = child.tend(time.monotonic())
-        if child.deaths >= _GIVE_UP_DEATHS:
+        if child.deaths >= _GIVE_UP_DEATHS or child.last_status == _CALLED_WRONGLY:
             raise CommandError(f"the {child.name} does not start; {child.log} ends with\n{child.last_words()}")
         if news:
             console.print(news, highlight=False, markup=False)

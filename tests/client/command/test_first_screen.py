@@ -1,0 +1,73 @@
+import io
+from typing import Any
+
+from rich.console import Console
+
+from flyball.command.first_screen import Places, first_screen
+
+PLACES = Places("http://x:1/", "http://x:1/metrics", "http://x:1/openapi.json", ".flyball", "")
+
+
+def silence(probe: str, reason: str, detail: str, remedy: str = "") -> dict[str, Any]:
+    return {"probe": probe, "metric": "", "resource": "", "reason": reason, "detail": detail, "remedy": remedy}
+
+
+def host(name: str = "gpu-01", **more: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    summary = {"name": name, "interval_seconds": 1.0, "columns": 3}
+    columns = [{"metric": name} for name in ("cpu_a", "cpu_b", "memory_a", "agent_x")]
+    return {"host": summary, "inventory": None, "silences": [], **more}, columns
+
+
+def shown(*hosts: tuple[dict[str, Any], list[dict[str, Any]]]) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=200, color_system=None)
+    for line in first_screen(hosts, PLACES):
+        console.print(line, highlight=False)
+    return out.getvalue()
+
+
+def test_it_says_what_is_watched_and_where_to_look() -> None:
+    """CPU, memory, GPUs by kind, the busiest subsystems, and every address."""
+    gpu = {"model": "H100", "driver_version": "580", "memory_bytes": 80 * 1024**3}
+    cpu = {"model": "EPYC", "cores": 96, "threads": 192}
+    text = shown(host(inventory={"cpu": cpu, "memory_bytes": 1024**4, "gpus": [gpu] * 8}))
+    assert "gpu-01 is watched every 1 s" in text
+    assert "EPYC · 96 cores · 192 threads" in text
+    assert "1.0 TiB" in text
+    assert "8 × H100 · 80.0 GiB · driver 580" in text
+    assert "3 columns: cpu, memory\n" in text
+    assert "http://x:1/metrics" in text
+    assert "flyball host gpu-01 --watch" in text
+    assert "Not read here" not in text
+
+
+def test_silences_of_one_cause_share_a_line_with_the_remedy() -> None:
+    """Eight GPUs without a fan are one line, not eight."""
+    silences = [silence("nvidia", "unsupported", "no fan")] * 8 + [silence("rapl", "denied", "mode 0400", "chmod it")]
+    text = shown(host(silences=silences))
+    assert text.count("no fan") == 1
+    assert "rapl" in text
+    assert "no permission: mode 0400" in text
+    assert "→ chmod it" in text
+    assert text.index("chmod it") < text.index("no fan")
+
+
+def test_a_host_that_says_little_is_shown_all_the_same() -> None:
+    """No inventory yet: what is unknown is left out, never invented."""
+    text = shown(host())
+    assert "gpu-01" in text
+    assert "cores" not in text
+
+
+def test_text_of_a_host_cannot_steer_the_terminal() -> None:
+    """Escape codes and markup in names are data."""
+    text = shown(host("[red]x\x1b[31m", silences=[silence("p", "failed", "[/bold]\x1b]0;title\x07")]))
+    assert "\x1b" not in text
+    assert "[red]x" in text
+    assert "[/bold]" in text
+
+
+def test_many_causes_end_with_where_to_read_on() -> None:
+    """A screen is not a list without end."""
+    text = shown(host(silences=[silence(f"p{n}", "failed", f"reason {n}") for n in range(20)]))
+    assert "… and 8 more: flyball agent --check" in text

@@ -1,0 +1,149 @@
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flyball.command import run
+from flyball.command.local import socket_path
+
+SECONDS = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Up:
+    """A running `flyball up` or `flyball demo`."""
+
+    def __init__(self, directory: Path, *words: str) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.out = directory.with_suffix(".out")
+        ports = ["--port-grpc", str(free_port()), "--port-http", str(self.port)]
+        command = [sys.executable, "-m", "flyball", *words, "--directory", str(directory), *ports]
+        environment = {**os.environ, "COLUMNS": "200"}
+        with self.out.open("wb") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+
+    def said(self) -> str:
+        return self.out.read_text(errors="replace")
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return json.load(answer)
+
+    def until(self, check: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not check():
+            assert time.monotonic() < deadline, self.said()
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.1)
+
+
+@contextmanager
+def running(directory: Path, *words: str) -> Iterator[Up]:
+    up = Up(directory, *words)
+    try:
+        up.until(lambda: "Ctrl-C ends it" in up.said())
+        yield up
+    finally:
+        up.process.kill()
+        up.process.wait()
+
+
+def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> None:
+    """The first screen after the first record; a killed agent comes back; Ctrl-C ends all with status 0."""
+    with running(tmp_path / "home", "up") as up:
+        assert "is watched every 1 s" in up.said()
+        assert f"http://127.0.0.1:{up.port}/metrics" in up.said()
+        (host,) = up.get("/api/v1/hosts")["hosts"]
+        assert host["connected"]
+        agent = pids_of(up.directory)["agent"]
+        os.kill(agent, signal.SIGKILL)
+        up.until(lambda: "agent started again" in up.said())
+        children = pids_of(up.directory)
+        assert children["agent"] != agent
+        up.process.send_signal(signal.SIGINT)
+        assert up.process.wait(30) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in children.values())
+    assert "Traceback" not in up.said()
+    for log in ("agent.log", "collector.log"):
+        assert "Traceback" not in (tmp_path / "home" / log).read_text()
+
+
+def pids_of(directory: Path) -> dict[str, int]:
+    """The daemons that use this directory, by name."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        config = re.search(rf"{re.escape(str(directory))}/(agent|collector)\.toml", "\0".join(words))
+        if config and words[1:3] == ["-m", "flyball"]:
+            found[config[1]] = int(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the stand-in GPU needs a C compiler")
+def test_the_demonstration_shows_gpus_and_says_that_they_are_not_real(tmp_path: Path) -> None:
+    """Every host has its GPUs, with readings, through the real library's interface."""
+    with running(tmp_path / "home", "demo", "--gpus", "2", "--hosts", "2", "--scenario", "steady") as demo:
+        assert "2 × NVIDIA H100" in demo.said()
+        assert "not real" in demo.said()
+        hosts = demo.get("/api/v1/hosts")["hosts"]
+        assert [(host["name"], host["gpus"]) for host in hosts] == [("demo-01", 2), ("demo-02", 2)]
+        latest = demo.get("/api/v1/hosts/demo-01/latest?metric=gpu_power_watts")
+        assert len(latest["readings"]) == 2
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.process.wait(30) == 0
+
+
+def test_a_port_in_use_is_named_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which port, and the option that chooses another."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = ["--directory", str(tmp_path), "--port-http", str(port), "--port-grpc", str(free_port())]
+        assert run(["up", *words]) == 1
+    said = capsys.readouterr().err
+    assert f"port {port}" in said
+    assert "--port-http" in said
+
+
+def test_settings_that_cannot_be_used_end_it_with_the_daemons_own_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of the log, not a reference to it alone."""
+    (tmp_path / "collector.toml").write_text("nonsense = 1\n")
+    words = ["--directory", str(tmp_path), "--port-http", str(free_port()), "--port-grpc", str(free_port())]
+    assert run(["up", *words]) == 1
+    assert "there is no setting nonsense" in capsys.readouterr().err
+
+
+def test_an_unknown_scenario_lists_those_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started."""
+    assert run(["demo", "--scenario", "calm", "--directory", str(tmp_path)]) == 1
+    assert "there are steady" in capsys.readouterr().err
+
+
+def test_a_socket_path_is_never_longer_than_the_kernel_takes(tmp_path: Path) -> None:
+    """A deep directory gets its socket elsewhere."""
+    assert socket_path(Path("/a")) == Path("/a/agent.sock")
+    deep = tmp_path / ("x" * 120)
+    assert len(os.fsencode(socket_path(deep))) <= 100
+    assert socket_path(deep) == socket_path(deep)

@@ -1,0 +1,81 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flyball.__main__ import main
+from flyball.extras import NEEDS, advice, missing
+
+# Refuses every import of what is not named, as a host that has only some of the packages would.
+BLOCKER = """
+import importlib.machinery, sys
+
+ALLOWED = set({allowed!r})
+
+class Refuse(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        found = super().find_spec(name, path, target)
+        place = str(getattr(found, "origin", None) or (list(found.submodule_search_locations or []) if found else ""))
+        if found is not None and "site-packages" in place and name.split(".")[0] not in ALLOWED:
+            return None
+        return found
+
+sys.meta_path = [each for each in sys.meta_path if each is not importlib.machinery.PathFinder] + [Refuse]
+"""
+
+# The modules of the distributions that the extra `agent` names, and what they need themselves.
+AGENT = ("google", "grpc", "msgspec", "psutil", "pynvml", "structlog", "typing_extensions")
+
+
+def python(allowed: tuple[str, ...], program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    code = BLOCKER.format(allowed=allowed) + program
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+RUN_MAIN = "import sys\nfrom flyball.__main__ import main\nsys.exit(main(sys.argv[1:]))\n"
+
+
+def test_the_agent_starts_with_only_its_extras_packages(tmp_path: Path) -> None:
+    """No typer, rich, numpy or anything else of the collector is needed to read a host."""
+    options = ["--once", "--format", "json", "--set", f"state_directory={tmp_path}"]
+    done = python(AGENT, RUN_MAIN, "agent", *options)
+    assert done.returncode == 0, done.stderr
+    read = {reading["metric"] for probe in json.loads(done.stdout)["probes"] for reading in probe["readings"]}
+    assert "cpu_busy_ratio" in read
+
+
+def test_the_agent_can_be_loaded_whole_with_only_its_extras_packages() -> None:
+    """The daemon's own imports, the uplink's included."""
+    done = python(AGENT, "import flyball_agent.daemon\nprint('numpy' in sys.modules)\n")
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"), [(["agent"], "agent"), (["collector"], "collector"), (["up"], "planner"), ([], "planner")]
+)
+def test_a_missing_package_is_said_with_the_extra_that_brings_it(words: list[str], extra: str) -> None:
+    """No traceback of an import: the name of what to install."""
+    done = python((), RUN_MAIN, *words)
+    assert done.returncode == 2
+    assert f"pip install 'flyball[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_daemons_get_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """`flyball agent …` is `flyball-agent …`."""
+    for daemon in ("agent", "collector"):
+        with pytest.raises(SystemExit) as ended:
+            main([daemon, "--help"])
+        assert ended.value.code == 0
+        assert f"flyball-{daemon}" in capsys.readouterr().out
+
+
+def test_nothing_is_missing_here() -> None:
+    """The lists of packages name what the extras install."""
+    assert {part: missing(part) for part in NEEDS} == {part: [] for part in NEEDS}
+    assert "no.such" in advice("flyball up", "all", ["no.such"])
