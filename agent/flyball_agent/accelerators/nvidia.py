@@ -76,12 +76,16 @@ class NvidiaProbe:
         self._renewal = Retry(*_LET_GO_SECONDS)
         self._next_find = 0.0
         self._changed = True
+        self._fresh = False
         self._answer = _Answer()
         self._events: deque[pb.HostEvent] = deque(maxlen=_KEPT_EVENTS)
 
     @property
     def processes(self) -> Sequence[pb.GpuProcess]:
-        return self._answer.processes
+        """While a reading hangs it is still known who was there, but not what they hold now."""
+        if self._fresh:
+            return self._answer.processes
+        return [pb.GpuProcess(gpu=process.gpu, pid=process.pid) for process in self._answer.processes]
 
     def take_events(self) -> list[pb.HostEvent]:
         events = []
@@ -95,6 +99,7 @@ class NvidiaProbe:
     def read(self) -> Sample:
         """Ask every device; what cannot answer says why, and its columns stay."""
         now = self._monotonic()
+        self._fresh = False
         self._let_go_of_lost(now)
         if not self._nvml.is_open and now >= self._retry.at:
             self._open(now)
@@ -103,6 +108,7 @@ class NvidiaProbe:
         if not self._devices:
             raise self._why_nothing()
         self._renew()
+        self._fresh = True
         return Sample(self._answer.columns, self._values(), self._answer.silences)
 
     # -- sessions of the driver --

@@ -53,7 +53,7 @@ _WORDS = {
 }
 _REMEDIES = {
     NO_PERMISSION: "run the agent as root, or allow it to open /dev/nvidia*",
-    DRIVER_NOT_LOADED: "load the nvidia kernel module (modprobe nvidia) and look at dmesg",
+    DRIVER_NOT_LOADED: "load the nvidia kernel module (modprobe nvidia), and let the agent open /dev/nvidiactl",
     LIBRARY_NOT_FOUND: "with an NVIDIA GPU: install its driver; in a container: set NVIDIA_DRIVER_CAPABILITIES=utility",
     14: "reset the GPU; replace it when that does not help",
     GPU_IS_LOST: "drain the host, look for XID 79 in dmesg, reset the GPU or reboot",

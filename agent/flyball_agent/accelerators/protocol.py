@@ -16,7 +16,7 @@ class Accelerator(Probe, Protocol):
 
     @property
     def processes(self) -> Sequence[pb.GpuProcess]:
-        """Who used the devices at the newest reading."""
+        """Who used the devices at the newest reading; without amounts while the next one is under way."""
         ...
 
     def take_events(self) -> list[pb.HostEvent]:

@@ -390,20 +390,25 @@ def test_the_inventory_says_what_the_device_is(bench: Bench) -> None:
 
 
 def test_others_are_answered_while_a_read_hangs(bench: Bench) -> None:
-    """A hanging driver holds up `read` only; the probe recovers when the driver does."""
+    """A hanging driver holds up `read` only: who is there stays known, what they hold does not; then it recovers."""
+    calm = Scenario(gpus=2).set(H100).process(0, 42, 1000)
+    bench.play(calm)
     bench.read()
-    bench.play(Scenario(gpus=2).set(H100).hang("nvmlDeviceGetPowerUsage", 60, gpu=0))
+    assert [process.memory_used_bytes for process in bench.probe.processes] == [1000]
+    bench.play(Scenario(gpus=2).set(H100).process(0, 42, 1000).hang("nvmlDeviceGetPowerUsage", 60, gpu=0))
     finished: list[Sample] = []
     thread = threading.Thread(target=lambda: finished.append(bench.read()), daemon=True)
     thread.start()
     time.sleep(0.05)
     assert len(bench.probe.describe()) == 2
     assert bench.probe.take_events() == []
-    assert list(bench.probe.processes) == []
+    (process,) = bench.probe.processes
+    assert (process.pid, process.HasField("memory_used_bytes")) == (42, False)
     assert not finished
-    bench.play(Scenario(gpus=2).set(H100))
+    bench.play(calm)
     thread.join(5)
     assert value(finished[0], "gpu_power_watts") == 70.0
+    assert [process.memory_used_bytes for process in bench.probe.processes] == [1000]
 
 
 def test_without_a_library_nvidia_is_absent(tmp_path: Path) -> None:
