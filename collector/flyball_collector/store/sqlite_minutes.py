@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from flyball_collector.blocks.errors import BlockError
-from flyball_collector.blocks.summary import decode_summary
+from flyball_collector.blocks.summary import LayoutSummary, decode_summary
 from flyball_collector.store.contract import MinuteSeries, StoreError
 from flyball_collector.store.definitions import LayoutFinder, definition_id
 from flyball_collector.store.minutes import (
@@ -23,6 +25,8 @@ from flyball_collector.store.minutes import (
     without,
 )
 from flyball_collector.store.sqlite_file import SqliteFile
+
+_log = structlog.get_logger(__name__)
 
 _PENDING = """
 SELECT b.id, b.revision, b.received_ns, b.rolled_hour, e.epoch, b.number, b.first_ns, b.summary
@@ -86,7 +90,7 @@ class SqliteMinutes:
             chunks = {name: self._with_stored(connection, host_id, name, hour, chunk) for name, chunk in fresh.items()}
         encoded = {name: (columns_layout(chunk), encode_chunk(chunk)) for name, chunk in chunks.items()}
         with self._file.write("writing minute series") as connection:
-            if not _unchanged(connection, blocks):
+            if not blocks or not _unchanged(connection, blocks):
                 return False  # somebody added to a block meanwhile: the next roll-up takes it
             received_ns = max(block.received_ns for block in blocks)
             for name, (layout, body) in encoded.items():
@@ -162,8 +166,17 @@ class SqliteMinutes:
 def _to_pending(row: tuple[int, int, int, int | None, bytes, int, int, bytes]) -> _Pending:
     id_, revision, received_ns, rolled_hour, epoch, number, first_ns, summary = row
     return _Pending(
-        id_, revision, received_ns, rolled_hour, BlockPoints(epoch, number, first_ns, decode_summary(summary))
+        id_, revision, received_ns, rolled_hour, BlockPoints(epoch, number, first_ns, _summaries(summary, number))
     )
+
+
+def _summaries(encoded: bytes, number: int) -> tuple[LayoutSummary, ...]:
+    """A damaged summary costs its minute, not the roll-up of its host."""
+    try:
+        return decode_summary(encoded)
+    except BlockError as error:
+        _log.error("stored_summary_damaged", number=number, reason=str(error))
+        return ()
 
 
 def _unchanged(connection: sqlite3.Connection, blocks: Sequence[_Pending]) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from flyball_collector.blocks.testing import SECOND_NS, START_NS, small_block
+from flyball_collector.blocks.testing import SECOND_NS, START_NS, TEMPERATURE, small_block, small_layout
 from flyball_collector.store import sqlite_file
 from flyball_collector.store.contract import StoreError, StoreUnavailable
+from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.sqlite import SqliteStore
 from flyball_proto.ranges import RangeSet
 
@@ -23,6 +24,7 @@ FAR_NS = START_NS + 10**18
 RACER = """
 import sys
 from flyball_collector.blocks.testing import small_block
+from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.sqlite import SqliteStore
 path, part = sys.argv[1], int(sys.argv[2])
 store = SqliteStore(path)
@@ -34,6 +36,7 @@ for sequence in range(part, 120, 2):
 WRITER = """
 import itertools, sys
 from flyball_collector.blocks.testing import small_block
+from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])
 start = int(sys.argv[2])
@@ -178,6 +181,20 @@ def test_a_damaged_block_is_replaced(tmp_path: Path) -> None:
     with store._file.write("damaging") as connection:
         connection.execute("UPDATE blocks SET payload = x'00'")
     assert store.put_blocks([small_block(present=range(20, 60))]) == [RangeSet([(20, 60)])]
+    store.close()
+
+
+def test_a_damaged_summary_costs_its_minute_only(tmp_path: Path) -> None:
+    """The other minutes of the hour are rolled up all the same."""
+    layout = small_layout(gpus=1)
+    store = SqliteStore(tmp_path / "flyball.db")
+    store.put_document("layout", definition_id(layout.digest), layout.layout.body)
+    store.put_blocks([small_block(number=number, layout=layout) for number in range(3)])
+    with store._file.write("damaging") as connection:
+        connection.execute("UPDATE blocks SET summary = x'00' WHERE number = 1")
+    assert store.roll_up(FAR_NS) == 1
+    (series,) = store.read_minutes("a", [TEMPERATURE.name], 0, FAR_NS)
+    assert series.maximum.tolist() == [59.0, 179.0]
     store.close()
 
 
