@@ -136,7 +136,7 @@ class IngestServer:
             self._intake.write_open_blocks(source)
         self._writer.close()
         if self._tasks:
-            await asyncio.wait(self._tasks[:1], timeout=max(0.1, deadline - self._clock.monotonic()))
+            await asyncio.wait([self._tasks[0]], timeout=max(0.1, deadline - self._clock.monotonic()))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

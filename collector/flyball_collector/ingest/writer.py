@@ -21,6 +21,7 @@ log = structlog.get_logger()
 _BATCH_BLOCKS = 64
 _BATCH_SECONDS = 0.25
 _BATCH_DOCUMENTS = 256
+_FEW_DOCUMENTS = 8  # each is a commit of its own: blocks go first
 _MOST_DOCUMENTS = 65536
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
@@ -112,7 +113,9 @@ class BlockWriter:
         return (
             await self._write_documents(self._definitions, _MOST_DOCUMENTS)
             and await self._write_blocks()
-            and await self._write_documents(self._documents, _BATCH_DOCUMENTS)
+            and await self._write_documents(
+                self._documents, _FEW_DOCUMENTS if self._gatherer.ready_blocks else _BATCH_DOCUMENTS
+            )
         )
 
     async def _write_documents(self, waiting: dict[tuple[str, str], bytes], most: int) -> bool:
