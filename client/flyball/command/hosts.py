@@ -103,7 +103,7 @@ def hosts_table(found: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("HOST", no_wrap=True)
     table.add_column("STATE")
-    for title in ("CPU", "MEMORY", "GPUS", "BUSY", "GPU MEMORY", "HOTTEST", "REPORTED", "CLOCK", "SILENT"):
+    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU MEM", "HOT", "SEEN", "CLOCK", "SILENT"):
         table.add_column(title, justify="right", no_wrap=True)
     for host in found:
         table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])
@@ -123,7 +123,7 @@ def _row(host: dict[str, Any]) -> list[str]:
         str(host["gpus"]),
         *gpu,
         heat,
-        "never" if age is None else f"{duration(age)} ago",
+        "never" if age is None else duration(age),
         amount(host["clock_skew_seconds"], "seconds"),
         str(host["silences"]),
     ]
