@@ -12,6 +12,7 @@ import structlog
 
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.fleet.pulse import FleetPulse
 from flyball_collector.heartbeat import Heartbeat
 from flyball_collector.http.application import build_application
 from flyball_collector.http.parts import Parts
@@ -57,7 +58,6 @@ class Collector:
         self._stopping = asyncio.Event()
         self._metrics = OwnMetrics()
         self._fleet = Fleet(self._settings.limits.hosts)
-        self._warming = True
         self.grpc_port = 0
         self.http_port = 0
         self.ready = asyncio.Event()
@@ -102,8 +102,10 @@ class Collector:
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             heart = Heartbeat(self._notifier, self._metrics, self._status)
+            pulse = FleetPulse(self._fleet, self._metrics, vanish_after_seconds=settings.vanish_after_seconds)
             background = [
                 tasks.create_task(heart.run(), name="heartbeat"),
+                tasks.create_task(pulse.run(), name="fleet-pulse"),
                 tasks.create_task(ingest.failed(), name="ingest"),
             ]
             http = tasks.create_task(
@@ -130,13 +132,12 @@ class Collector:
             tokens=tokens,
             recent=RecentSeries(ingest.recent_rows, self._fleet, store),
             not_ready=lambda: _not_ready(ingest),
-            warming=lambda: self._warming,
+            warming=lambda: ingest.warming,
             forget_host=ingest.forget_host,
             origins=self._loaded.origins,
         )
 
     def _is_ready(self) -> None:
-        self._warming = False
         self.ready.set()
         self._notifier.ready(self._status())
         _log.info("collector_ready", grpc=self._settings.grpc.listen, http=self._settings.http.listen)
