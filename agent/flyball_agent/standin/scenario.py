@@ -9,6 +9,8 @@ from typing import Self
 
 Number = int | float
 EVERY_GPU = None
+_PLAIN = {"utilization_gpu": 0, "utilization_memory": 0, "memory_total": 16 * 1024**3, "memory_used": 0,
+          "power": 50_000, "temperature": 40, "clock_sm": 1000}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,10 @@ class Scenario:
         return self
 
     def text(self) -> str:
-        """The file as the library reads it."""
-        return "\n".join([f"gpus {self.gpus}", f"driver {self.driver}", *self.lines, ""])
+        """The file as the library reads it; GPUs of which nothing is said are plain and idle."""
+        told = any(line.startswith("gpu ") for line in self.lines)
+        plain = [] if told else [f"gpu * {key} {value}" for key, value in _PLAIN.items()]
+        return "\n".join([f"gpus {self.gpus}", f"driver {self.driver}", *plain, *self.lines, ""])
 
 
 def _target(gpu: int | None) -> str:

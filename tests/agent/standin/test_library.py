@@ -151,6 +151,15 @@ def test_a_new_scenario_is_seen_at_once(tmp_path: Path) -> None:
         assert ask_power(library) == value
 
 
+def test_gpus_of_which_nothing_is_said_are_plain(tmp_path: Path) -> None:
+    """A scenario of faults only still has GPUs that answer; one that says something has nothing else."""
+    standin = StandIn(tmp_path, Scenario(gpus=2).lose(0))
+    library = open_library(standin.library)
+    assert ask_power(library, 1) == 50_000
+    standin.play(Scenario(gpus=2).set({"temperature": 50}))
+    assert library.nvmlDeviceGetPowerUsage(handle_of(library, 1), byref(c_uint())) == 3
+
+
 def test_two_standins_in_one_process_do_not_mix(tmp_path: Path) -> None:
     """Each folder is a library of its own."""
     one = open_library(StandIn(tmp_path / "one", Scenario().set({"power": 1})).library)
