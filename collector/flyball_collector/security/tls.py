@@ -1,7 +1,5 @@
-"""TLS of both doors; certificates are read again when their files change, without a restart."""
+"""TLS of the agents' door; certificates are read again when their files change, without a restart."""
 
-import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -83,28 +81,3 @@ def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
     return grpc.ssl_server_certificate_configuration(
         [(files.key.read_bytes(), files.certificate.read_bytes())], root_certificates=files.ca.read_bytes()
     )
-
-
-def http_context(files: TlsFiles) -> ssl.SSLContext:
-    """A server's context for HTTPS; each new connection gets the certificate as it is now."""
-    watched = Watched(files)
-    outer = _context(files)
-    current = [outer]
-
-    def choose(connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context_of: ssl.SSLContext) -> None:
-        if watched.changed():
-            current[0] = _context(files)
-        connection.context = current[0]
-
-    outer.sni_callback = choose
-    return outer
-
-
-def _context(files: TlsFiles) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(files.certificate, files.key, password=_no_password)
-    return context
-
-
-_no_password: Callable[[], str] = str  # never ask a terminal for a pass phrase

@@ -1,8 +1,6 @@
 import asyncio
-import http.client
 import socket
 import ssl
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,8 +9,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from flyball_collector.security.certs import Authority, CertificateError, Issued, Part, load_certificate
-from flyball_collector.security.tls import TlsFiles, http_context, server_credentials
+from flyball_collector.security.certs import Authority, CertificateError, Issued, Part
+from flyball_collector.security.tls import TlsFiles, server_credentials
 
 EMPTY: Callable[[bytes], bytes] = bytes
 
@@ -127,45 +125,12 @@ def certificate_shown(port: int, authority: Authority, agent: TlsFiles) -> bytes
     return shown
 
 
-def test_https_takes_a_new_certificate_without_a_restart(authority: Authority, tmp_path: Path) -> None:
-    """Each connection gets the certificate as it is now."""
-    collector = authority.issue("collector", Part.COLLECTOR)
-    context = http_context(TlsFiles(collector.certificate_file, collector.key_file))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=answer, args=(listener, context, 2), daemon=True)
-        thread.start()
-        port = listener.getsockname()[1]
-        first = https_certificate(port, authority)
-        renewed = Authority(tmp_path / "certs").renew(collector)
-        assert https_certificate(port, authority) == der(renewed.certificate_file) != first
-        thread.join(5)
-
-
-def answer(listener: socket.socket, context: ssl.SSLContext, times: int) -> None:
-    for _ in range(times):
-        plain, _ = listener.accept()
-        with context.wrap_socket(plain, server_side=True) as connection:
-            connection.recv(1000)
-            connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
-
-
-def https_certificate(port: int, authority: Authority) -> bytes:
-    context = ssl.create_default_context(cafile=authority.ca_file)
-    connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=5)
-    connection.connect()
-    shown: bytes | None = connection.sock.getpeercert(binary_form=True)
-    connection.request("GET", "/")
-    assert connection.getresponse().status == 200
-    connection.close()
-    assert shown is not None
-    return shown
-
-
 def test_files_that_do_not_belong_together_are_refused_at_start(authority: Authority) -> None:
     """A wrong pair is named before anything listens."""
     one, two = authority.issue("a", Part.COLLECTOR), authority.issue("b", Part.COLLECTOR)
     with pytest.raises(CertificateError, match="not the private key"):
         server_credentials(TlsFiles(one.certificate_file, two.key_file, authority.ca_file))
     with pytest.raises(CertificateError, match="cannot be read"):
-        http_context(TlsFiles(Path("/nowhere.crt"), two.key_file))
-    assert load_certificate(one.certificate_file).subject
+        server_credentials(TlsFiles(Path("/nowhere.crt"), two.key_file, authority.ca_file))
+    with pytest.raises(CertificateError, match=r"grpc\.ca_file is not set"):
+        server_credentials(TlsFiles(two.certificate_file, two.key_file))
