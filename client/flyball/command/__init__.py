@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
-from flyball.command import certs, config, demo, host, hosts, spool, store, up, version
+from flyball.command import certs, config, demo, host, hosts, spool, store, token, up, version
 from flyball.command.errors import CommandError
 
 
@@ -25,6 +25,7 @@ def build() -> typer.Typer:
     app.command(epilog=host.EXAMPLE)(host.host)
     app.add_typer(config.build(), name="config")
     app.add_typer(certs.build(), name="certs")
+    app.command(epilog=token.EXAMPLE)(token.token)
     app.add_typer(store.build(), name="store")
     app.add_typer(spool.build(), name="spool")
     app.command()(version.version)
