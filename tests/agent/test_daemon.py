@@ -76,7 +76,8 @@ class Place:
         finally:
             if process.returncode is None:
                 process.kill()
-            await process.communicate()
+            _, said = await process.communicate()
+            print(said.decode())  # shown when the test fails
 
 
 @pytest.fixture
