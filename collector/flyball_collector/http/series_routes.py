@@ -101,13 +101,10 @@ async def series(
     recent = parts.recent.recent_rows(name, start_ns, end_ns) if chosen == "1s" else ()
     gzipped = accepts_gzip(request.headers.get("accept-encoding", ""))
     try:
-        body, lines = await turnstile.call(_answer, parts.store, question, recent, gzipped=gzipped)
+        body, found = await turnstile.call(_answer, parts.store, question, recent, gzipped=gzipped)
     except TooManyValues as error:
         raise ApiError(400, "too_much", str(error), "ask for less time, fewer metrics, or step=1m") from None
-    if not lines:
-        find_host(
-            parts, name
-        )  # a host that left the fleet may still have stored series; one unknown to both is a fault
+    _check_found(parts, question, found)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if gzipped else {})
     return Response(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded off the event loop
 
@@ -128,16 +125,22 @@ def _check(parts: Parts, question: _Question) -> None:
         raise bad_value("start", what, "ask for less time, or step=1m")
     if not 0 < len(question.metrics) <= MAX_METRICS:
         raise bad_value("metric", f"{len(question.metrics)} given, 1 to {MAX_METRICS} are answered")
+
+
+def _check_found(parts: Parts, question: _Question, found: set[str]) -> None:
+    """What neither the fleet nor the store knows is a fault; a host that left, or a metric of old, is not."""
+    if not found:
+        find_host(parts, question.host)
     known = declared(parts.fleet)
     for name in question.metrics:
-        if known and name not in known:
+        if known and name not in known and name not in found:
             raise unknown_metric(name, known)
 
 
 def _answer(
     store: Store, question: _Question, recent: Sequence[tuple[Layout, RowGroup]], *, gzipped: bool
-) -> tuple[bytes, int]:
-    """Read, reckon and encode, all in a thread; and the number of lines."""
+) -> tuple[bytes, set[str]]:
+    """Read, reckon and encode, all in a thread; and the metrics that were found."""
     what = (question.host, question.metrics, question.start_ns, question.end_ns)
     table = read_seconds(store, *what, recent) if question.step == "1s" else read_minutes(store, *what)
     if question.rate:
@@ -151,7 +154,7 @@ def _answer(
         series=[_line(line) for line in table.lines],
     )
     body = msgspec.json.encode(answer)
-    return gzip.compress(body, 1, mtime=0) if gzipped else body, len(table.lines)
+    return gzip.compress(body, 1, mtime=0) if gzipped else body, {line.column.metric.name for line in table.lines}
 
 
 def _line(line: Line) -> SeriesLine:

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from http.client import HTTPMessage
+from email.message import Message
 from typing import Any
 
 import msgspec
@@ -235,7 +235,7 @@ class Answered:
     """What came back."""
 
     status: int
-    headers: HTTPMessage
+    headers: Message
     body: bytes
 
     def json(self) -> Any:
