@@ -15,6 +15,7 @@ METHOD = "/flyball.v1.Telemetry/Connect"
 OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.keepalive_time_ms", 6_000),
     ("grpc.keepalive_timeout_ms", 6_000),
+    ("grpc.http2.ping_timeout_ms", 6_000),  # 60 s by default: with it, the line above counts for nothing
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.enable_retries", 0),

@@ -258,6 +258,7 @@ def _options(settings: CollectorSettings) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", 8),
         ("grpc.keepalive_time_ms", 6_000),
         ("grpc.keepalive_timeout_ms", 6_000),
+        ("grpc.http2.ping_timeout_ms", 6_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
