@@ -1,5 +1,6 @@
 """Verdicts that faults share: what a collector has heard live, and whether a host's history is whole."""
 
+import time
 import urllib.error
 
 from tests.processes import Agent, Collector, wait_for
@@ -9,10 +10,10 @@ from tests.stored import Stored, read_stored
 def heard(collector: Collector, host: str) -> tuple[str, int] | None:
     """Epoch and sequence of the newest live record; `None` while there is none."""
     try:
-        state = collector.get(f"/api/v1/hosts/{host}")
+        newest = collector.get(f"/api/v1/hosts/{host}/latest")
     except urllib.error.HTTPError:
         return None
-    return (state["epoch"], state["sequence"]) if state["sequence"] >= 0 else None
+    return (newest["epoch"], newest["sequence"]) if newest["sequence"] is not None else None
 
 
 def last_sequence(collector: Collector, host: str) -> int:
@@ -23,6 +24,7 @@ def last_sequence(collector: Collector, host: str) -> int:
 
 def assert_whole(collector: Collector, agent: Agent, host: str, *, at_least: int) -> dict[bytes, Stored]:
     """After an orderly end every epoch is stored once, from 0 to its newest record, but for what was declared lost."""
+    _wait_replayed(collector, host)
     newest = heard(collector, host)
     agent.stop()
     assert newest is not None
@@ -38,6 +40,17 @@ def assert_whole(collector: Collector, agent: Agent, host: str, *, at_least: int
         assert max(found.rows.values()) == 1, "a record is stored twice"
     assert sum(len(found.rows) for found in stored.values()) >= at_least
     return stored
+
+
+def _wait_replayed(collector: Collector, host: str) -> None:
+    """What is only in the spool would stay there: wait until nothing has waited for two seconds."""
+    quiet_since = time.monotonic()
+    deadline = quiet_since + 30
+    while time.monotonic() - quiet_since < 2:
+        if collector.get(f"/api/v1/hosts/{host}")["host"]["backlog_bytes"]:
+            quiet_since = time.monotonic()
+        assert quiet_since < deadline, "the backlog is not replayed"
+        time.sleep(0.1)
 
 
 def _missing(found: Stored) -> int:

@@ -40,7 +40,7 @@ def test_a_wall_clock_that_steps_an_hour_changes_nothing_but_the_skew(
     time.sleep(6)
     pace = (last_sequence(collector, "node-1") - before) / (time.monotonic() - started)
     assert pace == pytest.approx(5, abs=1)
-    skew = collector.get("/api/v1/hosts/node-1")["clock_skew_seconds"]
+    skew = collector.get("/api/v1/hosts/node-1")["host"]["clock_skew_seconds"]
     assert skew == pytest.approx(hours * 3600, abs=2)
     stored = assert_whole(collector, agent, "node-1", at_least=30)
     assert len(stored) == 1

@@ -151,7 +151,7 @@ def test_two_machines_under_one_name_are_reported(collector: Collector) -> None:
         for epoch, boot in ((first, "boot-a"), (second, "boot-b")):
             with RawAgent(collector.grpc_port, "doppelganger", epoch=epoch, boot_id=boot).open() as agent:
                 agent.wait("welcomed", lambda a: bool(a.replies))
-    wait_for("the duplicate is shown", lambda: collector.get("/api/v1/hosts/doppelganger")["duplicate"])
+    wait_for("the duplicate is shown", lambda: collector.get("/api/v1/hosts/doppelganger")["host"]["duplicate"])
 
 
 def test_a_slow_reader_is_let_go_and_costs_no_memory(collector: Collector) -> None:
