@@ -8,6 +8,7 @@ from typing import Any
 
 from flyball_proto.silence import Reason
 
+UNLOADABLE = -1  # ours: NVML was never reached
 SUCCESS = 0
 UNINITIALIZED = 1
 INVALID_ARGUMENT = 2
@@ -32,6 +33,7 @@ _DENIED = frozenset({NO_PERMISSION, OPERATING_SYSTEM})
 _ABSENT = frozenset({DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, 28})
 
 _WORDS = {
+    UNLOADABLE: "libnvidia-ml.so.1 is there but cannot be loaded",
     UNINITIALIZED: "the driver was unloaded",
     INVALID_ARGUMENT: "invalid argument",
     NOT_SUPPORTED: "not supported",
@@ -52,6 +54,7 @@ _WORDS = {
     999: "unknown error",
 }
 _REMEDIES = {
+    UNLOADABLE: "reinstall the driver for this architecture; ldd shows what the library lacks",
     NO_PERMISSION: "run the agent as root, or allow it to open /dev/nvidia*",
     DRIVER_NOT_LOADED: "load the nvidia kernel module (modprobe nvidia), and let the agent open /dev/nvidiactl",
     LIBRARY_NOT_FOUND: "with an NVIDIA GPU: install its driver; in a container: set NVIDIA_DRIVER_CAPABILITIES=utility",
@@ -145,8 +148,9 @@ class Nvml:
         if self._library is None:
             try:
                 self._library = ctypes.CDLL(self._path)
-            except OSError:
-                raise NvmlError("dlopen", LIBRARY_NOT_FOUND) from None
+            except OSError as error:
+                missing = "No such file" in str(error)
+                raise NvmlError("dlopen", LIBRARY_NOT_FOUND if missing else UNLOADABLE) from None
         self.check("nvmlInit_v2")
         self.is_open = True
 

@@ -10,7 +10,7 @@ from typing import Self
 Number = int | float
 EVERY_GPU = None
 _PLAIN = {"utilization_gpu": 0, "utilization_memory": 0, "memory_total": 16 * 1024**3, "memory_used": 0,
-          "power": 50_000, "temperature": 40, "clock_sm": 1000}  # fmt: skip
+          "power": 50_000, "temperature": 40, "memory_temperature": 45, "clock_sm": 1000}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,3 +66,12 @@ def test_closing_lets_the_next_open_begin_anew(tmp_path: Path) -> None:
         nvml.number("nvmlDeviceGetCount_v2")
     nvml.open()
     assert nvml.number("nvmlDeviceGetCount_v2") == 1
+
+
+def test_a_broken_library_is_not_a_missing_one(tmp_path: Path) -> None:
+    """A file that is no library is a fault with a remedy, not absent hardware."""
+    (tmp_path / "broken.so").write_bytes(b"not a library")
+    with pytest.raises(NvmlError, match="cannot be loaded") as caught:
+        Nvml(str(tmp_path / "broken.so")).open()
+    fault = explain(caught.value.call, caught.value.code)
+    assert (fault.reason, bool(fault.remedy)) == (Reason.FAILED, True)
