@@ -97,7 +97,7 @@ async def series(
     chosen = step or ("1s" if end_ns - start_ns <= _AUTOMATIC_NS else "1m")
     names = tuple(dict.fromkeys(each.removeprefix("flyball_") for each in metric))
     question = _Question(name, names, start_ns, end_ns, chosen, rate)
-    _check(parts, question)
+    _check(question)
     recent = parts.recent.recent_rows(name, start_ns, end_ns) if chosen == "1s" else ()
     gzipped = accepts_gzip(request.headers.get("accept-encoding", ""))
     try:
@@ -116,7 +116,7 @@ def _instant(parameter: str, text: str, now_ns: int) -> int:
         raise bad_value(parameter, str(error)) from None
 
 
-def _check(parts: Parts, question: _Question) -> None:
+def _check(question: _Question) -> None:
     """Refuse what cannot be answered before the store is asked."""
     if question.start_ns >= question.end_ns:
         raise bad_value("start", "not before end")

@@ -16,12 +16,13 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 // One chart: some lines over the last `seconds`. A gap stays a gap.
 export class Chart {
-  constructor(title, labels, { write, seconds = 300, top = null, least = 0, tell = null }) {
+  constructor(title, labels, { write, seconds = 300, top = null, least = 0, most = Infinity, tell = null }) {
     this.labels = labels;
     this.write = write;
     this.seconds = seconds;
     this.top = top;
     this.least = least;
+    this.most = most;
     this.tell = tell;
     this.times = [];
     this.values = labels.map(() => []);
@@ -70,14 +71,14 @@ export class Chart {
 
   layout(until) {
     const most = this.values.reduce((top, line) => line.reduce((more, value) => (value === null ? more : Math.max(more, value)), top), 0);
-    const top = this.top ?? (Math.max(most * 1.12, this.least) || 1);
+    const top = this.top ?? (Math.min(this.most, Math.max(most * 1.12, this.least)) || 1);
     const ticks = [0, top / 2, top];
     const axis = { gridcolor: colour("--line"), zeroline: false, tickfont: { color: colour("--faint"), size: 11 }, fixedrange: true };
     return {
-      margin: { l: 66, r: 8, t: 10, b: 22 }, height: 158, showlegend: false, hovermode: "x unified",
+      margin: { l: 66, r: 8, t: 10, b: 28 }, height: 158, showlegend: false, hovermode: "x unified",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "inherit" },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 12 } },
-      xaxis: { ...axis, showgrid: false, tickformat: "%H:%M", range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
+      xaxis: { ...axis, showgrid: false, ticks: "outside", ticklen: 6, tickcolor: "rgba(0,0,0,0)", tickformat: "%H:%M", range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
       yaxis: { ...axis, range: [0, top * 1.03], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
     };
   }

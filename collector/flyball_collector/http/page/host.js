@@ -132,7 +132,7 @@ export class HostView {
 
 function hostCharts(reader) {
   return CHARTS.map((spec) => ({ spec, lines: spec.lines.filter((line) => reader.has(line)) })).filter(({ lines }) => lines.length).map(({ spec, lines }) => {
-    const chart = new Chart(spec.title, lines.map(({ label }) => label), { write: spec.write, least: spec.least, seconds: HISTORY_SECONDS });
+    const chart = new Chart(spec.title, lines.map(({ label }) => label), { write: spec.write, least: spec.least, most: spec.most, seconds: HISTORY_SECONDS });
     const read = () => {
       chart.top = spec.top ? spec.top((line) => reader.read(line)) : null;
       return lines.map((line) => reader.read(line));
@@ -211,9 +211,24 @@ function table(heads, rows) {
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))))));
 }
 
+const REASONS = ["failed", "timed_out", "denied", "stale", "unknown", "unsupported", "absent"];
+
+// What can be helped stands first; what many resources share is one row.
+function gathered(silences) {
+  const rows = new Map();
+  for (const { resource, ...silence } of silences) {
+    const key = JSON.stringify(silence);
+    if (!rows.has(key)) rows.set(key, { ...silence, resources: [] });
+    if (resource) rows.get(key).resources.push(resource);
+  }
+  return [...rows.values()].sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));
+}
+
+const listed = (resources) => (resources.length > 1 ? element("span", { title: resources.join("\n") }, `${resources.length} resources`) : resources[0]);
+
 function silenceTable(silences) {
-  return card(table(["Probe", "What", "Reason", "Detail", "What to do"], silences.map((silence) => [
-    silence.probe, [silence.metric || "everything", silence.resource].filter(Boolean).join(" of "),
+  return card(table(["Probe", "What", "Reason", "Detail", "What to do"], gathered(silences).map((silence) => [
+    silence.probe, element("span", {}, silence.metric || "everything", ...(silence.resources.length ? [" of ", listed(silence.resources)] : [])),
     element("span", { class: `reason ${silence.reason}` }, silence.reason.replace("_", " ")), silence.detail, silence.remedy || DASH])));
 }
 

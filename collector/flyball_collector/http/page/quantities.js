@@ -21,9 +21,9 @@ export const CHARTS = [
     { label: "in", metric: "network_received_bytes_total", rate: true },
     { label: "out", metric: "network_sent_bytes_total", rate: true },
   ] },
-  { title: "Pressure", write: percent, least: 0.02, lines: [
+  { title: "Pressure", write: percent, least: 0.02, most: 1, lines: [
     { label: "CPU", metric: "pressure_seconds_total", rate: true, only: { resource: "cpu", extent: "some" } },
-    { label: "memory", metric: "pressure_seconds_total", rate: true, only: { resource: "memory", extent: "some" } },
+    { label: "mem", metric: "pressure_seconds_total", rate: true, only: { resource: "memory", extent: "some" } },
     { label: "I/O", metric: "pressure_seconds_total", rate: true, only: { resource: "io", extent: "some" } },
   ] },
 ];
