@@ -23,6 +23,7 @@ from flyball_collector.jobs.schedule import start_jobs
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.recent import RecentSeries
 from flyball_collector.security.certs import CertificateError
+from flyball_collector.security.expiry import ExpiryWatch, certificates_of
 from flyball_collector.security.listen import listening_faults, wants_tls
 from flyball_collector.security.tls import TlsFiles, server_credentials
 from flyball_collector.security.tokens import TokensError, TokensFile
@@ -103,10 +104,12 @@ class Collector:
         async with asyncio.TaskGroup() as tasks:
             heart = Heartbeat(self._notifier, self._metrics, self._status)
             pulse = FleetPulse(self._fleet, self._metrics, vanish_after_seconds=settings.vanish_after_seconds)
+            expiry = ExpiryWatch(certificates_of(settings), self._metrics)
             background = [
                 tasks.create_task(heart.run(), name="heartbeat"),
                 tasks.create_task(pulse.run(), name="fleet-pulse"),
                 tasks.create_task(ingest.failed(), name="ingest"),
+                tasks.create_task(expiry.run(), name="certificate-expiry"),
             ]
             http = tasks.create_task(
                 serve(application, settings.http, http_stop, listener=listener, started=self._is_ready), name="http"

@@ -99,6 +99,9 @@ class OwnMetrics:
         self.http_requests = self._counter("http_requests_total", "Requests answered.", "code")
         self.event_loop_lag = self._histogram("event_loop_lag_seconds", "How late the event loop wakes.")
         self.job_runs = self._counter("job_runs_total", "Jobs run.", "job", "outcome")
+        self.certificate_ends = self._gauge(
+            "certificate_end_timestamp_seconds", "When a certificate in use ends, in Unix time.", "key"
+        )
         self.started = self._gauge("start_time_seconds", "When the collector started, in Unix time.")
         build = self._gauge("build_info", "The versions at work.", "version", "python")
         build.labels(_version(), ".".join(map(str, sys.version_info[:3]))).set(1)
