@@ -91,7 +91,8 @@ class Definitions:
         for column in columns:
             for value in column.labels:
                 _Text(f"label of {column.metric.name}", value, self._limits.label_bytes).check()
-        layout = Layout(tuple(Column(self._shared(column.metric), column.labels) for column in columns))
+        shared = {id(metric): self._shared(metric) for metric in {id(c.metric): c.metric for c in columns}.values()}
+        layout = Layout(tuple(Column(shared[id(column.metric)], column.labels) for column in columns))
         # The wire's name holds, even where a newer agent says more than this version would write again.
         layout.__dict__["digest"] = name
         return KnownLayout(layout)
