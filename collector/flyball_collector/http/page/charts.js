@@ -14,6 +14,16 @@ export function plotly() {
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const GAP_SECONDS = 5;
+
+// An unknown point between two that are far apart, so that no line is drawn through the time in which nothing was said.
+function withGaps(times, lines) {
+  const step = times.length > 2 ? (times.at(-1) - times[0]) / times.length : 0;
+  const cuts = times.map((time, index) => index > 0 && time - times[index - 1] > Math.max(GAP_SECONDS, 3 * step));
+  const spread = (list, between) => list.flatMap((value, index) => (cuts[index] ? [between(index), value] : [value]));
+  return { times: spread(times, (index) => times[index - 1] + 1), values: lines.map((line) => spread(line, () => null)) };
+}
+
 // One chart: some lines over the last `seconds`. A gap stays a gap.
 export class Chart {
   constructor(title, labels, { write, seconds = 300, top = null, least = 0, most = Infinity, tell = null }) {
@@ -59,11 +69,12 @@ export class Chart {
   draw(library, until) {
     if (this.empty) return;
     if (!this.drawn) { this.plot.className = "plot"; this.plot.replaceChildren(); }
-    const x = this.times.map((time) => new Date(time * 1000));
+    const { times, values } = withGaps(this.times, this.values);
+    const x = times.map((time) => new Date(time * 1000));
     const traces = this.labels.map((label, which) => ({
-      x, y: this.values[which], name: label, mode: "lines", connectgaps: false,
+      x, y: values[which], name: label, mode: "lines", connectgaps: false,
       line: { width: 1.6, color: colour(`--series-${which % 8}`) },
-      text: this.values[which].map((value) => this.write(value)), hovertemplate: `${this.labels.length > 1 ? "%{fullData.name} " : ""}%{text}<extra></extra>`,
+      text: values[which].map((value) => this.write(value)), hovertemplate: `${this.labels.length > 1 ? "%{fullData.name} " : ""}%{text}<extra></extra>`,
     }));
     library.react(this.plot, traces, this.layout(until), { displayModeBar: false, responsive: true });
     this.drawn = true;
