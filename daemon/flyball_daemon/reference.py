@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from flyball_daemon.settings import Key, describe, variable_name
+from flyball_daemon.keys import Key, describe
+from flyball_daemon.settings import variable_name
 
 _WIDTH = 100
 

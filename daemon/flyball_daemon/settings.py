@@ -1,15 +1,15 @@
 """Settings of a daemon: defaults, then a TOML file, then the environment, then `--set`; each value knows its origin."""
 
 import difflib
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from flyball_daemon.keys import Key, check, describe
 from flyball_daemon.toml_lines import key_lines
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -23,17 +23,6 @@ class SettingsError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One setting as the documentation shows it."""
-
-    name: str  # dotted: spool.max_bytes
-    type: str
-    default: Any
-    description: str
-    annotation: Any  # what a value is checked against
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +46,6 @@ class _Given:
     value: Any
     origin: str
     text: bool  # from the environment or the command line: numbers and lists are still written out
-
-
-def describe(kind: type[msgspec.Struct]) -> list[Key]:
-    """Every key of a settings struct, in the order of its declaration."""
-    return list(_keys(kind, ""))
 
 
 def value_of(settings: msgspec.Struct, name: str) -> Any:
@@ -97,7 +81,7 @@ def load(
     origins = dict.fromkeys(keys, DEFAULT)
     for each in given:
         try:
-            values[each.key] = _checked(each, keys[each.key])
+            values[each.key] = check(keys[each.key], each.value, text=each.text)
             origins[each.key] = each.origin
         except ValueError as error:
             problems.append(f"{each.origin}: {error}")
@@ -107,46 +91,6 @@ def load(
         return Loaded(msgspec.convert(_nested(values), kind), origins)
     except msgspec.ValidationError as error:
         raise SettingsError([str(error)]) from None
-
-
-def _keys(kind: type[msgspec.Struct], prefix: str) -> Iterator[Key]:
-    hints = get_type_hints(kind, include_extras=True)
-    for field in msgspec.structs.fields(kind):
-        annotation, default = hints[field.name], _default(field)
-        if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-            yield from _keys(annotation, f"{prefix}{field.name}.")
-        else:
-            yield Key(
-                prefix + field.name, _type_text(annotation), default, _description(field.name, annotation), annotation
-            )
-
-
-def _default(field: msgspec.structs.FieldInfo) -> Any:
-    if field.default_factory is not msgspec.NODEFAULT:
-        return field.default_factory()
-    return field.default
-
-
-def _metadata(annotation: Any) -> list[msgspec.Meta]:
-    return [meta for meta in getattr(annotation, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
-
-
-def _description(name: str, annotation: Any) -> str:
-    texts = [meta.description for meta in _metadata(annotation) if meta.description]
-    return texts[-1] if texts else name.replace("_", " ").capitalize() + "."
-
-
-def _type_text(annotation: Any) -> str:
-    """As a person says it: `integer, at least 0`; `list of text`; `one of debug, info`."""
-    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
-    words = {bool: "true or false", int: "integer", float: "number", str: "text"}
-    text = words.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
-    for meta in _metadata(annotation):
-        for limit, word in ((meta.ge, "at least"), (meta.gt, "above"), (meta.le, "at most"), (meta.lt, "below")):
-            text += f", {word} {limit}" if limit is not None else ""
-        if meta.pattern:
-            text = "one of " + meta.pattern.strip("^$()").replace("|", ", ")
-    return text
 
 
 def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], problems: list[str]) -> Iterator[_Given]:
@@ -254,40 +198,6 @@ def _nearest(name: str, keys: Mapping[str, Key]) -> str | None:
     last = {key.rpartition(".")[2]: key for key in keys}
     close = difflib.get_close_matches(name.rpartition(".")[2], last, n=1, cutoff=0.75)
     return last[close[0]] if close else None
-
-
-def _checked(given: _Given, key: Key) -> Any:
-    value = _read_text(given.value, key.annotation) if given.text else given.value
-    try:
-        return msgspec.convert(value, key.annotation, strict=not given.text)
-    except msgspec.ValidationError as error:
-        expected = key.type if "one of" in key.type else _expected(str(error), key)
-        raise ValueError(f"{key.name}: expected {expected}; got {_shown(given.value)}") from None
-
-
-def _expected(message: str, key: Key) -> str:
-    """What was asked for; a list's item at fault is named by its place."""
-    _, _, place = message.partition(" - at `$")
-    item = place.rstrip("`")
-    return f"{key.type} (at {key.name}{item})" if item else key.type
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"
-
-
-def _read_text(text: str, annotation: Any) -> Any:
-    """A value of the environment or command line; a list is written `a,b` or as JSON."""
-    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
-    if bare in (str, int, float, bool):
-        return text
-    if text.lstrip().startswith(("[", "{")):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import pytest
 from flyball.configuration_document import documents
 from flyball_agent.settings import AgentSettings
 from flyball_collector.settings import CollectorSettings
-from flyball_daemon.settings import describe, load
+from flyball_daemon.keys import describe
+from flyball_daemon.settings import load
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from flyball_daemon.settings import Loaded, SettingsError, describe, load
+from flyball_daemon.keys import describe
+from flyball_daemon.settings import Loaded, SettingsError, load
 
 
 class Spool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +88,22 @@ def test_a_mistake_is_named_with_its_place_and_the_remedy(tmp_path: Path, text: 
     assert any(expected in problem for problem in problems(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "spool.sync_seconds=inf",
+        "spool.sync_seconds=nan",
+        f"spool.max_bytes={1 << 63}",
+        "host=a\x1b[31m",
+        "collector=a,b\nc",
+    ],
+)
+def test_what_no_setting_can_mean_is_refused(assignment: str) -> None:
+    """Infinity, numbers beyond 64 bits and control characters fit the type and still mean nothing."""
+    with pytest.raises(SettingsError, match=assignment.partition("=")[0]):
+        load(Example, assignments=[assignment])
+
+
 def test_all_problems_come_at_once(tmp_path: Path) -> None:
     """Nobody has to run a daemon five times to find five mistakes."""
     found = problems(
@@ -129,7 +146,7 @@ def test_describe_tells_name_type_default_and_meaning() -> None:
 
 def test_a_key_in_a_long_string_is_not_taken_for_its_place(tmp_path: Path) -> None:
     """Lines inside a multi-line string are text."""
-    loaded = read(tmp_path, 'host = """\nlog_level = 1\n"""\nlog_level = "debug"\n')
+    loaded = read(tmp_path, 'host = """\\\nlog_level = \\\n"""\nlog_level = "debug"\n')
     assert loaded.origins["log_level"].endswith(":4")
 
 

@@ -1,0 +1,116 @@
+"""Keys of settings: what each is called, means, and takes."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting as the documentation shows it."""
+
+    name: str  # dotted: spool.max_bytes
+    type: str
+    default: Any
+    description: str
+    annotation: Any  # what a value is checked against
+
+
+def describe(kind: type[msgspec.Struct]) -> list[Key]:
+    """Every key of a settings struct, in the order of its declaration."""
+    return list(_keys(kind, ""))
+
+
+def check(key: Key, given: Any, *, text: bool) -> Any:
+    """The value as the key wants it; `ValueError` says what was expected.
+
+    With `text` it comes from the environment or the command line: numbers and lists are still written out.
+    """
+    value = _read_text(given, key.annotation) if text else given
+    try:
+        checked = msgspec.convert(value, key.annotation, strict=not text)
+    except msgspec.ValidationError as error:
+        expected = key.type if "one of" in key.type else _expected(str(error), key)
+        raise ValueError(f"{key.name}: expected {expected}; got {_shown(given)}") from None
+    for part in checked if isinstance(checked, tuple) else (checked,):
+        if not _reasonable(part):
+            raise ValueError(f"{key.name}: expected {key.type}, finite and printable; got {_shown(given)}")
+    return checked
+
+
+def _reasonable(value: Any) -> bool:
+    """What no setting can mean: infinity, a number beyond 64 bits, text with control characters."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) < 1 << 63
+    return not isinstance(value, str) or value.isprintable()
+
+
+def _expected(message: str, key: Key) -> str:
+    """What was asked for; a list's item at fault is named by its place."""
+    _, _, place = message.partition(" - at `$")
+    item = place.rstrip("`")
+    return f"{key.type} (at {key.name}{item})" if item else key.type
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def _read_text(text: str, annotation: Any) -> Any:
+    """A value of the environment or command line; a list is written `a,b` or as JSON."""
+    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
+    if bare in (str, int, float, bool):
+        return text
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _keys(kind: type[msgspec.Struct], prefix: str) -> Iterator[Key]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        annotation, default = hints[field.name], _default(field)
+        if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+            yield from _keys(annotation, f"{prefix}{field.name}.")
+        else:
+            yield Key(
+                prefix + field.name, _type_text(annotation), default, _description(field.name, annotation), annotation
+            )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def _metadata(annotation: Any) -> list[msgspec.Meta]:
+    return [meta for meta in getattr(annotation, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+
+
+def _description(name: str, annotation: Any) -> str:
+    texts = [meta.description for meta in _metadata(annotation) if meta.description]
+    return texts[-1] if texts else name.replace("_", " ").capitalize() + "."
+
+
+def _type_text(annotation: Any) -> str:
+    """As a person says it: `integer, at least 0`; `list of text`; `one of debug, info`."""
+    bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
+    words = {bool: "true or false", int: "integer", float: "number", str: "text"}
+    text = words.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
+    for meta in _metadata(annotation):
+        for limit, word in ((meta.ge, "at least"), (meta.gt, "above"), (meta.le, "at most"), (meta.lt, "below")):
+            text += f", {word} {limit}" if limit is not None else ""
+        if meta.pattern:
+            text = "one of " + meta.pattern.strip("^$()").replace("|", ", ")
+    return text
