@@ -1,0 +1,40 @@
+import asyncio
+import contextlib
+import socket
+import time
+from pathlib import Path
+
+from flyball_collector.heartbeat import Heartbeat
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_daemon.notify import Notifier
+
+
+def test_the_watchdog_is_fed_thrice_in_its_interval_and_the_status_seldom(tmp_path: Path) -> None:
+    """Often enough to miss one, and no more."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.setblocking(False)
+        notifier = Notifier(systemd.getsockname(), watchdog_seconds=3.0)
+        heart = Heartbeat(notifier, OwnMetrics(), lambda: "2 hosts")
+        told = []
+        for step in range(4 * 30):
+            heart.beat(step / 4)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    told.append(systemd.recv(100))
+        notifier.close()
+    assert told.count(b"WATCHDOG=1") == 30
+    assert told.count(b"STATUS=2 hosts") == 3
+
+
+async def test_a_loop_that_is_held_up_shows_it() -> None:
+    """Lag is what the loop was late, not what it slept."""
+    metrics = OwnMetrics()
+    task = asyncio.create_task(Heartbeat(Notifier(), metrics, lambda: "").run())
+    await asyncio.sleep(0)
+    time.sleep(0.5)  # noqa: ASYNC251  the loop must hang
+    await asyncio.sleep(0.01)
+    task.cancel()
+    lag = metrics.registry.get_sample_value("flyball_collector_event_loop_lag_seconds_sum")
+    assert lag is not None
+    assert 0.2 < lag < 5
