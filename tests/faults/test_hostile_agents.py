@@ -20,7 +20,9 @@ pytestmark = pytest.mark.faults
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """One collector for all: each test must leave it healthy for the next."""
-    with Collector(tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2, "limits.records_per_second": 1000}) as process:
+    with Collector(
+        tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2, "limits.records_per_second": 1000}
+    ) as process:
         yield process.start_ready()
 
 
@@ -87,7 +89,7 @@ def test_records_that_do_not_fit_their_layout_are_refused_and_the_rest_is_kept(c
         stored = read_stored(collector.database, "broken")[agent.epoch]
     assert set(range(60)) - set(stored.rows) == {1, 2}
     assert [n for n in range(60) if n in stored.refused] == [1, 2]
-    assert (collector.metric("flyball_collector_refused_records_total") or 0) >= 2
+    wait_for("they are counted", lambda: (collector.metric("flyball_collector_refused_records_total") or 0) >= 2)
 
 
 def _refused(agent: RawAgent) -> set[int]:
