@@ -30,6 +30,8 @@ WELCOME_SECONDS = 10.0
 GOODBYE_SECONDS = 0.7
 MAX_MESSAGE_BYTES = 256 * 1024
 MAX_KNOWN_DEFINITIONS = 4096
+MAX_HELLO_EPOCHS = 1000
+"""A hello stays small even after days of crashes; what it does not name is named by the next stream's."""
 
 
 class StreamFailed(Exception):
@@ -65,6 +67,8 @@ class Stream:
         self._known: set[int] = set()
         self._echo: tuple[int, int] | None = None
         self._inventory_sent = 0
+        self._are_more = False
+        self._unsettled: dict[bytes, int] = {}
         self._lost_seen = -1
         self._send_every_ns = NANOSECONDS
         self._max_message_bytes = MAX_MESSAGE_BYTES
@@ -91,7 +95,10 @@ class Stream:
     # Beginning
 
     async def _hello(self) -> None:
-        self._epochs = await asyncio.to_thread(self._me.spool.epochs)
+        epochs = await asyncio.to_thread(self._me.spool.epochs)
+        self._are_more = len(epochs) > MAX_HELLO_EPOCHS
+        self._epochs = [*epochs[: MAX_HELLO_EPOCHS - 1], epochs[-1]] if self._are_more else epochs
+        self._unsettled = {each.epoch.id: each.next for each in self._epochs if each.ended}
         self._backlog = Backlog(each.epoch.id for each in self._epochs)
         hello = pb.Hello(host=self._me.host, agent_version=self._me.version, protocol=PROTOCOL_VERSION)
         for each in self._epochs:
@@ -116,15 +123,19 @@ class Stream:
         self.welcome.set()
         if self._epochs and not self._epochs[-1].ended:
             self.live = LiveQueue(self._epochs[-1].epoch.id)
-        for each in self._epochs:
-            epoch = each.epoch.id
-            await asyncio.to_thread(self._begin_epoch, epoch, settled.get(epoch, 0))
+        await asyncio.to_thread(self._begin_epochs, settled)
         await self._send_lost()
+
+    def _begin_epochs(self, settled: dict[bytes, int]) -> None:
+        for each in self._epochs:
+            self._begin_epoch(each.epoch.id, settled.get(each.epoch.id, 0))
 
     def _begin_epoch(self, epoch: bytes, settled: int) -> None:
         """Forget what is settled; replay what we have; what neither has is lost."""
         spool = self._me.spool
         spool.settle(epoch, settled)
+        if settled >= self._unsettled.get(epoch, settled):
+            self._unsettled.pop(epoch, None)
         refused = self._me.refused.get(epoch, RangeSet())
         self._backlog.add(epoch, spool.held(epoch) - refused)
         self._missing.append((epoch, spool.missing(epoch) - refused))
@@ -135,6 +146,8 @@ class Stream:
         while (message := await self._call.read()) is not EOF:
             self._note(message)
             await self._take(message)
+            if self._are_more and not self._unsettled:
+                return  # the next stream names the epochs that this one had no room for
             self.wake()
 
     def _note(self, message: pb.CollectorMessage) -> None:
@@ -147,6 +160,8 @@ class Stream:
             case "acknowledgement":
                 ack = message.acknowledgement
                 self._backlog.settle(ack.epoch, ack.settled)
+                if ack.settled >= self._unsettled.get(ack.epoch, ack.settled):
+                    self._unsettled.pop(ack.epoch, None)
                 await asyncio.to_thread(self._me.spool.settle, ack.epoch, ack.settled)
             case "refused":
                 self._take_refused(message.refused)
@@ -227,10 +242,12 @@ class Stream:
         missing, self._missing = self._missing, []
         for epoch, ranges in missing:
             await self._declare(epoch, ranges, "the agent no longer holds them")
-        for each in self._epochs:
-            epoch = each.epoch.id
-            lost = await asyncio.to_thread(self._me.spool.lost, epoch)
+        for epoch, lost in await asyncio.to_thread(self._all_lost):
             await self._declare(epoch, lost - self._declared.get(epoch, RangeSet()), "dropped or damaged in the spool")
+
+    def _all_lost(self) -> list[tuple[bytes, RangeSet]]:
+        losses = ((each.epoch.id, self._me.spool.lost(each.epoch.id)) for each in self._epochs)
+        return [(epoch, lost) for epoch, lost in losses if lost]
 
     async def _declare(self, epoch: bytes, ranges: RangeSet, reason: str) -> None:
         if not ranges:

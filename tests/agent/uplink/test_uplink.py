@@ -15,7 +15,7 @@ from flyball_agent.settings import SpoolSettings, TlsSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
 from flyball_agent.testing import MemoryCollector, until_true
-from flyball_agent.uplink.stream import Self
+from flyball_agent.uplink.stream import MAX_HELLO_EPOCHS, Self
 from flyball_agent.uplink.uplink import Uplink, UplinkSettings, backoff_seconds
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -215,6 +215,20 @@ async def test_a_collector_with_an_empty_store_is_told_what_is_gone(tmp_path: Pa
     async with agent.running():
         await collector.until(lambda: EPOCH.id in collector.held and collector.held[EPOCH.id].settled == 200)
     assert collector.held[EPOCH.id].lost.prefix_from(0) == 200 - len(collector.held[EPOCH.id].records)
+
+
+async def test_days_of_crashes_are_named_bit_by_bit(tmp_path: Path, collector: MemoryCollector) -> None:
+    """A hello names a bounded number of epochs; when these are settled, the next hello names the rest."""
+    agent = Agent(tmp_path, collector.address)
+    lives = MAX_HELLO_EPOCHS + 20
+    for number in range(1, lives + 1):
+        agent.spool.begin(an_epoch(number))
+        agent.spool.append(a_tick(0))
+    async with agent.running():
+        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)
+    assert len(collector.held) == lives
+    assert all(len(held.records) == 1 for held in collector.held.values())
+    assert max(len(hello.epochs) for hello in collector.hellos) == MAX_HELLO_EPOCHS
 
 
 async def test_an_epoch_that_begins_while_connected(tmp_path: Path, collector: MemoryCollector) -> None:
