@@ -22,9 +22,9 @@ from flyball_collector.ingest.server import IngestServer
 from flyball_collector.jobs.schedule import start_jobs
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.recent import RecentSeries
-from flyball_collector.security.certs import CertificateError
 from flyball_collector.security.expiry import ExpiryWatch, certificates_of
 from flyball_collector.security.listen import listening_faults, wants_tls
+from flyball_collector.security.pem import CertificateError
 from flyball_collector.security.tls import TlsFiles, server_credentials
 from flyball_collector.security.tokens import TokensError, TokensFile
 from flyball_collector.settings import CollectorSettings, GrpcSettings

@@ -126,7 +126,8 @@ def _try(action: Callable[["Authority"], Result], directory: Path) -> Result:
     absent = missing("collector")
     if "cryptography" in absent:
         raise CommandError(advice("flyball certs", "collector", absent))
-    from flyball_collector.security.certs import Authority, CertificateError
+    from flyball_collector.security.certs import Authority
+    from flyball_collector.security.pem import CertificateError
 
     try:
         return action(Authority(directory))

@@ -1,7 +1,6 @@
 """A private certificate authority in a directory: who is an agent, who is a collector, and until when."""
 
 import ipaddress
-import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -11,21 +10,24 @@ from enum import Enum
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from flyball_collector.security.pem import (
+    CertificateError,
+    belong_together,
+    certificate_pem,
+    key_pem,
+    load_certificate,
+    load_key,
+    replace_file,
+    write_once,
+)
 
 _BACKDATED = timedelta(minutes=10)  # clocks of a fleet differ
 _CA_DAYS = 3650
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
-
-
-PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
-
-
-class CertificateError(Exception):
-    """A certificate or key cannot be made, read or used; the message says which and what to do."""
 
 
 class Part(Enum):
@@ -77,9 +79,11 @@ class Authority:
                 )
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = ec.generate_private_key(ec.SECP256R1())
-        write_once(self.ca_key_file, _key_pem(key), 0o600)
+        write_once(self.ca_key_file, key_pem(key), 0o600)
         write_once(
-            self.ca_file, _pem(self._sign_ca(key, _common_name(f"Flyball CA {secrets.token_hex(4)}"), days)), 0o644
+            self.ca_file,
+            certificate_pem(self._sign_ca(key, _common_name(f"Flyball CA {secrets.token_hex(4)}"), days)),
+            0o644,
         )
         return self._read("ca", None)
 
@@ -98,8 +102,8 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._sign(key.public_key(), names, part, days)
         certificate_file.parent.mkdir(mode=0o700, exist_ok=True)
-        write_once(key_file, _key_pem(key), 0o600)
-        write_once(certificate_file, _pem(certificate), 0o644)
+        write_once(key_file, key_pem(key), 0o600)
+        write_once(certificate_file, certificate_pem(certificate), 0o644)
         return self._read(name, part)
 
     def renew(self, issued: Issued, days: int | None = None) -> Issued:
@@ -107,14 +111,14 @@ class Authority:
         old = load_certificate(issued.certificate_file)
         if issued.part is None:
             ca_key, ca = self._load_ca()
-            replace_file(self.ca_file, _pem(self._sign_ca(ca_key, ca.subject, days or _CA_DAYS)), 0o644)
+            replace_file(self.ca_file, certificate_pem(self._sign_ca(ca_key, ca.subject, days or _CA_DAYS)), 0o644)
         else:
             public = old.public_key()
             if not isinstance(public, ec.EllipticCurvePublicKey):
                 raise CertificateError(f"{issued.certificate_file} is not one of ours: its key is of another kind")
             span = days or max(1, (old.not_valid_after_utc - old.not_valid_before_utc).days)
             certificate = self._sign(public, issued.alternative_names, issued.part, span)
-            replace_file(issued.certificate_file, _pem(certificate), 0o644)
+            replace_file(issued.certificate_file, certificate_pem(certificate), 0o644)
         return self._read(issued.name, issued.part)
 
     def list(self) -> list[Issued]:
@@ -186,78 +190,6 @@ class Authority:
         )
 
 
-def load_certificate(file: Path) -> x509.Certificate:
-    """The first certificate of a PEM file."""
-    try:
-        return x509.load_pem_x509_certificate(_content(file))
-    except ValueError as error:
-        raise CertificateError(f"{file} holds no PEM certificate: {error}") from None
-
-
-def load_key(file: Path) -> PrivateKey:
-    """A private key without a pass phrase; of any kind, for people may have an authority of their own."""
-    try:
-        key = serialization.load_pem_private_key(_content(file), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise CertificateError(f"{file} holds no usable private key: {error}") from None
-    if not isinstance(key, PrivateKey):
-        raise CertificateError(f"{file} holds a key that cannot sign; use an elliptic-curve or RSA key")
-    return key
-
-
-def belong_together(certificate: x509.Certificate, key: PrivateKey) -> bool:
-    """Whether the certificate is of this key."""
-    return certificate.public_key() == key.public_key()
-
-
-def signed_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
-    """Whether the authority signed the certificate."""
-    try:
-        certificate.verify_directly_issued_by(ca)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
-
-
-def write_once(file: Path, content: bytes, mode: int) -> None:
-    """A new file, whole or not at all; an existing one is left alone."""
-    temporary = _write_beside(file, content, mode)
-    try:
-        file.hardlink_to(temporary)
-    except FileExistsError:
-        raise CertificateError(f"{file} exists already: nothing was changed") from None
-    except OSError as error:
-        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink()
-
-
-def replace_file(file: Path, content: bytes, mode: int) -> None:
-    """The new content, at once."""
-    _write_beside(file, content, mode).replace(file)
-
-
-def _write_beside(file: Path, content: bytes, mode: int) -> Path:
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with os.fdopen(descriptor, "wb") as stream:
-            os.fchmod(stream.fileno(), mode)
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-    except OSError as error:
-        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
-    return temporary
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise CertificateError(f"{file} cannot be read: {error.strerror}") from None
-
-
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise CertificateError(
@@ -301,14 +233,4 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
         key_agreement=False,
         encipher_only=False,
         decipher_only=False,
-    )
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

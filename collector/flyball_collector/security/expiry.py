@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_collector.security.certs import CertificateError, load_certificate
+from flyball_collector.security.pem import CertificateError, load_certificate
 from flyball_collector.settings import CollectorSettings
 
 _log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from threading import Lock
 import grpc
 import structlog
 
-from flyball_collector.security.certs import CertificateError, belong_together, load_certificate, load_key
+from flyball_collector.security.pem import CertificateError, belong_together, load_certificate, load_key
 
 _log = structlog.get_logger(__name__)
 

@@ -6,14 +6,12 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from flyball_collector.security.certs import (
-    Authority,
+from flyball_collector.security.certs import Authority, Part
+from flyball_collector.security.pem import (
     CertificateError,
-    Part,
     belong_together,
     load_certificate,
     load_key,
-    signed_by,
     write_once,
 )
 
@@ -37,7 +35,7 @@ def test_an_agents_certificate_names_the_host_and_can_only_be_a_client(authority
     assert issued.alternative_names == ("gpu-01.example",)
     assert uses(issued.certificate_file) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     assert issued.days_left(NOW) == 30
-    assert signed_by(load_certificate(issued.certificate_file), load_certificate(authority.ca_file))
+    load_certificate(issued.certificate_file).verify_directly_issued_by(load_certificate(authority.ca_file))
     assert belong_together(load_certificate(issued.certificate_file), load_key(issued.key_file))
 
 
@@ -85,7 +83,7 @@ def test_a_renewed_authority_still_vouches_for_what_it_signed(authority: Authori
     ca = authority.list()[0]
     renewed = Authority(tmp_path / "certs", NOW + timedelta(days=100)).renew(ca)
     assert renewed.expires > ca.expires
-    assert signed_by(load_certificate(issued.certificate_file), load_certificate(authority.ca_file))
+    load_certificate(issued.certificate_file).verify_directly_issued_by(load_certificate(authority.ca_file))
 
 
 def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:

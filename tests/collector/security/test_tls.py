@@ -9,7 +9,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from flyball_collector.security.certs import Authority, CertificateError, Issued, Part
+from flyball_collector.security.certs import Authority, Issued, Part
+from flyball_collector.security.pem import CertificateError
 from flyball_collector.security.tls import TlsFiles, server_credentials
 
 EMPTY: Callable[[bytes], bytes] = bytes
