@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 from flyball_agent.errors import AgentError
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="assignments", help="one setting; repeatable"
     )
+    parser.add_argument("--version", action="store_true", help="show the version and end")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--once", action="store_true", help="show one snapshot and end")
     what.add_argument("--check", action="store_true", help="say what can be read here and what cannot, and end")
@@ -76,6 +78,9 @@ def _load(options: argparse.Namespace) -> AgentSettings:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.version:
+        print(metadata.version("flyball"))
+        return 0
     from flyball_agent.host import check_settings  # noqa: PLC0415  --help must not wait for the probes' imports
     from flyball_daemon import logs  # noqa: PLC0415
 

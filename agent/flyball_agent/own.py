@@ -16,7 +16,7 @@ LATENESS = gauge(
     "agent_tick_lateness_seconds", "seconds", "How far past its due instant the previous tick began.", scale=1_000_000
 )
 MISSED = counter("agent_ticks_missed_total", "ticks", "Ticks that were skipped because the one before took too long.")
-SPOOL = gauge("agent_spool_bytes", "bytes", "Records on the agent's disk (or in its memory) that are not yet settled.")
+SPOOL = gauge("agent_spool_bytes", "bytes", "Size of the agent's spool; a segment goes when all of it is settled.")
 DEGRADED = gauge("agent_spool_degraded", "boolean", "1 while the spool is in memory because its disk refuses.")
 LOST = counter("agent_records_lost_total", "records", "Records that were dropped, and declared lost.")
 REFUSED = counter("agent_records_refused_total", "records", "Records that the collector refused.")
