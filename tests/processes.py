@@ -138,8 +138,9 @@ class Collector(Process):
             return json.load(answer)
 
     def metric(self, name: str) -> float | None:
-        """The sum of a metric's samples on /metrics; `None` when it is not there."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+        """The sum of a metric's samples; `None` when it is not there."""
+        page = "/metrics/collector" if name.startswith("flyball_collector_") else "/metrics"
+        with urllib.request.urlopen(self.url + page, timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name]
         return sum(values) if values else None

@@ -57,6 +57,12 @@ class Renderings:
         body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds)
         return zlib.compress(body, 1, _GZIP) if gzip and body is not None else body
 
+    def of_collector(self, format_: Format, *, gzip: bool) -> bytes:
+        """The collector's own metrics alone: small, whatever the size of the fleet."""
+        self._own.scrapes.labels("collector").inc()
+        body = own_text(self._own.registry, format_) + ending(format_)
+        return zlib.compress(body, 1, _GZIP) if gzip else body
+
     async def _current(self, format_: Format, gzip: bool) -> bytes:
         async with self._turn:
             now_ns = self._clock()

@@ -18,7 +18,7 @@ from flyball_collector.http import errors, health_routes, host_routes, page_rout
 from flyball_collector.http.declarations import list_metrics
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.guard import Doorman
-from flyball_collector.http.metrics_routes import metrics, service_discovery
+from flyball_collector.http.metrics_routes import collector_metrics, metrics, service_discovery
 from flyball_collector.http.overview import Overviews
 from flyball_collector.http.overview_route import overview
 from flyball_collector.http.parts import Parts
@@ -36,7 +36,7 @@ API: Sequence[HTTPRouteHandler] = (
     list_metrics,
     health_routes.config,
 )
-SCRAPED: Sequence[HTTPRouteHandler] = (metrics, service_discovery)
+SCRAPED: Sequence[HTTPRouteHandler] = (metrics, collector_metrics, service_discovery)
 ANYBODY: Sequence[HTTPRouteHandler] = (
     health_routes.alive,
     health_routes.ready,

@@ -7,7 +7,7 @@ from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from flyball_collector.exporter.discovery import service_discovery as targets
-from flyball_collector.exporter.negotiation import accepts_gzip, choose_format
+from flyball_collector.exporter.negotiation import Format, accepts_gzip, choose_format
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import unknown_host
 from flyball_collector.http.parts import Here
@@ -28,6 +28,18 @@ async def metrics(
         body = parts.renderings.of_host(target, format_, gzip=gzip)
     if body is None:
         raise unknown_host(target or "", [host.name for host in parts.fleet.hosts()])
+    return _page(body, format_, gzip=gzip)
+
+
+@get("/metrics/collector", summary="The collector's own metrics", media_type="text/plain", opt={OWN_ENCODING: True})
+async def collector_metrics(request: Request[object, object, State], parts: Here) -> Response[bytes]:
+    """For those who scrape the hosts as targets of their own, and would not render the fleet twice."""
+    format_ = choose_format(request.headers.get("accept", ""))
+    gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
+    return _page(parts.renderings.of_collector(format_, gzip=gzip), format_, gzip=gzip)
+
+
+def _page(body: bytes, format_: Format, *, gzip: bool) -> Response[bytes]:
     headers = {"Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
     if gzip:
         headers["Content-Encoding"] = "gzip"

@@ -30,6 +30,19 @@ async def test_the_fleet_and_one_target_parse() -> None:
     assert openmetrics.body.endswith(b"# EOF\n")
 
 
+async def test_the_collectors_own_metrics_come_alone_when_asked_for() -> None:
+    """Whoever scrapes hosts as targets of their own need not render the fleet to see the collector."""
+    parts = make_parts()
+    parts.fleet.apply(Machine("a", 1).tick(0, parts.clock()))
+    async with serving(parts) as url:
+        text = await fetch(f"{url}/metrics/collector")
+        openmetrics = await fetch(f"{url}/metrics/collector", headers={"Accept": "application/openmetrics-text"})
+    names = {family.name for family in text_string_to_metric_families(text.body.decode())}
+    assert "flyball_collector_http_requests" in names
+    assert "flyball_cpu_busy_ratio" not in names
+    assert openmetrics.body.endswith(b"\n# EOF\n")
+
+
 async def test_targets_are_asked_where_they_were_discovered() -> None:
     """Service discovery names every host once, at the address that Prometheus itself used."""
     parts = make_parts()
