@@ -1,17 +1,14 @@
 """Renders a whole fleet for Prometheus, and says what it costs, and for how long an event loop beside it waits.
 
-python tests/benchmarks/scrape.py [--hosts 2048] [--format openmetrics] > scrape.json
+python -m tests.benchmarks.scrape [--hosts 2048] [--format openmetrics]
 """
 
 import argparse
 import asyncio
-import json
 import random
 import resource
-import sys
 import time
 import uuid
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +20,7 @@ from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Metric, counter, gauge
 from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.benchmarks.figure import Figure, at_most, plain, report
 
 GPUS = 8
 HOST_METRICS = [gauge(f"host_quantity_{i}_bytes", "bytes", "A quantity of the host.") for i in range(35)]
@@ -30,30 +28,18 @@ HOST_COUNTERS = [counter(f"host_work_{i}_total", "operations", "Work of the host
 GPU_METRICS = [gauge(f"gpu_quantity_{i}_ratio", "ratio", "A quantity of a GPU.", ("gpu",), 1000) for i in range(15)]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One figure of the result."""
-
-    name: str
-    value: float
-    unit: str
-    target: float | None = None
-
-
 def main() -> None:
-    """Measure, and print a list of figures as JSON."""
+    """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=2048)
     parser.add_argument("--format", choices=["text", "openmetrics"], default="text")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     format_ = Format.OPENMETRICS if options.format == "openmetrics" else Format.TEXT
-    measures = asyncio.run(measure(options.hosts, format_, options.rounds))
-    json.dump([{"name": m.name, "value": m.value, "unit": m.unit, "target": m.target} for m in measures], sys.stdout)
-    print()
+    report(asyncio.run(measure(options.hosts, format_, options.rounds)))
 
 
-async def measure(hosts: int, format_: Format, rounds: int) -> list[Measure]:
+async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
     """Scrape a fleet once from nothing, then some times with new readings, with an event loop that counts its waits."""
     fleet = Fleet(hosts)
     random_numbers = np.random.default_rng(1)
@@ -82,14 +68,14 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Measure]:
     body = await renderings.of_fleet(format_, gzip=True)
     series = own.registry.get_sample_value("flyball_collector_scrape_series") or 0
     return [
-        Measure("scrape_series", series, "series"),
-        Measure("scrape_first_seconds", first, "s"),
-        Measure("scrape_wall_seconds", min(walls), "s", 0.5),
-        Measure("scrape_wall_median_seconds", sorted(walls)[len(walls) // 2], "s"),
-        Measure("scrape_cpu_seconds", min(processors), "s", 0.5),
-        Measure("scrape_loop_stall_seconds", max(stalls), "s", 0.1),
-        Measure("scrape_gzip_bytes", len(body), "bytes"),
-        Measure("scrape_peak_resident_bytes", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "bytes"),
+        plain("series", series, "lines", "of a page with HELP and TYPE"),
+        plain("first scrape, from nothing", first, "s", "labels of every series are written once"),
+        at_most("scrape with gzip, best", min(walls), 0.5, "s"),
+        at_most("scrape with gzip, median", sorted(walls)[len(walls) // 2], 0.5, "s"),
+        plain("CPU of a scrape", min(processors), "s"),
+        at_most("longest stall of the event loop", max(stalls), 0.1, "s"),
+        plain("page, gzipped", len(body) / 1e6, "MB"),
+        plain("peak resident", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, "MB", "fleet included"),
     ]
 
 
@@ -111,9 +97,9 @@ async def watch_loop(lags: list[float]) -> None:
 def fill(fleet: Fleet, name: str, random_numbers: np.random.Generator) -> KnownLayout:
     """A host with its inventory and its first tick."""
     gpus = [f"GPU-{uuid.UUID(int=random.getrandbits(128))}" for _ in range(GPUS)]
-    plain: list[Metric] = [*HOST_METRICS, *HOST_COUNTERS]
+    of_host: list[Metric] = [*HOST_METRICS, *HOST_COUNTERS]
     columns = [
-        *(Column(metric) for metric in plain),
+        *(Column(metric) for metric in of_host),
         *(Column(metric, (gpu,)) for metric in GPU_METRICS for gpu in gpus),
     ]
     layout = KnownLayout(Layout(tuple(columns)))
@@ -129,8 +115,8 @@ def fill(fleet: Fleet, name: str, random_numbers: np.random.Generator) -> KnownL
 def tick(name: str, sequence: int, layout: KnownLayout, now: int, random_numbers: np.random.Generator) -> Tick:
     """Readings as real ones: large counts of bytes and ratios of three digits."""
     values = random_numbers.integers(0, 1000, layout.count)
-    plain = len(HOST_METRICS) + len(HOST_COUNTERS)
-    values[:plain] = random_numbers.integers(0, 2**36, plain)
+    of_host = len(HOST_METRICS) + len(HOST_COUNTERS)
+    values[:of_host] = random_numbers.integers(0, 2**36, of_host)
     return Tick(name, bytes(16), sequence, layout, values, None, now, now, now, now, 0, 0, b"", True)
 
 
