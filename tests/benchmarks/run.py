@@ -52,7 +52,8 @@ def table(results: Mapping[str, Sequence[Figure]]) -> str:
 def _row(figure: Figure) -> str:
     verdict = {True: "reached", False: "**not reached**", None: ""}[figure.met]
     remark = "; ".join(part for part in (verdict, figure.note) if part)
-    return f"| {figure.name} | {figure.value:,.4g} {figure.unit} | {figure.target} | {remark} |"
+    value = f"{figure.value:,.0f}" if abs(figure.value) >= 1000 else f"{figure.value:.3g}"
+    return f"| {figure.name} | {value} {figure.unit} | {figure.target} | {remark} |"
 
 
 def main() -> None:
