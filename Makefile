@@ -12,21 +12,21 @@ up: .venv/.runtime
 	$(BIN)/flyball up
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Flyball needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 up")'
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Flyball needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 up")'
+	@$(PYTHON) -m venv .venv
 
 # Packages come by name, version and hash; the project itself is installed editably, without looking anything up.
 .venv/.runtime: constraints.txt pyproject.toml | .venv/bin/python
 	@echo "installing Flyball into .venv (once; about a minute)"
-	$(PIP) --require-hashes --requirement constraints.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	touch $@
+	@$(PIP) --require-hashes --requirement constraints.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
 
 .venv/.dev: constraints-dev.txt pyproject.toml | .venv/bin/python
 	@echo "installing Flyball and what its tests need into .venv (once; about a minute)"
-	$(PIP) --require-hashes --requirement constraints-dev.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	touch $@ .venv/.runtime
+	@$(PIP) --require-hashes --requirement constraints-dev.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ .venv/.runtime
 
 ## Everything that CI runs.
 test: system-packages check
