@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
+import numpy as np
 from grpc import aio
+from numpy.typing import NDArray
 
+from flyball_agent.uplink.channel import OPTIONS
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Column, Layout
-from flyball_proto.metric import Metric, counter, gauge
+from flyball_proto.metric import Kind, Metric, counter, gauge
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 GPUS = 8
@@ -29,6 +32,7 @@ _SECOND_NS = 1_000_000_000
 _CONNECT = "/flyball.v1.Telemetry/Connect"
 _BLOCK_OF_SEQUENCES = 1 << 21  # sequences of a run begin here, so that their varint keeps its length
 _TIME = struct.Struct("<qq")
+_STEPS = 251  # rows of random steps, which all hosts share, each from its own place
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +95,45 @@ def host_layout(host: int) -> Layout:
     return Layout((*(Column(m) for m in of_host), *(Column(m, (gpu,)) for gpu in gpus for m in of_gpu)))
 
 
+def increments() -> NDArray[np.int64]:
+    """Steps of all columns, row by row: half of the gauges move by noise around a level, counters grow unevenly."""
+    noise = np.random.default_rng(1)
+    of_host, of_gpu = metrics()
+    counters = np.array([m.kind is Kind.COUNTER for m in (*of_host, *of_gpu * GPUS)])
+    shape = (_STEPS, len(counters))
+    moving = noise.random(shape) < 0.5
+    levels = np.where(moving, noise.normal(0, 400, shape).astype(np.int64), 0)
+    rates = noise.integers(1, 1 << 16, len(counters))
+    grown = np.where(moving, rates * noise.uniform(0.5, 1.5, shape), 0).astype(np.int64)
+    return np.where(counters, grown, np.diff(levels, axis=0, append=levels[:1]))
+
+
 class Recorder:
     """Makes the records of one host by patching the bytes of one."""
 
-    def __init__(self, host: int, layout: Layout) -> None:
+    def __init__(self, host: int, layout: Layout, steps: NDArray[np.int64]) -> None:
         noise = random.Random(host)
-        self.count = len(layout.columns)
-        self._values = [noise.randrange(1 << 40) for _ in range(self.count)]
-        self._steps = [noise.randrange(1, 1 << 16) for _ in range(self.count)]
-        self._pack = struct.Struct(f"<{self.count}q")
+        count = len(layout.columns)
+        self._steps = steps
+        self._step = noise.randrange(_STEPS)
         record = pb.Record(
-            sequence=_BLOCK_OF_SEQUENCES, time_ns=1, boot_ns=1, layout=layout.digest, values=bytes(8 * self.count)
+            sequence=_BLOCK_OF_SEQUENCES, time_ns=1, boot_ns=1, layout=layout.digest, values=bytes(8 * count)
         )
         for index in range(GPUS):
             record.gpu_processes.add(gpu=f"GPU-{host:08x}-{index:04x}", pid=1000 + index, memory_used_bytes=1 << 34)
         self._bytes = bytearray(record.SerializeToString())
-        self._values_at = bytes(self._bytes).index(bytes(8 * self.count))
+        values_at = bytes(self._bytes).index(bytes(8 * count))
         self._times_at = bytes(self._bytes).index(b"\x11" + _TIME.pack(1, 1)[:8]) + 1
+        self._values = np.frombuffer(self._bytes, np.dtype("<i8"), count, values_at)
+        self._values[:] = [noise.randrange(1 << 40) for _ in range(count)]
 
     def record(self, sequence: int, time_ns: int, boot_ns: int) -> bytes:
-        """A record: a quarter of the values moves."""
-        for index in range(sequence % 4, self.count, 4):
-            self._values[index] += self._steps[index]
+        """The next record."""
         patched = self._bytes
         patched[1:5] = _varint4(_BLOCK_OF_SEQUENCES + sequence)
         struct.pack_into("<q", patched, self._times_at, time_ns)
         struct.pack_into("<q", patched, self._times_at + 9, boot_ns)
-        self._pack.pack_into(patched, self._values_at, *self._values)
+        self._values += self._steps[(sequence + self._step) % _STEPS]
         return bytes(patched)
 
 
@@ -128,12 +144,12 @@ def _varint4(number: int) -> bytes:
 class Host:
     """One generated agent: sends live, keeps what is not acknowledged, replays under grants."""
 
-    def __init__(self, load: Load, number: int, tally: Tally) -> None:
+    def __init__(self, load: Load, number: int, tally: Tally, steps: NDArray[np.int64]) -> None:
         self._load = load
         self._tally = tally
         self.name = f"load{number:05d}"
         self._layout = host_layout(number)
-        self._recorder = Recorder(number, self._layout)
+        self._recorder = Recorder(number, self._layout, steps)
         noise = random.Random(number)
         self._first = noise.randrange(60_000 // load.interval_ms if load.interval_ms < 60_000 else 1)
         self._epoch = pb.Epoch(
@@ -164,12 +180,15 @@ class Host:
             call.cancel()
 
     async def _send(self, call: "aio.StreamStreamCall[pb.AgentMessage, pb.CollectorMessage]", until: float) -> None:
-        every = self._load.send_every_ms / 1000
+        """As agents do: sampled at full intervals of the wall clock, sent at the host's own phase after it."""
+        every = self._load.send_every_ms * 1_000_000
         ticks = max(1, self._load.send_every_ms // self._load.interval_ms)
-        due = time.monotonic() + every * self._phase
-        while due < until:
+        wall_minus_boot = time.time_ns() - time.monotonic_ns()
+        sampled = time.time_ns() // every * every
+        phase = round(every * self._phase)
+        while (due := (sampled + phase - wall_minus_boot) / _SECOND_NS) < until:
             await asyncio.sleep(due - time.monotonic())
-            batch = list(self._tick(ticks))
+            batch = list(self._tick(ticks, sampled, wall_minus_boot))
             message = pb.AgentMessage(
                 records=pb.Records(epoch=self._epoch.id, records=batch, backlog_bytes=1500 * len(self._backlog)),
                 sent_boot_ns=time.monotonic_ns(),
@@ -181,13 +200,13 @@ class Host:
             self._tally.sent_records += len(batch)
             while self._backlog and self._credit > 0:
                 await call.write(self._replay())
-            due += every
+            sampled += every
 
-    def _tick(self, count: int) -> Iterator[bytes]:
-        now, boot = time.time_ns(), time.monotonic_ns()
+    def _tick(self, count: int, sampled_ns: int, wall_minus_boot_ns: int) -> Iterator[bytes]:
         step = self._load.interval_ms * 1_000_000
         for back in range(count - 1, -1, -1):
-            record = self._recorder.record(self._next, now - back * step, boot - back * step)
+            time_ns = sampled_ns - back * step
+            record = self._recorder.record(self._next, time_ns, time_ns - wall_minus_boot_ns)
             self._kept[self._next] = record
             self._next += 1
             yield record
@@ -245,16 +264,14 @@ def credentials(load: Load, host: str) -> grpc.ChannelCredentials | None:
 
 def open_channel(load: Load, host: str) -> aio.Channel:
     """A connection of its own, as each agent has."""
-    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 10_000)]
     secret = credentials(load, host)
     if secret is None:
-        return aio.insecure_channel(load.target, options=options)
-    return aio.secure_channel(load.target, secret, options=options)
+        return aio.insecure_channel(load.target, options=OPTIONS)
+    return aio.secure_channel(load.target, secret, options=OPTIONS)
 
 
-async def live(load: Load, number: int, tally: Tally, storms: list[float], end: float) -> None:
+async def live(load: Load, host: Host, number: int, tally: Tally, storms: list[float], end: float) -> None:
     """One host through all storms: at each, the stream is broken off and opened again."""
-    host = Host(load, number, tally)
     await asyncio.sleep(load.ramp_seconds * (number - load.first_host) / max(1, load.hosts))
     channel = open_channel(load, host.name)
     try:
@@ -273,12 +290,14 @@ async def live(load: Load, number: int, tally: Tally, storms: list[float], end: 
 async def generate(load: Load) -> dict[str, object]:
     """Run the fleet; returns what the JSON says."""
     tally = Tally()
+    steps = increments()
     begun = time.monotonic()
     end = begun + load.seconds
     storms = [begun + load.seconds * (n + 1) / (load.storms + 1) for n in range(load.storms)]
     async with asyncio.TaskGroup() as group:
         for number in range(load.first_host, load.first_host + load.hosts):
-            group.create_task(live(load, number, tally, storms, end))
+            host = Host(load, number, tally, steps)
+            group.create_task(live(load, host, number, tally, storms, end))
     return {
         "hosts": load.hosts,
         "seconds": round(time.monotonic() - begun, 1),
