@@ -64,7 +64,7 @@ def fetch(collector: Api, name: str, only: str) -> dict[str, Any]:
 def host_view(told: dict[str, Any]) -> RenderableType:
     """The sections that have something to say."""
     sections = [_heading(told), _inventory(told["inventory"]), *_readings(told["readings"]), _runs(told["runs"])]
-    sections += [_processes(told["processes"]), _silences(told["silences"])]
+    sections += [_processes(told["processes"]), _events(told.get("events", [])), _silences(told["silences"])]
     return Group(*(section for section in sections if section is not None))
 
 
@@ -146,6 +146,19 @@ def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
         for each in processes
     ]
     return _section("processes", ("pid", "user", "run", "GPU memory", "command"), rows)
+
+
+def _events(events: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [
+        [
+            each["time"]["rfc3339"] if each["time"] else DASH,
+            f"{each['kind']} {each['code']}" if each["code"] else each["kind"],
+            each["resource"] or DASH,
+            each["text"] or DASH,
+        ]
+        for each in events
+    ]
+    return _section("what happened, newest first", ("time", "event", "of", "told"), rows)
 
 
 def _silences(silences: list[dict[str, Any]]) -> RenderableType | None:

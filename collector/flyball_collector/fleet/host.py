@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from flyball_collector.fleet.events import HostEvent
 from flyball_collector.tick import KnownLayout
 from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -29,4 +30,5 @@ class HostState:
     tenancy: pb.Tenancy | None = None
     inventory: pb.Inventory | None = None
     extras: pb.Record | None = None  # newest steps, events and GPU processes
+    events: tuple[HostEvent, ...] = ()  # the latest, oldest first
     duplicate: bool = False  # two machines use this name

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.steps import StepTotals
 from flyball_collector.http.plain import Plain, plain
@@ -13,6 +14,8 @@ from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
 from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
+
+_LATEST_NS = 1 << 62  # the year 2116
 
 
 class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +76,16 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     loss: float | None
 
 
+class EventAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened on the host, by its own clock; what it happened to is empty for the whole host."""
+
+    time: Moment | None
+    kind: str
+    resource: str
+    code: int
+    text: str
+
+
 class HostAnswer(msgspec.Struct, frozen=True):
     """Everything but the readings."""
 
@@ -81,6 +94,7 @@ class HostAnswer(msgspec.Struct, frozen=True):
     silences: list[SilenceAnswer]
     processes: list[ProcessAnswer]
     runs: list[RunAnswer]
+    events: list[EventAnswer]  # the newest 64 at most, newest first
 
 
 class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +147,7 @@ def host_answer(host: HostState, steps: Iterable[StepTotals], status: Status, no
         [silence_answer(silence) for silence in host.silences],
         _processes(host.tenancy, host.extras),
         [_run(totals) for totals in steps],
+        [_event(event) for event in reversed(host.events)],
     )
 
 
@@ -198,6 +213,17 @@ def _processes(tenancy: pb.Tenancy | None, extras: pb.Record | None) -> list[Pro
         )
         for member in (tenancy.members if tenancy else ())
     ]
+
+
+def _event(event: HostEvent) -> EventAnswer:
+    sane = 0 < event.time_ns < _LATEST_NS  # the host's word
+    return EventAnswer(
+        time=moment(event.time_ns) if sane else None,
+        kind=event.kind,
+        resource=event.resource,
+        code=event.code,
+        text=event.text,
+    )
 
 
 def _run(totals: StepTotals) -> RunAnswer:

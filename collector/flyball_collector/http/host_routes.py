@@ -66,6 +66,7 @@ class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     silences: list[object]
     processes: list[object]
     runs: list[RunAnswer]
+    events: list[object]
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -99,7 +100,7 @@ async def list_hosts(
 
 @get("/hosts/{name:str}", summary="One host")
 async def show_host(parts: Here, name: HostName) -> HostAnswer:
-    """Its state, its inventory, what is silent and why, and who uses it."""
+    """Its state, its inventory, what is silent and why, who uses it, and what happened lately."""
     now_ns = parts.clock()
     host = find_host(parts, name)
     return _host_answer(parts, host, now_ns)
@@ -141,6 +142,7 @@ async def live(
         silences=list(whole.silences),
         processes=list(whole.processes),
         runs=whole.runs,
+        events=list(whole.events),
     )
 
 

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.blocks.codec import decode
 from flyball_collector.blocks.errors import BlockError
+from flyball_collector.fleet.events import remember
 from flyball_collector.fleet.fleet import Fleet, FleetFull
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.intake import KnownHost
@@ -88,6 +89,8 @@ class Warmer:
         for layout, group in rows:
             if state is not None:
                 self._fleet.warm(state, layout, group, now)
+                for extras in group.extras.values():
+                    state.events = remember(state.events, extras)
         await asyncio.sleep(0)
 
     def _read(self, name: str, now_ns: int) -> Rows:

@@ -57,3 +57,9 @@ export function skew(seconds) {
 export function clock(unix) {
   return new Date(unix * 1000).toLocaleTimeString();
 }
+
+// With its date unless it was today.
+export function moment(unix) {
+  const then = new Date(unix * 1000);
+  return then.toDateString() === new Date().toDateString() ? then.toLocaleTimeString() : then.toLocaleString();
+}

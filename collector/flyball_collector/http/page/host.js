@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { Chart, plotly } from "./charts.js";
 import { element, meter, setText } from "./dom.js";
-import { bytes, clock, DASH, duration, fixed, hertz, percent, skew } from "./format.js";
+import { bytes, clock, DASH, duration, fixed, hertz, moment, percent, skew } from "./format.js";
 import { CHARTS, GPU_CARD, GPU_CHARTS, matches, Reader } from "./quantities.js";
 
 const HISTORY_SECONDS = 300;
@@ -20,10 +20,11 @@ export class HostView {
     this.notices = element("div");
     this.live = element("div", { class: "grid" });
     this.gpuPart = element("div");
+    this.happened = element("div");
     this.who = element("div");
     this.silent = element("div");
     this.what = element("div");
-    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.live, this.gpuPart, this.who, this.silent, this.what);
+    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.live, this.gpuPart, this.happened, this.who, this.silent, this.what);
     this.told = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
     this.live.append(this.told);
     this.restyle = () => this.draw();
@@ -51,6 +52,7 @@ export class HostView {
     this.showHeading(answer.host);
     this.showNotices(answer.host);
     this.showSilences(answer.silences);
+    this.showEvents(answer.events);
     this.showUsers(answer);
     if (!this.reader || answer.time === null || !this.reader.take(answer.time, answer.values)) return;
     for (const { chart, read } of this.charts) chart.push(answer.time, read());
@@ -113,6 +115,15 @@ export class HostView {
     if (text === this.silencesShown) return;
     this.silencesShown = text;
     this.silent.replaceChildren(...(silences.length ? [part("Silent, and why"), silenceTable(silences)] : []));
+  }
+
+  showEvents(events) {
+    const text = JSON.stringify(events);
+    if (text === this.eventsShown) return;
+    this.eventsShown = text;
+    const name = (uuid) => this.gpuCards.find(({ gpu }) => gpu === uuid)?.title ?? uuid;
+    this.happened.replaceChildren(...(events.length ? [part("What happened"), card(table(["Time", "Event", "Where", "Told"], events.map(({ time, kind, resource, code, text: told }) => [
+      time ? moment(time.unix) : DASH, code ? `${kind} ${code}` : kind, resource ? element("span", { title: resource }, name(resource)) : "host", told || DASH])))] : []));
   }
 
   showUsers({ processes, runs }) {
@@ -182,8 +193,9 @@ class GpuCard {
     this.temperature = meter("heat");
     this.power = meter("power");
     this.clock = element("dd");
+    this.title = `GPU ${known?.index ?? index}`;
     this.node = element("div", { class: "card gpu-card", title: gpu },
-      element("h3", {}, `GPU ${known?.index ?? index}`, element("span", { class: "now" }, known?.model ?? gpu)),
+      element("h3", {}, this.title, element("span", { class: "now" }, known?.model ?? gpu)),
       this.busy.node, this.memory.node, this.temperature.node, this.power.node, element("dl", {}, element("dt", {}, "clock"), this.clock));
   }
 
