@@ -90,6 +90,29 @@ def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMake
     wait_for("both again", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2, seconds=60)
 
 
+def test_an_xid_is_shown_and_outlives_the_collector(
+    collector: Collector, make_agent: AgentMaker, standin: StandIn
+) -> None:
+    """What the driver reports of a GPU stands at its host, also while no collector was there, and after its restart."""
+    began = time.monotonic()
+    scenario = Scenario(gpus=2).started_at(began)
+    standin.play(scenario)
+    make_agent(nvml_library=standin.library).start()
+    wait_for("the GPUs are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
+    standin.play(scenario.xid(gpu=1, code=79, at=time.monotonic() - began))
+    wait_for("the XID is shown", lambda: _xids(collector) == [79])
+    collector.kill()
+    standin.play(scenario.xid(gpu=0, code=31, at=time.monotonic() - began))
+    time.sleep(1)
+    collector.start_ready()
+    wait_for("the one that nobody heard is shown first, the other once", lambda: _xids(collector) == [31, 79])
+
+
+def _xids(collector: Collector) -> list[int]:
+    events = collector.get("/api/v1/hosts/node-1")["events"]
+    return [event["code"] for event in events if event["kind"] == "gpu_xid"]
+
+
 def test_a_machine_without_a_driver_says_so_with_a_remedy(collector: Collector, make_agent: AgentMaker) -> None:
     """No GPU is a normal machine: everything else is read, and the silence is explained."""
     make_agent().start()
