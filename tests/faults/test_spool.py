@@ -57,6 +57,14 @@ def test_flipped_bytes_cost_their_records_only_and_are_declared(collector: Colle
     _recovers(collector, agent, at_least=5)
 
 
+def test_a_damaged_head_of_the_oldest_file_is_declared(collector: Collector, make_agent: AgentMaker) -> None:
+    """A whole sector at the head of the oldest segment is gone: what lay there is declared lost, the rest arrives."""
+    agent = _filled(collector, make_agent)
+    oldest = min(_segments(agent), key=lambda path: path.stat().st_mtime_ns)
+    oldest.write_bytes(bytes(4096) + oldest.read_bytes()[4096:])
+    _recovers(collector, agent, at_least=5)
+
+
 def test_rubbish_and_foreign_files_are_left_alone(collector: Collector, make_agent: AgentMaker) -> None:
     """What is not ours is neither sent nor deleted, and does not stop the agent."""
     agent = _filled(collector, make_agent)

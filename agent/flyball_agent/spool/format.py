@@ -1,10 +1,12 @@
-"""The bytes of a spool file: a header that names the epoch, then entries that each prove themselves.
+"""The bytes of a spool file: a few that tell its kind, then entries that each prove themselves.
 
 Every entry begins with a mark and carries its length and a CRC, so that a reader finds the next good entry behind
-damage. A file repeats each definition before the first record that needs it, and so can be read alone.
+damage. A file says its epoch now and then, and repeats each definition before the first record that needs it: it can
+be read alone, and from anywhere. The first sequence that it was begun with stands in its name, out of the damage's way.
 """
 
 import mmap
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -13,16 +15,14 @@ from enum import IntEnum
 
 from google.protobuf.message import DecodeError
 
-from flyball_agent.errors import SpoolDamaged
 from flyball_agent.record import Definition, Epoch, Tick
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-VERSION = 1
-MAGIC = b"FLYSPOOL"
+HEADER = b"FLYSPOOL\x02\x00"
 MARK = b"\xfbFb\x0d"
 MAX_ENTRY_BYTES = 16 * 1024 * 1024
 
-_HEADER = struct.Struct("<8sHHI")  # magic, version, length and CRC of the epoch that follows
+_NAME = re.compile(r"([0-9a-f]{32})-(\d{12})\.spool")
 _ENTRY = struct.Struct("<4sIIB")  # mark, length and CRC (over kind and body), kind
 _DEFINITION = struct.Struct("<BQ")  # kind, digest
 _RECORD = struct.Struct("<QQQQ")  # sequence, and the digests of the definitions it needs; 0: none
@@ -35,6 +35,7 @@ class EntryKind(IntEnum):
 
     DEFINITION = 1
     RECORD = 2
+    EPOCH = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +65,33 @@ class Damage:
     end: int
 
 
-def encode_header(epoch: Epoch) -> bytes:
-    """The first bytes of a file."""
-    body = epoch.to_message().SerializeToString(deterministic=True)
-    return _HEADER.pack(MAGIC, VERSION, len(body), zlib.crc32(body)) + body
+def file_name(epoch: Epoch, first: int) -> str:
+    """How a file is called that begins with this sequence; names sort as the sequences do."""
+    return f"{epoch.name}-{first:012d}.spool"
 
 
-def decode_header(data: Buffer) -> tuple[Epoch, int]:
-    """The epoch of a file, and where its entries begin."""
-    if len(data) < _HEADER.size:
-        raise SpoolDamaged(f"{len(data)} bytes are too few for a header")
-    magic, version, length, crc = _HEADER.unpack_from(data)
-    if magic != MAGIC:
-        raise SpoolDamaged("it does not begin as a spool file does")
-    if version != VERSION:
-        raise SpoolDamaged(f"version {version} of the format; this agent knows {VERSION}")
-    body = data[_HEADER.size : _HEADER.size + length]
-    if len(body) != length or zlib.crc32(body) != crc:
-        raise SpoolDamaged("the header's checksum is wrong")
+def parse_file_name(name: str) -> tuple[str, int] | None:
+    """The epoch's name and the first sequence; None for a foreign file."""
+    found = _NAME.fullmatch(name)
+    return (found[1], int(found[2])) if found else None
+
+
+def entries_start(data: Buffer) -> int:
+    """Where the entries begin; a header that is damaged, or none, is looked into as if it were entries."""
+    return len(HEADER) if data[: len(HEADER)] == HEADER else 0
+
+
+def encode_epoch(epoch: Epoch) -> bytes:
+    """An entry that says whose records these are."""
+    return _encode(EntryKind.EPOCH, epoch.to_message().SerializeToString(deterministic=True))
+
+
+def decode_epoch(body: bytes) -> Epoch | None:
+    """The epoch in an entry; None when it does not parse."""
     try:
-        return Epoch.from_message(pb.Epoch.FromString(body)), _HEADER.size + length
-    except DecodeError as error:
-        raise SpoolDamaged(f"the header's epoch does not parse: {error}") from None
+        return Epoch.from_message(pb.Epoch.FromString(body))
+    except DecodeError:
+        return None
 
 
 def encode_definition(definition: Definition) -> bytes:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from flyball_agent.errors import SpoolDamaged
 from flyball_agent.record import Epoch
-from flyball_agent.spool.format import Damage, Entry, EntryKind, decode_header, decode_record, scan
+from flyball_agent.spool.format import Damage, EntryKind, decode_epoch, decode_record, entries_start, scan
 from flyball_agent.spool.ledger import read_ledger
 from flyball_proto.ranges import RangeSet
 
@@ -64,20 +63,19 @@ def inspect(folder: Path) -> list[EpochReport]:
 
 def inspect_segment(name: str, data: bytes) -> tuple[Epoch | None, SegmentReport]:
     """What is in one file; damage is reported, never fatal."""
-    epoch, start, fault = None, 0, ""
-    try:
-        epoch, start = decode_header(data)
-    except SpoolDamaged as error:
-        fault = str(error)
+    epoch: Epoch | None = None
     sequences: list[int] = []
     definitions = damaged = 0
-    for part in scan(data, start):
+    for part in scan(data, entries_start(data)):
         if isinstance(part, Damage):
             damaged += part.end - part.start
-        elif isinstance(part, Entry) and part.kind == EntryKind.DEFINITION:
+        elif part.kind == EntryKind.EPOCH:
+            epoch = decode_epoch(part.body) or epoch
+        elif part.kind == EntryKind.DEFINITION:
             definitions += 1
         elif part.kind == EntryKind.RECORD and (record := decode_record(part.body)) is not None:
             sequences.append(record.sequence)
+    fault = "" if epoch else "nothing in it says whose records these are"
     ranges = list(RangeSet.of(sequences))
     return epoch, SegmentReport(name, len(data), len(sequences), definitions, ranges, damaged, fault)
 

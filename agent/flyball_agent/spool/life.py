@@ -35,6 +35,12 @@ class Life:
         ranges = RangeSet(part for segment in self.segments for part in segment.ranges)
         return RangeSet(ranges.within(self.settled, self.next))
 
+    @property
+    def first(self) -> int:
+        """Where the oldest file that is left begins, readable there or not; everything before was taken care of."""
+        firsts = (segment.first for segment in self.segments if isinstance(segment, FileSegment))
+        return min(firsts, default=self.next)
+
     def missing(self) -> RangeSet:
         """What is neither settled, nor held, nor already declared lost."""
         return RangeSet((self.held() | self.lost).gaps(self.settled, self.next))

@@ -1,6 +1,5 @@
 """Reads back what earlier lives left in the spool's directory."""
 
-import re
 from pathlib import Path
 
 import structlog
@@ -8,14 +7,13 @@ import structlog
 from flyball_agent.clock import Clock
 from flyball_agent.errors import SpoolDamaged
 from flyball_agent.record import Epoch
+from flyball_agent.spool.format import parse_file_name
 from flyball_agent.spool.ledger import LEDGER_NAME, read_ledger
 from flyball_agent.spool.life import Life
 from flyball_agent.spool.segment import FileSegment
 from flyball_proto.ranges import RangeSet
 
 _log = structlog.get_logger(__name__)
-
-NAME = re.compile(r"([0-9a-f]{32})-(\d{8})\.spool")
 
 
 def load_lives(directory: Path, clock: Clock) -> list[Life]:
@@ -36,18 +34,18 @@ def load_lives(directory: Path, clock: Clock) -> list[Life]:
 
 
 def load_segments(directory: Path, clock: Clock) -> list[FileSegment]:
-    """The files in order; those without a readable header follow their brothers of the same epoch."""
+    """The files in order; those that do not say their epoch follow their brothers."""
     segments: list[FileSegment] = []
     headless: list[Path] = []
     for path in sorted(directory.iterdir()):
-        if not NAME.fullmatch(path.name):
+        if parse_file_name(path.name) is None:
             if not path.name.startswith(LEDGER_NAME):
                 _log.warning("spool_foreign_file", path=str(path))
             continue
         try:
             segment = _load(path, clock, None)
         except SpoolDamaged as error:
-            _log.warning("spool_header_damaged", path=str(path), error=str(error))
+            _log.warning("spool_file_unreadable", path=str(path), error=str(error))
             headless.append(path)
             continue
         if segment is not None:
@@ -63,12 +61,14 @@ def load_segments(directory: Path, clock: Clock) -> list[FileSegment]:
 
 def _load(path: Path, clock: Clock, epoch: Epoch | None) -> FileSegment | None:
     """A file's age counts from when it was last written; a clock that has been set back makes it young, not old."""
-    stat = path.stat()
+    stat, named = path.stat(), parse_file_name(path.name)
+    if named is None:
+        return None
     if stat.st_size == 0:
         path.unlink()
         return None
     age_ns = max(0, clock.wall_ns() - stat.st_mtime_ns)
-    segment = FileSegment.load(path, clock.boot_ns() - age_ns, epoch)
+    segment = FileSegment.load(path, named[1], clock.boot_ns() - age_ns, epoch)
     if segment.damaged_bytes:
         _log.warning("spool_segment_damaged", path=str(path), damaged_bytes=segment.damaged_bytes)
     return segment

@@ -7,25 +7,33 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyball_agent.errors import SpoolDamaged
 from flyball_agent.record import Definition, Epoch, Tick
 from flyball_agent.spool.format import (
+    HEADER,
     Damage,
     Entry,
     EntryKind,
     SpooledRecord,
     decode_definition,
-    decode_header,
+    decode_epoch,
     decode_record,
     encode_definition,
-    encode_header,
+    encode_epoch,
     encode_record,
+    entries_start,
+    file_name,
     scan,
     unfinished_bytes,
 )
 from flyball_proto.ranges import RangeSet
 
 _MARK_EVERY = 16
+_EPOCH_EVERY = 64
+"""After the first record, and then after so many, the epoch is said again: a file's head may be damaged."""
+
 _READ_AHEAD_BYTES = 128 * 1024
+_FRESH = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(slots=True)
@@ -47,6 +55,20 @@ class Index:
         if self.count % _MARK_EVERY == 0:
             self._mark(sequence, offset)
         self.count += 1
+
+    def learn(self, entry: Entry) -> Epoch | None:
+        """Take in an entry that was read back; the epoch, if that is what it says."""
+        if entry.kind == EntryKind.EPOCH:
+            return decode_epoch(entry.body)
+        if entry.kind == EntryKind.RECORD:
+            record = decode_record(entry.body)
+            if record is not None:
+                self.add(record.sequence, entry.start)
+        elif entry.kind == EntryKind.DEFINITION:
+            definition = decode_definition(entry.body)
+            if definition is not None:
+                self.definitions[definition.digest] = (entry.start, entry.end - entry.start)
+        return None
 
     def offset_before(self, sequence: int) -> int:
         """Where to begin to look for a sequence."""
@@ -70,9 +92,10 @@ class Index:
 class FileSegment:
     """A segment on the disk."""
 
-    def __init__(self, path: Path, epoch: Epoch, *, touched_boot_ns: int) -> None:
+    def __init__(self, path: Path, epoch: Epoch, first: int, *, touched_boot_ns: int) -> None:
         self.path = path
         self.epoch = epoch
+        self.first = first
         self.index = Index()
         self.bytes = 0
         self.damaged_bytes = 0
@@ -81,34 +104,39 @@ class FileSegment:
         self.fd = -1
 
     @classmethod
-    def create(cls, path: Path, epoch: Epoch, boot_ns: int) -> "FileSegment":
-        """Begin a new file; OSError when the disk refuses, and then no file is left."""
-        segment = cls(path, epoch, touched_boot_ns=boot_ns)
-        segment.fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
+    def create(cls, directory: Path, epoch: Epoch, tick: Tick, boot_ns: int) -> "FileSegment":
+        """Begin a new file with its first record; OSError when the disk refuses, and then no file is left.
+
+        A file of that name can only be one that was begun in vain and could not be removed: no record is in it.
+        """
+        path = directory / file_name(epoch, tick.sequence)
+        segment = cls(path, epoch, tick.sequence, touched_boot_ns=boot_ns)
+        segment.fd = os.open(path, _FRESH, 0o640)
         try:
-            segment._write(encode_header(epoch))
+            segment._write(HEADER + encode_epoch(epoch))
+            segment.append(tick, boot_ns)
         except OSError:
             segment.delete()
             raise
         return segment
 
     @classmethod
-    def load(cls, path: Path, touched_boot_ns: int, epoch: Epoch | None = None) -> "FileSegment":
-        """Read what an earlier life left. `epoch` stands in for a header that cannot be read."""
+    def load(cls, path: Path, first: int, touched_boot_ns: int, epoch: Epoch | None = None) -> "FileSegment":
+        """Read what an earlier life left. `epoch` stands in where the file does not say it any more."""
+        index, damaged, said = Index(), 0, epoch
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if epoch is None:
-                epoch, start = decode_header(data)
-            else:
-                start = 0
-            segment = cls(path, epoch, touched_boot_ns=touched_boot_ns)
-            segment.bytes = len(data)
-            for part in scan(data, start):
+            size, end = len(data), entries_start(data)
+            for part in scan(data, end):
                 if isinstance(part, Damage):
-                    segment.damaged_bytes += part.end - part.start
+                    damaged += part.end - part.start
                 else:
-                    segment._learn(part)
-                    start = part.end
-        segment._cut_torn_tail(start)
+                    said = index.learn(part) or said
+                    end = part.end
+        if said is None:
+            raise SpoolDamaged("nothing in it says whose records these are")
+        segment = cls(path, said, first, touched_boot_ns=touched_boot_ns)
+        segment.index, segment.bytes, segment.damaged_bytes = index, size, damaged
+        segment._cut_torn_tail(end)
         return segment
 
     @property
@@ -117,19 +145,19 @@ class FileSegment:
 
     @property
     def next(self) -> int:
-        return self.index.next
+        return max(self.first, self.index.next)
 
     def append(self, tick: Tick, boot_ns: int) -> None:
         """Write a record and what it needs at once; OSError leaves the file as it was."""
         fresh = [definition for definition in tick.definitions if definition.digest not in self.index.definitions]
+        again = [encode_epoch(self.epoch)] if self.index.count % _EPOCH_EVERY == 1 else []
         parts = [encode_definition(definition) for definition in fresh]
-        record = encode_record(tick)
-        before = self.bytes
-        self._write(b"".join((*parts, record)) if parts else record)
+        place = self.bytes + sum(map(len, again))
+        self._write(b"".join((*again, *parts, encode_record(tick))))
         for definition, part in zip(fresh, parts, strict=True):
-            self.index.definitions[definition.digest] = (before, len(part))
-            before += len(part)
-        self.index.add(tick.sequence, before)
+            self.index.definitions[definition.digest] = (place, len(part))
+            place += len(part)
+        self.index.add(tick.sequence, place)
         self.touched_boot_ns = boot_ns
 
     def read(self, first: int, following: int, max_bytes: int) -> list[SpooledRecord]:
@@ -194,16 +222,6 @@ class FileSegment:
             os.ftruncate(self.fd, self.bytes)
             raise
         self.bytes += len(data)
-
-    def _learn(self, entry: Entry) -> None:
-        if entry.kind == EntryKind.RECORD:
-            record = decode_record(entry.body)
-            if record is not None:
-                self.index.add(record.sequence, entry.start)
-        elif entry.kind == EntryKind.DEFINITION:
-            definition = decode_definition(entry.body)
-            if definition is not None:
-                self.index.definitions[definition.digest] = (entry.start, entry.end - entry.start)
 
     def _cut_torn_tail(self, end: int) -> None:
         """What follows the last good entry was being written when the host or agent died."""

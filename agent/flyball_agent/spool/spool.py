@@ -48,7 +48,6 @@ class Spool:
         self._current: Life | None = None
         self._file: FileSegment | None = None
         self._ring: MemorySegment | None = None
-        self._ordinal = 0
         self._retry_ns = 0
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._unsynced: list[int] = []
@@ -71,7 +70,6 @@ class Spool:
                 self._accounts.spool_degraded = False
                 self._drop_if_over(self._current)
             self._current = self._lives[epoch.id] = Life(epoch, ended=False)
-            self._ordinal = 0
 
     def start_syncing(self) -> None:
         """Force written records to the disk from now on."""
@@ -242,10 +240,9 @@ class Spool:
             file = None
         if file is None:
             self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._directory / f"{life.epoch.name}-{self._ordinal:08d}.spool"
-            self._ordinal += 1
-            file = self._file = FileSegment.create(path, life.epoch, boot_ns)
-            life.segments.append(file)
+            self._file = FileSegment.create(self._directory, life.epoch, tick, boot_ns)
+            life.segments.append(self._file)
+            return
         file.append(tick, boot_ns)
 
     def _close_file(self) -> None:
@@ -316,8 +313,7 @@ class Spool:
             lives = []
         self._lives = {life.epoch.id: life for life in lives}
         for life in lives:
-            first = next(iter(life.held()), (life.next, life.next))[0]
-            self._lose(life, RangeSet((life.held() | life.lost).gaps(first, life.next)), "damaged")
+            self._lose(life, RangeSet((life.held() | life.lost).gaps(life.first, life.next)), "damaged")
         self._accounts.spool_bytes = sum(life.bytes for life in lives)
 
 

@@ -1,19 +1,19 @@
 """The bytes of spool files survive damage, and rubbish never does more than be skipped."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.errors import SpoolDamaged
 from flyball_agent.spool.format import (
     Damage,
     Entry,
     decode_definition,
-    decode_header,
+    decode_epoch,
     decode_record,
     encode_definition,
-    encode_header,
+    encode_epoch,
     encode_record,
+    file_name,
+    parse_file_name,
     scan,
 )
 from flyball_agent.spool.testing import a_tick, an_epoch
@@ -25,17 +25,19 @@ def the_sequences(data: bytes) -> list[int]:
     return [record.sequence for record in records if record is not None]
 
 
-def test_a_header_names_the_epoch() -> None:
+def test_an_entry_names_the_epoch() -> None:
     """What was written is read back."""
-    header = encode_header(an_epoch(7))
-    assert decode_header(header + b"more") == (an_epoch(7), len(header))
+    (entry,) = scan(encode_epoch(an_epoch(7)), 0)
+    assert isinstance(entry, Entry)
+    assert decode_epoch(entry.body) == an_epoch(7)
 
 
-@given(st.binary(max_size=200))
-def test_rubbish_is_no_header(data: bytes) -> None:
-    """A foreign file is told apart, with a reason."""
-    with pytest.raises(SpoolDamaged):
-        decode_header(data)
+def test_a_file_name_tells_epoch_and_first_sequence() -> None:
+    """And names sort as the sequences do; other names are foreign."""
+    names = [file_name(an_epoch(7), first) for first in (0, 99, 100, 10**9)]
+    assert [parse_file_name(name) for name in names] == [(an_epoch(7).name, first) for first in (0, 99, 100, 10**9)]
+    assert sorted(names) == names
+    assert parse_file_name("notes.txt") is None
 
 
 def test_entries_are_read_back() -> None:

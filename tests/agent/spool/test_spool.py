@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from flyball_agent.own import Accounts
 from flyball_agent.settings import SpoolSettings
+from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
 from flyball_agent.testing import FakeClock
@@ -194,22 +195,77 @@ def test_damage_in_the_middle_is_declared_lost(bench: Bench) -> None:
     assert bench.read_all() == [n for n in range(100) if n in held]
 
 
-def test_a_damaged_header_is_mended_by_its_brothers(tmp_path: Path) -> None:
-    """Another file of the same epoch says what the broken header said."""
+def the_files(directory: Path) -> list[Path]:
+    """The segments, oldest first."""
+    return sorted(directory.glob("*.spool"))
+
+
+def overwrite(path: Path, start: int, length: int) -> None:
+    """Zero a stretch of a file."""
+    data = bytearray(path.read_bytes())
+    data[start : start + length] = b"\x00" * len(data[start : start + length])
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_damaged_head_is_declared_lost(tmp_path: Path, number: int) -> None:
+    """Where a file's head is gone, its name tells what it began with: the rest is read, nothing goes unsaid."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 100)
-    paths = sorted(tmp_path.glob("*.spool"))
-    paths[1].write_bytes(b"\x00" * 20 + paths[1].read_bytes()[20:])
+    overwrite(the_files(tmp_path)[number], 0, 500)
+    bench.open()
+    held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
+    assert held | lost == RangeSet([(0, 100)])
+    assert 1 <= len(lost) <= 2
+    assert bench.spool.epochs()[0].first == 0
+    assert bench.read_all() == [number for number in range(100) if number in held]
+
+
+def test_the_only_file_of_an_epoch_may_lose_its_header(bench: Bench) -> None:
+    """The epoch is said again after the first record."""
+    bench.append(0, 100)
+    overwrite(the_files(bench.directory)[0], 0, 60)
+    bench.open()
+    (epoch,) = bench.spool.epochs()
+    assert (epoch.epoch, epoch.first, epoch.next) == (EPOCH, 0, 100)
+    assert bench.read_all() == list(range(100))
+
+
+def test_a_file_without_an_epoch_follows_its_brothers(tmp_path: Path) -> None:
+    """Another file of the same epoch says what is damaged in this one wherever it stood."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 100)
+    path = the_files(tmp_path)[1]
+    data = path.read_bytes()
+    said = [
+        part for part in scan(data, entries_start(data)) if isinstance(part, Entry) and part.kind == EntryKind.EPOCH
+    ]
+    assert said
+    for entry in said:
+        overwrite(path, entry.start, entry.end - entry.start)
     bench.open()
     assert bench.spool.held(EPOCH.id) == RangeSet([(0, 100)])
     assert bench.read_all() == list(range(100))
 
 
+def test_a_settled_head_is_no_loss(tmp_path: Path) -> None:
+    """After a restart, what lay before the oldest file was settled; only from there on must all be accounted for."""
+    bench = Bench(tmp_path, SMALL)
+    bench.spool.begin(EPOCH)
+    bench.append(0, 100)
+    bench.spool.settle(EPOCH.id, 60)
+    first = bench.open().epochs()[0].first
+    assert 0 < first <= 60
+    assert bench.spool.held(EPOCH.id) == RangeSet([(first, 100)])
+    assert bench.accounts.records_lost == 0
+
+
 def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     """What somebody else put there is neither read nor removed."""
     (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / ("f" * 32 + "-00000000.spool")).write_bytes(b"no spool at all")
+    (tmp_path / ("f" * 32 + "-000000000000.spool")).write_bytes(b"no spool at all")
     bench = Bench(tmp_path)
     assert bench.spool.epochs() == []
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -290,6 +346,7 @@ from pathlib import Path
 from flyball_agent.clock import SystemClock
 from flyball_agent.own import Accounts
 from flyball_agent.settings import SpoolSettings
+from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
 spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=SystemClock(), accounts=Accounts(),
