@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-inp
 PROTOS := $(wildcard proto/flyball_proto/v1/*.proto)
 TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_collector -p flyball_planner -p flyball
 
-.PHONY: up test check bench proto proto-fresh generated gpu-check constraints system-packages clean
+.PHONY: up test check bench proto proto-fresh generated generated-fresh gpu-check constraints system-packages clean
 
 ## Watch this machine: agent, collector and page with the embedded store.
 up: .venv/.runtime
@@ -42,7 +42,7 @@ check: .venv/.dev
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/mypy tests
 	$(BIN)/lint-imports --no-cache
-	$(MAKE) --no-print-directory proto-fresh
+	$(MAKE) --no-print-directory proto-fresh generated-fresh
 
 ## Every number of docs/benchmarks.md, with the peers in the same run.
 bench: system-packages .venv/.dev
@@ -64,7 +64,11 @@ proto-fresh:
 
 ## Documents and examples that are made from the code.
 generated: .venv/.dev
-	$(BIN)/python -m flyball_agent.metrics_document
+	$(BIN)/python -m flyball_agent.metrics_document docs/metrics.md
+	$(BIN)/python -m flyball.configuration_document
+
+generated-fresh: .venv/.dev
+	@$(BIN)/python -m pytest --quiet tests/agent/test_metrics_document.py tests/client/test_configuration_document.py tests/client/test_documents.py
 
 ## Pin every package anew, with hashes.
 constraints: .venv/.dev
