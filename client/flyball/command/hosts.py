@@ -103,7 +103,7 @@ def hosts_table(found: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("HOST", no_wrap=True)
     table.add_column("STATE")
-    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU MEM", "HOT", "SEEN", "CLOCK", "SILENT"):
+    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU MEM", "HOT", "SEEN", "CLOCK", "NOT READ"):
         table.add_column(title, justify="right", no_wrap=True)
     for host in found:
         table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])

@@ -19,7 +19,7 @@ const COLUMNS = [
   { key: "trend", title: "Last minute", value: (host) => host.trendValue, wide: true },
   { key: "age", title: "Reported", value: (host) => host.age, number: true },
   { key: "skew", title: "Clock", value: (host) => (host.skew === null ? null : Math.abs(host.skew)), number: true, wide: true },
-  { key: "silences", title: "Silent", value: (host) => host.silences, number: true, wide: true },
+  { key: "silences", title: "Not read", hint: "Readings that are silent; the host's page says why", value: (host) => host.silences, number: true, wide: true },
 ];
 
 export class FleetView {
@@ -45,7 +45,7 @@ export class FleetView {
     this.count = element("span", { class: "count" });
     this.chips = [[null, "All"], ["up", "Up"], ["silent", "Silent"]].map(([status, label]) =>
       element("button", { class: "chip", type: "button", "aria-pressed": String(status === null), onclick: () => this.choose(status) }, label));
-    this.heads = COLUMNS.map((column) => element("button", { type: "button", "aria-sort": "none", onclick: () => this.order(column.key) }, column.title));
+    this.heads = COLUMNS.map((column) => element("button", { type: "button", "aria-sort": "none", title: column.hint, onclick: () => this.order(column.key) }, column.title));
     const head = element("div", { class: "row head", role: "row" }, ...COLUMNS.map((column, index) =>
       element("div", { role: "columnheader", class: `${column.number ? "number" : ""} ${column.wide ? "wide" : ""} ${column.key}`.trim() }, this.heads[index])));
     this.body = element("div", { class: "body", role: "rowgroup" });
