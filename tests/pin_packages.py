@@ -1,4 +1,4 @@
-"""Writes constraints.txt (what runs) and constraints-dev.txt (what tests need as well): names, versions, hashes."""
+"""Writes constraints.txt (what runs), -agent.txt (the agent's share of it) and -dev.txt (what tests need as well)."""
 
 import subprocess
 import sys
@@ -28,21 +28,15 @@ def _pin(requirements: list[str], target: Path) -> None:
 
 
 def main() -> None:
-    """Pin the newest versions that pyproject.toml admits."""
+    """Pin the newest versions that pyproject.toml admits; the three files agree."""
     project = tomllib.loads(Path("pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    runtime = [
-        *extras["agent"],
-        *extras["collector"],
-        *extras["planner"],
-        *project["build-system"]["requires"],
-        "editables",
-    ]
-    _pin(runtime, Path("constraints.txt"))
-    _pin(
-        [*runtime, "-c " + str(Path("constraints.txt").resolve()), *project["dependency-groups"]["dev"]],
-        Path("constraints-dev.txt"),
-    )
+    building = [*project["build-system"]["requires"], "editables"]
+    everything = [*extras["agent"], *extras["collector"], *extras["planner"], *building]
+    _pin(everything, Path("constraints.txt"))
+    same = f"-c {Path('constraints.txt').resolve()}"
+    _pin([*extras["agent"], same], Path("constraints-agent.txt"))
+    _pin([*everything, *project["dependency-groups"]["dev"], same], Path("constraints-dev.txt"))
 
 
 if __name__ == "__main__":

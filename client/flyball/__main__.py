@@ -27,5 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(words)
 
 
+def agent() -> int:
+    """The command `flyball-agent`."""
+    return main(["agent", *sys.argv[1:]])
+
+
+def collector() -> int:
+    """The command `flyball-collector`."""
+    return main(["collector", *sys.argv[1:]])
+
+
 if __name__ == "__main__":
     sys.exit(main())
