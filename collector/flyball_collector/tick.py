@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_proto.layout import Layout
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class KnownLayout:
@@ -38,3 +39,4 @@ class Tick:
     tenancy: int
     extras: bytes  # a Record with only steps, events and processes; b"" when there are none
     live: bool  # newest of its host; False for replay
+    told: pb.Record | None = None  # extras as a message; let go of once it is shown

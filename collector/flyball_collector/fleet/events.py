@@ -9,7 +9,6 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 MAX_EVENTS = 64
 """Events remembered a host; the store keeps every one with its record."""
 
-_FIELD = bytes([pb.Record.DESCRIPTOR.fields_by_name["events"].number << 3 | 2])
 _LONGEST = 500
 
 
@@ -25,15 +24,17 @@ class HostEvent(NamedTuple):
 
 def remember(events: tuple[HostEvent, ...], extras: bytes) -> tuple[HostEvent, ...]:
     """The newest events in the order of their time, with those of a record's extras; one that is known counts once."""
-    if _FIELD not in extras:  # nearly always: what has GPU processes alone is not parsed
-        return events
     try:
-        told = pb.Record.FromString(extras).events
+        return recall(events, pb.Record.FromString(extras))
     except DecodeError:  # the door has parsed it before; what it lets through must not stop the readings
         return events
-    if not told:
+
+
+def recall(events: tuple[HostEvent, ...], told: pb.Record) -> tuple[HostEvent, ...]:
+    """The same, from a message."""
+    if not told.events:
         return events
-    return tuple(sorted({*events, *map(_event, told)})[-MAX_EVENTS:])
+    return tuple(sorted({*events, *map(_event, told.events)})[-MAX_EVENTS:])
 
 
 def _event(event: pb.HostEvent) -> HostEvent:

@@ -169,7 +169,7 @@ class Fleet:
 
     def _hear(self, state: HostState, tick: Tick) -> None:
         try:
-            state.extras = pb.Record.FromString(tick.extras)
+            state.extras = tick.told or pb.Record.FromString(tick.extras)
         except DecodeError:  # the door has parsed it before; what it lets through must not stop the readings
             state.extras = None
             return

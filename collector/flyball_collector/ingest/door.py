@@ -66,6 +66,7 @@ class Door:
         for name in _COLUMN_FIELDS:
             record.ClearField(name)  # type: ignore[arg-type]  # a literal type a field, of which these are eight
         tick.extras = record.SerializeToString()
+        tick.told = record
         if len(tick.extras) > _EXTRAS_BYTES:
             raise Malformed("extras", f"{len(tick.extras)} bytes of steps, events and processes", sequence)
         return tick

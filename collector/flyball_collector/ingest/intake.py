@@ -5,7 +5,7 @@ import structlog
 from grpc import StatusCode
 
 from flyball_collector.blocks.block import BlockKey
-from flyball_collector.fleet.events import remember
+from flyball_collector.fleet.events import recall
 from flyball_collector.fleet.fleet import Fleet, FleetFull
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
@@ -348,8 +348,9 @@ class Intake:
         block = epoch.blocks.get(sequence // book.ticks) or self._block(epoch, sequence // book.ticks, replay=replay)
         if not replay and epoch is source.current and sequence > epoch.newest:
             self._show(source, stream, epoch, tick)
-        if tick.extras:
-            source.state.events = remember(source.state.events, tick.extras)
+        if tick.told is not None:
+            source.state.events = recall(source.state.events, tick.told)
+            tick.told = None
         self._gatherer.add(block, tick)
         self._check_complete(epoch, block)
 
