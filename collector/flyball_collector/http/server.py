@@ -45,10 +45,24 @@ class _PatientProtocol(H11Protocol):
         self._first_request.cancel()
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
-        asked = cast("RequestResponseCycle | None", self.cycle)  # uvicorn does not say that there may be none yet
-        if asked is None and not self.transport.is_closing():
+    def send_400_response(self, msg: str) -> None:
+        """Rubbish behind a request that is being answered ends its answer: two would trip over each other."""
+        asked = self._asked()
+        if asked is None or asked.response_complete:
+            super().send_400_response(msg)
+            return
+        asked.disconnected = True
+        if asked.response_started:
             self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def _give_up(self) -> None:
+        if self._asked() is None and not self.transport.is_closing():
+            self.transport.close()
+
+    def _asked(self) -> RequestResponseCycle | None:
+        return cast("RequestResponseCycle | None", self.cycle)  # uvicorn does not say that there may be none yet
 
 
 class _Server(uvicorn.Server):

@@ -50,6 +50,17 @@ async def test_a_body_is_not_taken() -> None:
         assert b"method_not_allowed" in told
 
 
+async def test_rubbish_behind_a_request_is_one_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A body that breaks the protocol is answered once, and is not worth a line of the log."""
+    async with serving(make_parts()) as url:
+        head = b"POST /api/v1/hosts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        told = await _talk(url, send=head + b"zzz\r\n")
+        assert b" 400 " in told.splitlines()[0]
+        assert told.count(b"HTTP/1.1") == 1
+        await asyncio.sleep(0.05)
+    assert not [record for record in caplog.records if "uvicorn" in record.name]
+
+
 async def test_a_taken_port_is_said() -> None:
     """When somebody else listens already, the message names the setting and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
