@@ -1,0 +1,89 @@
+"""Hundreds of hosts that come back at once: all are caught up, nothing is lost or doubled, the watchdog stays fed."""
+
+import json
+import socket
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Collector, Process, wait_for
+from tests.stored import read_stored
+
+pytestmark = pytest.mark.faults
+
+HOSTS = 300
+SECONDS = 28
+WATCHDOG_SECONDS = 10
+CUT_OFF = 3  # seconds before the end of the load, whose streams are broken off with what is under way
+
+
+class Watchdog:
+    """What systemd would hear on its socket: when the daemon last said that it is well."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.longest_seconds = 0.0
+        self._fed: float | None = None
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        threading.Thread(target=self._listen, name="watchdog", daemon=True).start()
+
+    def restarted(self) -> None:
+        """A new process has its own time."""
+        self._fed = None
+
+    def _listen(self) -> None:
+        while True:
+            heard, now = self._socket.recv(4096), time.monotonic()
+            if b"WATCHDOG=1" in heard:
+                self.longest_seconds = max(self.longest_seconds, now - (self._fed or now))
+                self._fed = now
+
+
+def test_hundreds_of_hosts_that_reconnect_at_once_are_caught_up(tmp_path: Path, processes: ExitStack) -> None:
+    """The collector is killed under 300 hosts; each reconnects within the second and replays what was not settled."""
+    watchdog = Watchdog(tmp_path / "notify")
+    environment = {"NOTIFY_SOCKET": str(watchdog.path), "WATCHDOG_USEC": str(WATCHDOG_SECONDS * 1_000_000)}
+    settings = {"silent_after_seconds": 2}
+    collector = processes.enter_context(Collector(tmp_path / "collector", settings, environment=environment))
+    collector.start_ready()
+    fleet = processes.enter_context(_fleet(collector, tmp_path / "fleet.log"))
+    fleet.start()
+    wait_for("every host is there", lambda: _connected(collector) == HOSTS, seconds=30, pause_seconds=0.5)
+    time.sleep(3)
+    collector.kill()
+    watchdog.restarted()
+    collector.start_ready()
+    wait_for("every host is back", lambda: _connected(collector) == HOSTS, seconds=30, pause_seconds=0.5)
+    assert fleet.child.wait(SECONDS + 30) == 0, fleet.tail()
+    told = json.loads(fleet.tail(1))
+    assert told["reconnects"] >= HOSTS
+    assert watchdog.longest_seconds < WATCHDOG_SECONDS
+    collector.stop(20)
+    assert _stored(collector) >= told["sent_records"] - CUT_OFF * HOSTS
+
+
+def _fleet(collector: Collector, log: Path) -> Process:
+    target = f"127.0.0.1:{collector.grpc_port}"
+    options = [target, "--hosts", str(HOSTS), "--seconds", str(SECONDS), "--ramp-seconds", "3"]
+    return Process([sys.executable, "-m", "tests.benchmarks.fleet_load", *options], log)
+
+
+def _connected(collector: Collector) -> int:
+    return sum(host["connected"] for host in collector.get("/api/v1/hosts?status=up&limit=1000")["hosts"])
+
+
+def _stored(collector: Collector) -> int:
+    """How many records there are; every host's are single, and contiguous up to the end."""
+    total = 0
+    for number in range(HOSTS):
+        for found in read_stored(collector.database, f"load{number:05d}").values():
+            assert max(found.rows.values()) == 1
+            expected = range(min(found.rows), max(found.rows) + 1 - CUT_OFF)
+            assert set(expected) <= set(found.rows), f"load{number:05d} has a gap"
+            total += len(found.rows)
+    return total
