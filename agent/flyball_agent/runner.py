@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 
 import structlog
 
@@ -15,6 +16,10 @@ from flyball_proto.silence import Reason, Silence
 _log = structlog.get_logger(__name__)
 
 NANOSECONDS = 1_000_000_000
+ALONE_SECONDS = 0.01
+"""A blocking probe has the interpreter for itself for so long, which is all that most ever need: threads that run side
+by side take it from each other at every system call, which costs more than the reading."""
+
 ASK_AGAIN_SECONDS = 5.0
 """A probe that said it cannot read here is asked again this often: drivers and devices come back."""
 
@@ -105,44 +110,38 @@ class Worker:
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._asked = threading.Semaphore(0)
-        self._answered = threading.Event()
-        self._outcome: Outcome | None = None
+        self._asked: SimpleQueue[bool] = SimpleQueue()
+        self._answered: SimpleQueue[Outcome] = SimpleQueue()
         self.busy = False
-        self._stopped = False
         self._thread = threading.Thread(target=self._work, name=f"probe-{probe.name}", daemon=True)
         self._thread.start()
 
     def ask(self) -> None:
         """Start a reading; only when none is under way."""
         self.busy = True
-        self._answered.clear()
-        self._asked.release()
+        self._asked.put(True)
 
     def answer(self, wait_seconds: float) -> Outcome | None:
         """The outcome, if it comes in time."""
-        if not self._answered.is_set() and not self._answered.wait(max(0.0, wait_seconds)):
+        try:
+            outcome = self._answered.get(timeout=max(0.0, wait_seconds))
+        except Empty:
             return None
         self.busy = False
-        return self._outcome
+        return outcome
 
     def stop(self) -> None:
         """Let the thread end when (and if) it returns."""
-        self._stopped = True
-        self._asked.release()
+        self._asked.put(False)
 
     def _work(self) -> None:
-        while True:
-            self._asked.acquire()
-            if self._stopped:
-                return
-            self._outcome = ask(self._probe)
-            self._answered.set()
+        while self._asked.get():
+            self._answered.put(ask(self._probe))
 
 
 @dataclass(slots=True)
 class Runner:
-    """Asks every probe that is due, blocking ones side by side, and says what each one says now."""
+    """Asks every probe that is due, slow ones side by side, and says what each one says now."""
 
     probes: Sequence[Probe]
     time_limit_seconds: float
@@ -155,13 +154,19 @@ class Runner:
     def run(self, boot_ns: int) -> list[Slot]:
         """Read what is due at this tick; every slot then holds what its probe says, in a fixed order."""
         interval_ns = math.floor(self.interval_seconds * NANOSECONDS)
-        asked = [slot for slot in self.slots if slot.worker is not None and self._start(slot, slot.worker, boot_ns)]
-        started = time.monotonic()
         for slot in self.slots:
             if slot.worker is None and slot.is_due(boot_ns):
                 slot.take(ask(slot.probe), boot_ns, interval_ns)
-        deadline = started + min(self.time_limit_seconds, self.interval_seconds / 2)
-        for slot in asked:
+        deadline = time.monotonic() + self._limit_seconds
+        slow = []
+        for slot in self.slots:
+            if slot.worker is not None and self._start(slot, slot.worker, boot_ns):
+                outcome = slot.worker.answer(min(ALONE_SECONDS, deadline - time.monotonic()))
+                if outcome is None:
+                    slow.append(slot)
+                else:
+                    slot.take(outcome, boot_ns, interval_ns)
+        for slot in slow:
             self._finish(slot, deadline, boot_ns, interval_ns)
         return self.slots
 
@@ -170,6 +175,10 @@ class Runner:
         for slot in self.slots:
             if slot.worker is not None:
                 slot.worker.stop()
+
+    @property
+    def _limit_seconds(self) -> float:
+        return min(self.time_limit_seconds, self.interval_seconds / 2)
 
     @property
     def stuck(self) -> list[str]:
@@ -192,6 +201,5 @@ class Runner:
             slot.take(outcome, boot_ns, interval_ns)
             return
         slot.late = True
-        limit = min(self.time_limit_seconds, self.interval_seconds / 2)
-        detail = f"no answer within {limit:g} s; not asked again until it returns"
+        detail = f"no answer within {self._limit_seconds:g} s; not asked again until it returns"
         slot.silence(Silence(slot.probe.name, "", "", Reason.TIMED_OUT, detail))

@@ -113,6 +113,21 @@ def test_ticks_after_the_first_do_not_wait_for_a_hanging_probe(hanging: FakeProb
     assert time.monotonic() - started < 0.2
 
 
+def test_slow_probes_wait_side_by_side() -> None:
+    """Several that take long cost the tick no more than the slowest of them."""
+    gate = threading.Event()
+    slow = [FakeProbe(f"slow{number}", (1.0,), blocking=True) for number in range(4)]
+    for probe in slow:
+        probe.gate = gate
+    gate.clear()
+    threading.Timer(0.15, gate.set).start()
+    runner = Runner(slow, 5.0, 10.0)
+    slots = runner.run(0)
+    assert [list(slot.values) for slot in slots] == [[1.0]] * 4
+    assert runner.stuck == []
+    runner.stop()
+
+
 def test_a_slow_probe_repeats_its_last_sample() -> None:
     """`every_seconds` is honoured although ticks jitter; between, the last values stand."""
     probe = FakeProbe("slow", (1.0,), every_seconds=3)

@@ -18,6 +18,7 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.http2.ping_timeout_ms", 6_000),  # 60 s by default: with it, the line above counts for nothing
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.bdp_probe", 0),  # measures the link with pings of its own: an agent sends a few kilobytes a second
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # or a fresh channel inherits the back-off of the last one
     ("grpc.max_receive_message_length", 4 * 1024 * 1024),
