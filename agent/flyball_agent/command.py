@@ -81,6 +81,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.version:
         print(metadata.version("flyball"))
         return 0
+    if not (options.once or options.check):
+        from flyball_agent.lean import import_leanly  # noqa: PLC0415
+
+        import_leanly()
     from flyball_agent.host import check_settings  # noqa: PLC0415  --help must not wait for the probes' imports
     from flyball_daemon import logs  # noqa: PLC0415
 
