@@ -94,6 +94,23 @@ def test_an_agents_full_disk_degrades_to_memory_and_says_so(
     assert_whole(collector, agent, "node-1", at_least=20)
 
 
+def test_what_no_disk_and_no_collector_takes_is_declared_lost(
+    small_disk: Path, collector: Collector, processes: ExitStack
+) -> None:
+    """A memory ring that runs over while the collector is away drops its oldest records, and says which."""
+    agent = _agent_on(small_disk, collector, processes, **{"spool.memory_bytes": 65536}).start()
+    wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
+    _fill(small_disk / "ballast")
+    wait_for("the disk is full", lambda: "spool_degraded" in agent.log.read_text(), seconds=20)
+    collector.kill()
+    time.sleep(12)
+    collector.start_ready()
+    wait_for("heard again", lambda: last_sequence(collector, "node-1") > 60, seconds=20)
+    (found,) = assert_whole(collector, agent, "node-1", at_least=20).values()
+    assert found.lost
+    assert not found.lost & found.present
+
+
 def test_an_agents_read_only_disk_never_stops_it(small_disk: Path, collector: Collector, processes: ExitStack) -> None:
     """A disk that takes nothing from the first moment costs durability, not readings."""
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)

@@ -67,7 +67,7 @@ def running(directory: Path, *words: str) -> Iterator[Up]:
 
 
 def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> None:
-    """The first screen after the first record; a killed agent comes back; Ctrl-C ends all with status 0."""
+    """The first screen after the first record; killed daemons come back; Ctrl-C ends all with status 0."""
     with running(tmp_path / "home", "up") as up:
         assert "is watched every 1 s" in up.said()
         assert f"http://127.0.0.1:{up.port}/metrics" in up.said()
@@ -78,6 +78,10 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
         up.until(lambda: "agent started again" in up.said())
         children = pids_of(up.directory)
         assert children["agent"] != agent
+        os.kill(children["collector"], signal.SIGKILL)
+        up.until(lambda: "collector started again" in up.said())
+        up.until(lambda: [each["connected"] for each in up.get("/api/v1/hosts")["hosts"]] == [True])
+        children = pids_of(up.directory)
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(30) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in children.values())
