@@ -21,6 +21,15 @@ BENCHMARKS = {
     "fuzz": "100,000 hostile inputs",
 }
 
+INTRODUCTION = """# Benchmarks
+
+`make bench` measures every number below anew, each peer in the same run; `python -m tests.benchmarks.run --only NAME` one of them,
+`--json FILE` for programs. Machines are noisy: what counts is the ratio to the peer beside it. CPU is what the kernel charged to the
+process, user and system, all threads. The GPUs are the stand-in library's: a real driver's own time comes on top (`make gpu-check`).
+
+Measured {when} on {machine}.
+"""
+
 
 def run_benchmark(name: str) -> list[Figure]:
     """Run one benchmark in a process of its own; its progress goes to stderr."""
@@ -70,7 +79,7 @@ def main() -> None:
         results[name] = run_benchmark(name)
         print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     when = datetime.now(UTC).strftime("%Y-%m-%d")
-    text = f"Measured {when} on {machine()}.\n{table(results)}\n"
+    text = INTRODUCTION.format(when=when, machine=machine()) + table(results) + "\n"
     print(text)
     if options.markdown:
         options.markdown.write_text(text)
