@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from flyball_collector.collector import Collector, CollectorError
+from flyball_collector.patience import new_event_loop
 from flyball_collector.settings import ENVIRONMENT_PREFIX, FILE, CollectorSettings
 from flyball_collector.store_command import StoreCommandError
 from flyball_collector.store_command import run as run_store_command
@@ -60,8 +62,16 @@ def read_settings(options: argparse.Namespace) -> Loaded[CollectorSettings]:
 def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> int:
     logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
     collector = Collector(loaded, reread=lambda: read_settings(options), notifier=Notifier.from_environment(os.environ))
-    asyncio.run(collector.run())
+    _tune_interpreter()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(collector.run())
     return 0
+
+
+def _tune_interpreter() -> None:
+    """The event loop waits for other threads a fifth as long as usual, and full collections are rare."""
+    sys.setswitchinterval(0.001)
+    gc.set_threshold(20_000, 20, 100)
 
 
 def _parser() -> argparse.ArgumentParser:

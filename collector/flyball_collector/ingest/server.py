@@ -264,4 +264,5 @@ def _options(settings: CollectorSettings) -> list[tuple[str, int]]:
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.so_reuseport", 0),
+        ("grpc.http2.bdp_probe", 0),  # a ping for each message of an idle connection, to widen windows that suffice
     ]
