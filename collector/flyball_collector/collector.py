@@ -13,6 +13,7 @@ import structlog
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.pulse import FleetPulse
+from flyball_collector.fleet.window import Window
 from flyball_collector.heartbeat import Heartbeat
 from flyball_collector.http.application import build_application
 from flyball_collector.http.parts import Parts
@@ -58,7 +59,9 @@ class Collector:
         self._notifier = notifier or Notifier()
         self._stopping = asyncio.Event()
         self._metrics = OwnMetrics()
-        self._fleet = Fleet(self._settings.limits.hosts)
+        every = self._settings.send_every_seconds
+        window = Window(hold_seconds=1.5 + every, gap_seconds=max(10.0, 3 * every))
+        self._fleet = Fleet(self._settings.limits.hosts, window)
         self.grpc_port = 0
         self.http_port = 0
         self.ready = asyncio.Event()

@@ -15,6 +15,7 @@ class Counts:
     duplicate_records: int = 0
     lost_records: int = 0
     blocks_stored: int = 0
+    blocks_bytes: int = 0  # written
     blocks_failed: int = 0
     blocks_dropped: int = 0
     rewinds: int = 0
@@ -26,4 +27,5 @@ class Counts:
     refused_definitions: int = 0
     throttled_records: int = 0
     definitions: Counter[str] = field(default_factory=Counter)  # by kind
+    write_seconds: list[float] = field(default_factory=list)  # of writes to the store since the last publishing
     lags_seconds: list[float] = field(default_factory=list)  # of live records since the last publishing

@@ -26,6 +26,7 @@ class Publisher:
             "lost_records": metrics.lost,
             "throttled_records": metrics.throttled,
             "blocks_stored": metrics.written_blocks,
+            "blocks_bytes": metrics.written_bytes,
             "blocks_dropped": metrics.dropped_blocks,
             "rewinds": metrics.rewinds,
             "superseded": metrics.superseded_streams,
@@ -53,4 +54,7 @@ class Publisher:
         for lag in now.lags_seconds:
             self._metrics.lag.observe(max(0.0, lag))
         now.lags_seconds.clear()
+        for seconds in now.write_seconds:
+            self._metrics.store_seconds.labels("write").observe(seconds)
+        now.write_seconds.clear()
         self._then = deepcopy(now)

@@ -20,8 +20,7 @@ log = structlog.get_logger()
 
 _BATCH_BLOCKS = 64
 _BATCH_SECONDS = 0.25
-_BATCH_DOCUMENTS = 256
-_FEW_DOCUMENTS = 8  # each is a commit of its own: blocks go first
+_BATCH_DOCUMENTS = 1024
 _MOST_DOCUMENTS = 65536
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
@@ -113,9 +112,7 @@ class BlockWriter:
         return (
             await self._write_documents(self._definitions, _MOST_DOCUMENTS)
             and await self._write_blocks()
-            and await self._write_documents(
-                self._documents, _FEW_DOCUMENTS if self._gatherer.ready_blocks else _BATCH_DOCUMENTS
-            )
+            and await self._write_documents(self._documents, _BATCH_DOCUMENTS)
         )
 
     async def _write_documents(self, waiting: dict[tuple[str, str], bytes], most: int) -> bool:
@@ -123,20 +120,15 @@ class BlockWriter:
         if not batch:
             return True
         try:
-            written = await self._call(self._put_documents, batch)
+            await self._call(self._store.put_documents, [(kind, name, body) for (kind, name), body in batch])
         except StoreError as error:
             self._failed(error)
             return False
-        for name, body in batch[:written]:
+        for name, body in batch:
             if waiting.get(name) is body:
                 del waiting[name]
         self._succeeded()
         return True
-
-    def _put_documents(self, batch: Sequence[tuple[tuple[str, str], bytes]]) -> int:
-        for (kind, name), body in batch:
-            self._store.put_document(kind, name, body)
-        return len(batch)
 
     async def _write_blocks(self) -> bool:
         taken = self._gatherer.take(_BATCH_BLOCKS)
@@ -188,12 +180,17 @@ class BlockWriter:
             self._settle(block, ranges)
 
     def _build_and_put(self, taken: Sequence[OpenBlock]) -> list[RangeSet]:
-        return self._store.put_blocks([build(block) for block in taken])
+        blocks = [build(block) for block in taken]
+        ranges = self._store.put_blocks(blocks)
+        self._counts.blocks_bytes += sum(len(block.payload) + len(block.summary) for block in blocks)
+        return ranges
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
         """Call the store in its thread. One that takes too long cannot be broken off: it is told, and awaited."""
         loop = asyncio.get_running_loop()
+        began = loop.time()
         future = loop.run_in_executor(self._thread, function, *arguments)
+        future.add_done_callback(lambda _: self._counts.write_seconds.append(loop.time() - began))
         done, _ = await asyncio.wait({future}, timeout=self._time_limit_seconds)
         if not done:
             self._failed(

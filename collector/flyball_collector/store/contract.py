@@ -78,6 +78,9 @@ class Store(Protocol):
     def put_document(self, kind: str, id: str, body: bytes, *, expected: int | None = None) -> int:  # noqa: A002  the word is id
         """Write a document; with `expected` only over that revision (0: only if new). Returns the new revision."""
 
+    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
+        """Write many (kind, id, body), whatever is there, all or nothing."""
+
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         """Read one document."""
 

@@ -119,6 +119,10 @@ class MemoryStore:
             self._documents[kind, id] = Document(kind, id, body, revision + 1, self._clock())
             return revision + 1
 
+    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
+        for kind, id_, body in documents:
+            self.put_document(kind, id_, body)
+
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         with self._lock:
             return self._documents.get((kind, id))

@@ -44,6 +44,11 @@ FROM blocks b JOIN epochs e ON e.id = b.epoch_id JOIN hosts h ON h.id = e.host_i
 WHERE h.name = ? AND e.epoch = ? AND (b.number + 1) * b.ticks > ?
 """
 _DOCUMENT = "SELECT kind, id, body, revision, updated_ns FROM documents WHERE kind = ? AND id = ?"
+_PUT_DOCUMENT = """
+INSERT INTO documents (kind, id, body, revision, updated_ns) VALUES (?, ?, ?, 1, ?)
+ON CONFLICT (kind, id)
+DO UPDATE SET body = excluded.body, revision = revision + 1, updated_ns = excluded.updated_ns
+"""
 _DOCUMENTS = """
 SELECT kind, id, body, revision, updated_ns FROM documents WHERE kind = ? AND substr(id, 1, ?) = ? ORDER BY id
 """
@@ -123,11 +128,13 @@ class SqliteStore:
             revision = 0 if row is None else int(row[0])
             if expected is not None and expected != revision:
                 raise StoreConflict(f"document {kind}/{id} has revision {revision}, not {expected}: read it again")
-            connection.execute(
-                "INSERT OR REPLACE INTO documents (kind, id, body, revision, updated_ns) VALUES (?, ?, ?, ?, ?)",
-                (kind, id, body, revision + 1, self._clock()),
-            )
+            connection.execute(_PUT_DOCUMENT, (kind, id, body, self._clock()))
         return revision + 1
+
+    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
+        now_ns = self._clock()
+        with self._file.write("writing documents") as connection:
+            connection.executemany(_PUT_DOCUMENT, [(*document, now_ns) for document in documents])
 
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         with self._file.read("reading a document") as connection:

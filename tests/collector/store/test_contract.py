@@ -12,7 +12,7 @@ from flyball_collector.blocks.block import Block, RowGroup
 from flyball_collector.blocks.build import build_block
 from flyball_collector.blocks.codec import decode
 from flyball_collector.blocks.testing import SECOND_NS, START_NS, TEMPERATURE, rows, small_block, small_layout
-from flyball_collector.store.contract import Store, StoreConflict, StoreError
+from flyball_collector.store.contract import Document, Store, StoreConflict, StoreError
 from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.minutes import HOUR_NS
 from flyball_collector.store.testing import FACTORIES, FakeClock
@@ -193,6 +193,16 @@ def test_documents_have_revisions(store: Store, clock: FakeClock) -> None:
     assert document is not None
     assert (document.body, document.revision, document.updated_ns) == (b"y", 2, START_NS + 5)
     assert store.put_document("event", "a/1", b"z") == 3
+
+
+def test_documents_are_written_together(store: Store, clock: FakeClock) -> None:
+    """Old ones rise by a revision, new ones have their first; the last of one name counts."""
+    store.put_document("host", "a", b"before")
+    clock.now_ns += 1
+    store.put_documents([("host", "a", b"new"), ("host", "b", b"first"), ("host", "b", b"second")])
+    store.put_documents([])
+    assert store.get_document("host", "a") == Document("host", "a", b"new", 2, clock.now_ns)
+    assert store.get_document("host", "b") == Document("host", "b", b"second", 2, clock.now_ns)
 
 
 def test_documents_are_listed_by_prefix_in_order(store: Store) -> None:

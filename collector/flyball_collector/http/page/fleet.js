@@ -136,7 +136,7 @@ export class FleetView {
 
   arrange() {
     if (!this.hosts.length) {
-      this.say("No host has reported yet", "Start an agent on each machine that trains: ", "flyball agent --collector HOST:3590");
+      this.say("No host has reported yet", "Start an agent on each machine that trains: ", "flyball agent --set collector=HOST:3590");
       return;
     }
     const wanted = this.search.value.trim().toLowerCase();
