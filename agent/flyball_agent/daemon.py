@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import threading
@@ -27,6 +26,7 @@ from flyball_agent.host import (
     inventory,
     new_epoch,
 )
+from flyball_agent.lean import settle_memory
 from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.record import Epoch, Extras, Tick
 from flyball_agent.runner import Runner
@@ -39,6 +39,7 @@ from flyball_agent.schedule import NANOSECONDS
 from flyball_agent.settings import AgentSettings
 from flyball_agent.spool.lock import lock_directory
 from flyball_agent.spool.spool import Spool
+from flyball_agent.spool.writer import SpoolWriter
 from flyball_agent.uplink.stream import Self
 from flyball_agent.uplink.uplink import Uplink, UplinkSettings, first_of, set_within
 from flyball_daemon import dump, logs
@@ -48,7 +49,9 @@ from flyball_daemon.settings import SettingsError
 _log = structlog.get_logger(__name__)
 
 SAMPLER_STOP_SECONDS = 0.7
+WRITER_STOP_SECONDS = 1.0
 FORCED_STOP_SECONDS = 2.8
+RELOAD_WRITER_SECONDS = 10.0
 CARE_SECONDS = 5.0
 STATUS_SECONDS = 10.0
 INVENTORY_SECONDS = 300.0
@@ -89,13 +92,12 @@ class Daemon:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             stack.callback(self._spool.close)
+            stack.callback(lambda: self._writer.stop(WRITER_STOP_SECONDS))
             self._listen_to_signals(loop, stack)
             self._spool.begin(self._sampler.epoch)
             self._spool.start_syncing()
             await self._open_socket(stack)
             self._sampler.start()
-            gc.collect()
-            gc.freeze()  # what start-up made lives as long as the agent: never look at it again
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._uplink.run(self._uplink_stop), name="uplink")
                 group.create_task(self._care(), name="care")
@@ -116,11 +118,17 @@ class Daemon:
             settings.probes.time_limit_seconds,
             settings.interval_seconds,
         )
+        self._writer = SpoolWriter(
+            (self._spool.append, lambda tick: self._offer(epoch, tick)),
+            settings.spool.memory_bytes,
+            accounts=self._accounts,
+            announce=self._happenings.announce,
+        )
         sampler = Sampler(
             epoch=epoch,
             runner=runner,
             extras=self._extras,
-            sinks=(self._spool.append, lambda tick: self._offer(epoch, tick)),
+            sinks=(self._writer.put,),
             clock=self._clock,
             accounts=self._accounts,
         )
@@ -176,6 +184,7 @@ class Daemon:
                 raise AgentError("the sampler has died; its traceback is above")
             if not ready and self._sampler.sequence:
                 ready = notifier.ready(self._status()) or True
+                settle_memory()
                 _log.info("started", host=self._me.host, version=self._me.version)
             if self._is_sampling():
                 notifier.watchdog()
@@ -192,6 +201,7 @@ class Daemon:
         stuck = self._sampler.runner.stuck
         waiting = f"; no answer from {', '.join(stuck)}" if stuck else ""
         degraded = " in memory, the disk refuses" if self._accounts.spool_degraded else ""
+        degraded = " behind a disk that hangs" if self._accounts.spool_hangs else degraded
         return (
             f"{columns} readings every {self._settings.interval_seconds:g} s{waiting}; {self._uplink.state}; "
             f"spool {self._accounts.spool_bytes / 1e6:.1f} MB{degraded}"
@@ -250,6 +260,8 @@ class Daemon:
         old = self._sampler
         if not await asyncio.to_thread(old.stop, 2 * before.interval_seconds + 1):
             raise AgentError("the sampler did not stop for the new settings")
+        if not await asyncio.to_thread(self._writer.stop, RELOAD_WRITER_SECONDS):
+            raise AgentError(f"the disk of {before.state_directory} hangs: the settings cannot be changed")
         self._probes = build_probes(fresh)
         if interval_ms(fresh) == interval_ms(before):
             self._sampler = self._make_sampler(fresh, old.epoch, old.sequence)

@@ -17,7 +17,7 @@ LATENESS = gauge(
 )
 MISSED = counter("agent_ticks_missed_total", "ticks", "Ticks that were skipped because the one before took too long.")
 SPOOL = gauge("agent_spool_bytes", "bytes", "Size of the agent's spool; a segment goes when all of it is settled.")
-DEGRADED = gauge("agent_spool_degraded", "boolean", "1 while the spool is in memory because its disk refuses.")
+DEGRADED = gauge("agent_spool_degraded", "boolean", "1 while records stay in memory because the disk refuses or hangs.")
 LOST = counter("agent_records_lost_total", "records", "Records that were dropped, and declared lost.")
 REFUSED = counter("agent_records_refused_total", "records", "Records that the collector refused.")
 CONNECTED = gauge("agent_connected", "boolean", "1 while a collector listens to this agent.")
@@ -41,6 +41,7 @@ class Accounts:
     ticks_missed: int = 0
     spool_bytes: int = 0
     spool_degraded: bool = False
+    spool_hangs: bool = False
     records_lost: int = 0
     records_refused: int = 0
     connected: bool = False
@@ -84,7 +85,7 @@ class OwnProbe:
             a.tick_lateness_seconds,
             a.ticks_missed,
             a.spool_bytes,
-            a.spool_degraded,
+            a.spool_degraded or a.spool_hangs,
             a.records_lost,
             a.records_refused,
             a.connected,

@@ -31,8 +31,8 @@ Announce = Callable[[str, str], None]
 class Spool:
     """Keeps records until they are settled.
 
-    The sampler appends, the uplink reads and forgets (in a thread: a disk can be slow), and a thread of its own
-    forces what was written to the disk. One lock guards all; it is held for as long as one write takes.
+    A `SpoolWriter` appends, the uplink reads and forgets (in threads: a disk can be slow or hang), and a thread of its
+    own forces what was written to the disk. One lock guards all; it is held for as long as one write takes.
     """
 
     def __init__(
@@ -88,16 +88,19 @@ class Spool:
         closing.start()
         closing.join(wait_seconds)
 
-    # The sampler's side
+    # The writer's side
 
     def append(self, tick: Tick) -> None:
-        """Keep a record; whatever the disk does, this returns."""
+        """Keep a record, whatever the disk says. What is missing before it never came: the disk hung for too long."""
         boot_ns = self._clock.boot_ns()
         with self._lock:
             life = self._current
             if life is None:
                 return
+            skipped = RangeSet([(life.next, tick.sequence)]) if life.next < tick.sequence else EMPTY
             life.next = tick.sequence + 1
+            if skipped:
+                self._lose(life, skipped, "disk_hung")
             if self._ring is not None and boot_ns >= self._retry_ns:
                 self._leave_memory(boot_ns)
             if self._ring is None:
