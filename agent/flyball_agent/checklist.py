@@ -10,9 +10,10 @@ from flyball_agent.host import is_writable
 from flyball_agent.once import silence_fields, silence_words
 from flyball_agent.settings import AgentSettings
 from flyball_agent.snapshot import ProbeSnapshot, Snapshot
-from flyball_proto.silence import Reason
+from flyball_proto.silence import Reason, Silence
 
 CONNECT_SECONDS = 2.0
+MOST_NAMES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,11 @@ def as_text(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
     """A line each; ✓ can be read, · is not here, ✗ could be read but is not."""
     lines = [f"What can be read on {snapshot.host}", ""]
     for probe in snapshot.probes:
+        if not probe.readings and len(probe.silences) == 1:
+            lines.append(f"{_mark(probe)} {probe.name:<16} {silence_words(probe.silences[0])}")
+            continue
         lines.append(f"{_mark(probe)} {probe.name:<16} {_summary(probe)}")
-        lines += [f"    {silence_words(silence)}" for silence in probe.silences]
+        lines += [f"    {words}" for words in _gathered(probe.silences)]
     lines += ["", "What the agent needs", ""]
     for finding in findings:
         remedy = f" → {finding.remedy}" if finding.remedy else ""
@@ -59,6 +63,23 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
     ]
     around = [asdict(finding) for finding in findings]
     return json.dumps({"host": snapshot.host, "probes": probes, "needs": around}, indent=2)
+
+
+def _gathered(silences: Sequence[Silence]) -> list[str]:
+    """A line a reason; readings that share it are named together."""
+    groups: dict[tuple[Reason, str, str], list[str]] = {}
+    for silence in silences:
+        name = " of ".join(part for part in (silence.metric, silence.resource) if part)
+        groups.setdefault((silence.reason, silence.detail, silence.remedy), []).append(name)
+    return [
+        silence_words(Silence("", ", ".join(_shortened(names)), "", reason, detail, remedy))
+        for (reason, detail, remedy), names in groups.items()
+    ]
+
+
+def _shortened(names: Sequence[str]) -> list[str]:
+    shown = [name for name in names[:MOST_NAMES] if name]
+    return shown if len(names) <= MOST_NAMES else [*shown, f"{len(names) - MOST_NAMES} more"]
 
 
 def _mark(probe: ProbeSnapshot) -> str:

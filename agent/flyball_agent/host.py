@@ -1,5 +1,6 @@
 """What one host's agent watches, put together from its settings."""
 
+import difflib
 import os
 import secrets
 import socket
@@ -8,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+import msgspec
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.accelerators.inventory import read_gpus
@@ -19,6 +22,7 @@ from flyball_agent.probes.catalogue import build_host_probes
 from flyball_agent.probes.probe import Probe
 from flyball_agent.probes.round_trip import BadTarget, parse_target
 from flyball_agent.record import Epoch
+from flyball_agent.runs.tenancy_probe import TenancyProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -64,11 +68,26 @@ def check_settings(settings: AgentSettings) -> None:
         (tls.ca_file, tls.certificate_file, tls.key_file)
     ):
         raise BadSettings("tls: ca_file, certificate_file and key_file belong together: give all three, or none")
+    _check_disabled(settings)
     try:
         for target in settings.probes.latency_targets:
             parse_target(target)
     except BadTarget as error:
         raise BadSettings(f"probes.latency_targets: {error}") from None
+
+
+def _check_disabled(settings: AgentSettings) -> None:
+    """A name with a slip of the pen would leave the probe running, silently."""
+    if not settings.probes.disabled:
+        return
+    all_probes = msgspec.structs.replace(settings.probes, disabled=(), latency_targets=())
+    known = [probe.name for probe in build_probes(msgspec.structs.replace(settings, probes=all_probes)).all]
+    known.append(TenancyProbe.name)
+    for name in settings.probes.disabled:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise BadSettings(f"probes.disabled: there is no probe {name}; {hint}")
 
 
 def interval_ms(settings: AgentSettings) -> int:

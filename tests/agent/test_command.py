@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from flyball_agent.checklist import as_text
 from flyball_agent.command import main
+from flyball_agent.snapshot import ProbeSnapshot, Snapshot
+from flyball_proto.layout import Column
+from flyball_proto.metric import gauge
+from flyball_proto.silence import Reason, Silence
 
 
 def test_once_shows_every_probe(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,6 +51,25 @@ def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFix
     assert "✓ memory" in capsys.readouterr().out
 
 
+def test_check_gathers_what_has_one_reason() -> None:
+    """Readings that are silent for the same reason share a line; a probe that is silent has one line in all."""
+    unlimited = [Silence("cgroup", f"limit_{number}", "", Reason.ABSENT, "no limit is set") for number in range(8)]
+    column = Column(gauge("some_bytes", "bytes", "Some."))
+    snapshot = Snapshot(
+        "vm",
+        0,
+        [
+            ProbeSnapshot("cgroup", [(column, 1.0)], unlimited),
+            ProbeSnapshot("amd", [], [Silence("amd", "", "", Reason.ABSENT, "no GPU", "insert one")]),
+        ],
+        [],
+        0.1,
+    )
+    lines = as_text(snapshot, []).splitlines()
+    assert "    limit_0, limit_1, limit_2, limit_3, limit_4, limit_5, 2 more: absent: no limit is set" in lines
+    assert "· amd              absent: no GPU → insert one" in lines
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -56,6 +80,8 @@ def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFix
         (["--set", "tls.ca_file=ca.pem"], "all three"),
         (["--config", "/nonexistent/agent.toml"], "/nonexistent/agent.toml"),
         (["--set", "probes.latency_targets=ftp://x"], "latency_targets"),
+        (["--set", 'probes.disabled=["numaa"]'], "did you mean numa?"),
+        (["--set", 'probes.disabled=["spoons"]'], "there are cpu, "),
     ],
 )
 def test_bad_settings_are_one_clear_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
