@@ -1,11 +1,11 @@
 """Rows that are gathered but perhaps not stored yet, for whoever reads series."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.blocks.build import select
 from flyball_collector.ingest.gather import OpenBlock
 
 
@@ -19,18 +19,4 @@ def _between(group: RowGroup, start_ns: int, end_ns: int) -> RowGroup:
     inside = (group.corrected_ns >= start_ns) & (group.corrected_ns < end_ns)
     if inside.all():
         return group
-    rows = np.flatnonzero(inside)
-    kept = set(group.sequences[rows].tolist())
-    return replace(
-        group,
-        sequences=group.sequences[rows],
-        agent_ns=group.agent_ns[rows],
-        boot_ns=group.boot_ns[rows],
-        corrected_ns=group.corrected_ns[rows],
-        received_ns=group.received_ns[rows],
-        silences=group.silences[rows],
-        tenancy=group.tenancy[rows],
-        values=group.values[rows],
-        valid=group.valid[rows],
-        extras={sequence: extra for sequence, extra in group.extras.items() if sequence in kept},
-    )
+    return select(group, np.flatnonzero(inside))
