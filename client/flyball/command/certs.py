@@ -71,6 +71,9 @@ def issue(
     typer.echo(f"copy both and ca.crt to {name}:/etc/flyball/, and say in /etc/flyball/{file}:\n")
     typer.echo(f'[{section}]\nca_file = "/etc/flyball/ca.crt"')
     typer.echo(f'certificate_file = "/etc/flyball/{name}.crt"\nkey_file = "/etc/flyball/{name}.key"')
+    typer.echo(
+        f"\nunder systemd: LoadCredential=key:/etc/flyball/{name}.key in a drop-in, and docs/security.md for key_file"
+    )
 
 
 def renew(

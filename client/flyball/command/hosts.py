@@ -61,7 +61,7 @@ def hosts(
         typer.echo(json.dumps(found, indent=2))
         return
     if not found:
-        typer.echo("No host has reported yet. On each machine: flyball agent --collector HOST:3590")
+        typer.echo("No host has reported yet. On each machine: flyball agent --set collector=HOST:3590")
         return
     Console().print(hosts_table(found))
     silent = sum(host["status"] == "silent" for host in found)

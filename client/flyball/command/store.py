@@ -45,4 +45,6 @@ def _store_command(action: str, arguments: list[str], config: Path | None, url: 
     try:
         return run(where, action, arguments)
     except StoreCommandError as error:
-        raise CommandError(str(error)) from None
+        local = Path(".flyball/flyball.db")
+        hint = f"; the store of `flyball up` here: --url sqlite:///{local}" if not url and local.exists() else ""
+        raise CommandError(f"{error}{hint}") from None

@@ -67,7 +67,7 @@ async def test_programs_get_json_in_order() -> None:
 async def test_an_empty_fleet_says_what_to_do() -> None:
     """With no host the next step is named."""
     async with serving(make_parts()) as url:
-        assert "flyball agent --collector" in (await run("hosts", "--collector", url)).output
+        assert "flyball agent --set collector=" in (await run("hosts", "--collector", url)).output
 
 
 async def test_a_host_is_shown_in_sections() -> None:

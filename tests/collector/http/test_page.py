@@ -87,7 +87,7 @@ async def test_silence_is_said(page: Page) -> None:
     parts = make_parts(clock=clock)
     async with serving(parts) as url:
         await page.goto(url)
-        await expect(page.locator(".empty")).to_contain_text("flyball agent --collector")
+        await expect(page.locator(".empty")).to_contain_text("flyball agent --set collector=")
         parts.fleet.apply(Machine("node-1", 1).tick(0, clock.now_ns))
         clock.now_ns += 60 * 10**9
         await expect(page.locator(".row .dot.silent")).to_have_count(1)
