@@ -22,15 +22,24 @@ class OpenBlock:
     born: float
     replay: bool
     received_ns: int
-    rows: list[Tick] = field(default_factory=list)
-    packed: list[PackedRows] = field(default_factory=list)
+    held: tuple[tuple[PackedRows, ...], list[Tick]] = field(default_factory=lambda: ((), []))  # other threads see both
     lost: RangeSet = _NONE
     refused: RangeSet = _NONE
     size_bytes: int = _BLOCK_BYTES
 
+    @property
+    def packed(self) -> tuple[PackedRows, ...]:
+        return self.held[0]
+
+    @property
+    def rows(self) -> list[Tick]:
+        """Not packed yet."""
+        return self.held[1]
+
     def groups(self) -> list[RowGroup]:
         """Its rows, for building and reading."""
-        return row_groups(tuple(self.packed), tuple(self.rows))
+        packed, rows = self.held
+        return row_groups(packed, tuple(rows))
 
     def layouts(self) -> dict[int, KnownLayout]:
         """The layouts of its rows by digest."""
@@ -41,7 +50,7 @@ class OpenBlock:
         """Let go of the rows, and say so."""
         packed = [int(sequence) for rows in self.packed for sequence in rows.stamps[:, 0]]
         self.refused |= RangeSet.of([*packed, *(row.sequence for row in self.rows)])
-        self.rows, self.packed = [], []
+        self.held = ((), [])
 
 
 class Gatherer:
@@ -80,14 +89,14 @@ class Gatherer:
 
     def add(self, block: OpenBlock, tick: Tick) -> None:
         """Hold a row."""
-        block.rows.append(tick)
+        rows = block.rows
+        rows.append(tick)
         block.received_ns = tick.received_ns
         self._grow(block, tick_bytes(tick))
-        if len(block.rows) >= PACK_ROWS:
-            loose = sum(map(tick_bytes, block.rows))
-            packed = pack(block.rows)
-            block.packed += packed
-            block.rows = []
+        if len(rows) >= PACK_ROWS:
+            loose = sum(map(tick_bytes, rows))
+            packed = pack(rows)
+            block.held = ((*block.packed, *packed), [])
             self._grow(block, sum(rows.size_bytes for rows in packed) - loose)
 
     def ready(self, block: OpenBlock) -> None:
@@ -99,8 +108,8 @@ class Gatherer:
         """Take blocks out for writing, oldest request first."""
         taken = list(self._ready)[:most]
         for block in taken:
+            self._flying[block] = None  # first: another thread must find it in one of both
             self._detach(block)
-            self._flying[block] = None
         return taken
 
     def done(self, block: OpenBlock) -> None:
@@ -110,15 +119,15 @@ class Gatherer:
 
     def give_back(self, block: OpenBlock) -> None:
         """The block could not be written; more of it may have come meanwhile."""
-        del self._flying[block]
         newer = block.home.get(block.key.number)
         if newer is None:
             block.home[block.key.number] = block
             self._open[block] = None
             self._ready[block] = None
+            del self._flying[block]
             return
-        newer.rows = block.rows + newer.rows
-        newer.packed = block.packed + newer.packed
+        del self._flying[block]
+        newer.held = (block.packed + newer.packed, block.rows + newer.rows)
         newer.lost |= block.lost
         newer.refused |= block.refused
         newer.received_ns = max(newer.received_ns, block.received_ns)
@@ -144,7 +153,8 @@ class Gatherer:
 
     def of_host(self, host: str) -> list[OpenBlock]:
         """Every block of a host that is not known to be stored; callable from any thread."""
-        return [block for block in (*tuple(self._open), *tuple(self._flying)) if block.key.host == host]
+        blocks = dict.fromkeys((*tuple(self._open), *tuple(self._flying)))
+        return [block for block in blocks if block.key.host == host]
 
     def _grow(self, block: OpenBlock, count: int) -> None:
         block.size_bytes += count
@@ -162,5 +172,5 @@ class Gatherer:
             self.forget(block)
             return
         self._grow(block, _BLOCK_BYTES - block.size_bytes)
-        block.rows, block.packed = [], []
+        block.held = ((), [])
         self._ready.pop(block, None)

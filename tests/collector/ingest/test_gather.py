@@ -132,7 +132,7 @@ def test_losses_outlive_dropped_rows() -> None:
     block.refused = RangeSet([(3, 4)])
     fill(gatherer, block, 2)
     assert gatherer.shed() == [block.key]
-    assert (block.rows, block.packed, block.refused) == ([], [], RangeSet([(3, 4)]))
+    assert (block.rows, block.packed, block.refused) == ([], (), RangeSet([(3, 4)]))
     assert gatherer.open_blocks == 1
 
 
