@@ -14,6 +14,7 @@ from flyball_collector.tick import KnownLayout, Tick
 PACK_ROWS = 15
 _ROW_BYTES = 700  # of the Python objects around the values of one unpacked row, as tracemalloc sees them
 _PACKED_BYTES = 600
+_COMPRESSOR = zstandard.ZstdCompressor(level=1)  # its tables cost more to make than to use; the event loop alone packs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ def pack(ticks: Sequence[Tick]) -> list[PackedRows]:
 
 def _pack(ticks: list[Tick]) -> PackedRows:
     layout = ticks[0].layout
-    values = zstandard.ZstdCompressor(level=1).compress(b"".join([tick.values.data for tick in ticks]))
+    values = _COMPRESSOR.compress(b"".join([tick.values.data for tick in ticks]))
     valid = None
     if any(tick.valid is not None for tick in ticks):
-        valid = zstandard.ZstdCompressor(level=1).compress(np.packbits(_valid_rows(ticks, layout.count)).tobytes())
+        valid = _COMPRESSOR.compress(np.packbits(_valid_rows(ticks, layout.count)).tobytes())
     return PackedRows(layout, _stamps(ticks), _digests(ticks), values, valid, _extras(ticks))
 
 
