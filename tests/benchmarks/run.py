@@ -23,9 +23,10 @@ BENCHMARKS = {
 
 INTRODUCTION = """# Benchmarks
 
-`make bench` measures every number below anew, each peer in the same run; `python -m tests.benchmarks.run --only NAME` one of them,
-`--json FILE` for programs. Machines are noisy: what counts is the ratio to the peer beside it. CPU is what the kernel charged to the
-process, user and system, all threads. The GPUs are the stand-in library's: a real driver's own time comes on top (`make gpu-check`).
+`make bench` measures every number below anew, each peer in the same run; `python -m tests.benchmarks.run --only NAME`
+measures one of them, `--json FILE` is for programs. Machines are noisy: what counts is the ratio to the peer beside it.
+CPU is what the kernel charged to the process: user and system, all threads. The GPUs are the stand-in library's: a real
+driver's own time comes on top (`make gpu-check`).
 
 Measured {when} on {machine}.
 """
