@@ -70,21 +70,3 @@ class Unsupported(Unavailable):
     """The hardware is here but cannot tell."""
 
     reason = Reason.UNSUPPORTED
-
-
-class ColumnCache:
-    """Keeps the columns of the last set of resources, so that an unchanged set costs one comparison."""
-
-    __slots__ = ("_columns", "_metrics", "_resources")
-
-    def __init__(self, metrics: Sequence[Metric]) -> None:
-        self._metrics = tuple(metrics)
-        self._resources: Sequence[tuple[str, ...]] | None = None
-        self._columns: tuple[Column, ...] = ()
-
-    def columns(self, resources: Sequence[tuple[str, ...]]) -> tuple[Column, ...]:
-        """Columns resource by resource, each with every metric in order."""
-        if resources != self._resources:
-            self._columns = tuple(Column(metric, labels) for labels in resources for metric in self._metrics)
-            self._resources = list(resources)
-        return self._columns
