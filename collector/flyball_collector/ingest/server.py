@@ -67,7 +67,7 @@ class IngestServer:
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         hours_ns = round(settings.forget_host_hours * 3600 * 1_000_000_000)
-        self._warmer = Warmer(store, fleet, clock, hours_ns)
+        self._warmer: Warmer | None = Warmer(store, fleet, clock, hours_ns)
         self.warming = True
         self._warming: asyncio.Task[None] | None = None
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs do not see it
@@ -150,8 +150,10 @@ class IngestServer:
         """Fill the fleet from the store, beside the live streams."""
         self._metrics.warming.set(1)
         try:
-            await self._warmer.run()
+            if self._warmer is not None:
+                await self._warmer.run()
         finally:
+            self._warmer = None  # with the layouts that it read
             self.warming = False
             self._metrics.warming.set(0)
 

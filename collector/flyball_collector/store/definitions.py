@@ -8,6 +8,8 @@ from flyball_proto.layout import Layout
 
 DEFINITIONS = ("layout", "silences", "tenancy", "columns")  # content-addressed; shared by hosts
 
+_REMEMBERED = 4096  # layouts
+
 
 def definition_id(digest: int) -> str:
     """The id of a definition's document."""
@@ -20,7 +22,7 @@ def belongs_to(document_id: str, host: str) -> bool:
 
 
 class LayoutFinder:
-    """Layouts by digest, each parsed once."""
+    """Layouts by digest; some thousand are kept, so that each is parsed once as a rule."""
 
     def __init__(self, get_document: Callable[[str, str], Document | None], kind: str = "layout") -> None:
         self._get_document = get_document
@@ -31,7 +33,10 @@ class LayoutFinder:
         layout = self._known.get(digest)
         if layout is None and (document := self._get_document(self._kind, definition_id(digest))):
             try:
-                layout = self._known[digest] = Layout.parse(document.body)
+                layout = Layout.parse(document.body)
             except WireError as error:
                 raise StoreError(f"document {self._kind}/{document.id} is damaged: {error}") from None
+            while len(self._known) >= _REMEMBERED:
+                self._known.pop(next(iter(tuple(self._known))), None)  # the oldest; other threads may do the same
+            self._known[digest] = layout
         return layout
