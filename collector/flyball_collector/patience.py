@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
-PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.02
 _COUNT = struct.Struct("i")
 
 Ready = list[tuple[selectors.SelectorKey, int]]
