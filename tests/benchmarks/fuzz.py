@@ -16,7 +16,19 @@ from flyball_agent.record import Definition, Epoch, Tick
 from flyball_agent.runs.messages import BadLine
 from flyball_agent.runs.messages import decode as decode_line
 from flyball_agent.settings import AgentSettings
-from flyball_agent.spool.format import decode_header, encode_definition, encode_header, encode_record, scan
+from flyball_agent.spool.format import (
+    HEADER,
+    Entry,
+    EntryKind,
+    decode_definition,
+    decode_epoch,
+    decode_record,
+    encode_definition,
+    encode_epoch,
+    encode_record,
+    entries_start,
+    scan,
+)
 from flyball_collector.blocks.codec import decode as decode_block
 from flyball_collector.blocks.codec import encode as encode_block
 from flyball_collector.blocks.errors import BlockError
@@ -58,7 +70,7 @@ def targets(directory: Path) -> list[Target]:
     layout = small_layout()
     life = Epoch(epoch, time.time_ns(), "boot", 1000)
     definition = Definition.of(pb.Definition.LAYOUT, LAYOUT.body)
-    segment = encode_header(life) + encode_definition(definition)
+    segment = HEADER + encode_epoch(life) + encode_definition(definition)
     segment += b"".join(encode_record(Tick(n, raw, (definition,))) for n, raw in enumerate(records))
     toml = directory / "agent.toml"
 
@@ -66,9 +78,15 @@ def targets(directory: Path) -> list[Target]:
         toml.write_bytes(data)
         return load(AgentSettings, file=toml)
 
+    readers: dict[int, Callable[[bytes], object]] = {
+        EntryKind.EPOCH: decode_epoch,
+        EntryKind.DEFINITION: decode_definition,
+        EntryKind.RECORD: decode_record,
+    }
+
     def read_segment(data: bytes) -> object:
-        _, start = decode_header(data)
-        return sum(1 for _ in scan(data, start))
+        found = [entry for entry in scan(data, entries_start(data)) if isinstance(entry, Entry)]
+        return [readers[entry.kind](entry.body) for entry in found]
 
     silences = silences_body([Silence("nvidia", "", "", Reason.ABSENT, "no driver", "install it")])
     hello = pb.Hello(host="node-1", protocol=1, epochs=[pb.SpooledEpoch(epoch=life.to_message(), next=9)])
