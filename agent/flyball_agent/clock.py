@@ -3,6 +3,8 @@
 import time
 from typing import Protocol
 
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS: its monotonic clock counts sleep, too
+
 
 class Clock(Protocol):
     """Wall time, which people and peers agree on but which may step; and time since boot, which never does."""
@@ -20,4 +22,4 @@ class SystemClock:
         return time.time_ns()
 
     def boot_ns(self) -> int:
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        return time.clock_gettime_ns(_SINCE_BOOT)

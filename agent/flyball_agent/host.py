@@ -18,7 +18,7 @@ from flyball_agent.accelerators.protocol import Accelerator
 from flyball_agent.clock import Clock
 from flyball_agent.errors import AgentError
 from flyball_agent.inventory.read import read_inventory
-from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.probes.catalogue import build_host_probes, linux_probes, portable_probes
 from flyball_agent.probes.probe import Probe
 from flyball_agent.probes.round_trip import BadTarget, parse_target
 from flyball_agent.record import Epoch
@@ -81,7 +81,9 @@ def _check_disabled(settings: AgentSettings) -> None:
     if not settings.probes.disabled:
         return
     all_probes = msgspec.structs.replace(settings.probes, disabled=(), latency_targets=())
-    known = [probe.name for probe in build_probes(msgspec.structs.replace(settings, probes=all_probes)).all]
+    bare = msgspec.structs.replace(settings, probes=all_probes)
+    everywhere = [*linux_probes(bare), *portable_probes(bare), *build_accelerator_probes(bare)]
+    known = list(dict.fromkeys(probe.name for probe in everywhere))  # one file may serve unlike hosts
     known.append(TenancyProbe.name)
     for name in settings.probes.disabled:
         if name not in known:

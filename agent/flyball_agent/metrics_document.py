@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.own import Accounts, OwnProbe
-from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.probes.catalogue import linux_probes
 from flyball_agent.probes.probe import Probe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.metric import Kind, Metric
@@ -25,6 +25,8 @@ Everything that an agent reads, generated from the declarations beside the code 
 - A *state* is a code: 0 is the first word listed, 1 the second, and so on.
 - What cannot be read is missing, never zero, and its probe says why: absent, denied, unsupported, failed …
 - The name of a probe is what `probes.disabled` in `agent.toml` takes.
+- Where there is no procfs (macOS, BSD) one probe, `portable`, tells through psutil what it can of the same metrics:
+  those of CPU, load, memory, swap, disks and networks.
 """
 ACCELERATORS = "Accelerators have the same metrics whoever made them; what a vendor's driver does not tell is unknown."
 OWN = "What the agent itself costs and loses, read like any other resource."
@@ -93,7 +95,7 @@ def meaning(metric: Metric) -> str:
 def build() -> str:
     """The page of the probes as they are."""
     settings = AgentSettings()
-    return document(build_host_probes(settings), build_accelerator_probes(settings), OwnProbe(Accounts()))
+    return document(linux_probes(settings), build_accelerator_probes(settings), OwnProbe(Accounts()))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
+from flyball_agent.inventory import portable
 from flyball_agent.inventory.container import container_runtime, read_limits, virtual_machine
 from flyball_agent.inventory.cpu import read_cpu
 from flyball_agent.inventory.disks import read_disks
@@ -24,7 +25,7 @@ def read_inventory(
     proc, sys = Path(settings.proc_root), Path(settings.sys_root)
     runtime = container_runtime(root, proc)
     booted = number_after((read_text(proc / "stat") or "").encode(), b"\nbtime ") or 0
-    return pb.Inventory(
+    inventory = pb.Inventory(
         operating_system=operating_system(read_text(root / "etc/os-release") or ""),
         kernel=read_text(proc / "sys/kernel/osrelease") or "",
         architecture=platform.machine(),
@@ -44,6 +45,9 @@ def read_inventory(
         agent_version=agent_version,
         python_version=platform.python_version(),
     )
+    if not (proc / "stat").exists():
+        portable.complete(inventory)
+    return inventory
 
 
 def operating_system(os_release: str) -> str:

@@ -15,6 +15,7 @@ from flyball_agent.probes.network import NetworkProbe
 from flyball_agent.probes.network_link import NetworkLinkProbe
 from flyball_agent.probes.numa import NumaProbe
 from flyball_agent.probes.paging import PagingProbe
+from flyball_agent.probes.portable import PortableProbe
 from flyball_agent.probes.pressure import PressureProbe
 from flyball_agent.probes.probe import Probe
 from flyball_agent.probes.round_trip import parse_target
@@ -26,8 +27,15 @@ from flyball_agent.settings import AgentSettings
 
 def build_host_probes(settings: AgentSettings) -> list[Probe]:
     """The probes of the host, without those that the settings disable; raises `BadTarget` for a latency target."""
+    has_procfs = (Path(settings.proc_root) / "stat").exists()
+    probes = linux_probes(settings) if has_procfs else portable_probes(settings)
+    return [probe for probe in probes if probe.name not in settings.probes.disabled]
+
+
+def linux_probes(settings: AgentSettings) -> list[Probe]:
+    """What reads procfs and sysfs."""
     proc, sys = Path(settings.proc_root), Path(settings.sys_root)
-    probes: list[Probe] = [
+    return [
         CpuProbe(proc),
         CpuFrequencyProbe(sys),
         MemoryProbe(proc),
@@ -41,9 +49,22 @@ def build_host_probes(settings: AgentSettings) -> list[Probe]:
         NetworkProbe(proc),
         NetworkLinkProbe(sys),
         TcpProbe(proc),
-        LatencyProbe([parse_target(target) for target in settings.probes.latency_targets]),
+        latency_probe(settings),
         InfinibandProbe(sys),
         TemperatureProbe(sys),
         CpuEnergyProbe(sys),
     ]
-    return [probe for probe in probes if probe.name not in settings.probes.disabled]
+
+
+def portable_probes(settings: AgentSettings) -> list[Probe]:
+    """What works without procfs: on macOS and BSD."""
+    return [
+        PortableProbe(Path(settings.sys_root)),
+        FilesystemProbe(Path(settings.proc_root), settings.probes.filesystems or ("/",)),
+        latency_probe(settings),
+    ]
+
+
+def latency_probe(settings: AgentSettings) -> LatencyProbe:
+    """Round trips work everywhere."""
+    return LatencyProbe([parse_target(target) for target in settings.probes.latency_targets])

@@ -78,7 +78,7 @@ def parse_load(data: bytes) -> list[float | None]:
     return [one, five, fifteen]
 
 
-def busy_ratio(before: Sequence[int], now: Sequence[int]) -> float | None:
+def busy_ratio(before: Sequence[float], now: Sequence[float]) -> float | None:
     """Share of the time between two readings that was not idle; None when no time passed or it ran backwards.
 
     The kernel's iowait may fall a little between readings, hence the clamp.

@@ -65,6 +65,16 @@ def disk_values(fields: Sequence[bytes]) -> list[Value]:
     return values
 
 
+def is_whole(name: str, block: Path) -> bool:
+    """Whole disks, and nothing else, have a folder in /sys/block."""
+    return (block / name.replace("/", "!")).is_dir() or not block.is_dir()
+
+
+def is_disk(name: str, block: Path) -> bool:
+    """Whether it is a whole disk and not a placeholder."""
+    return not name.encode(errors="replace").startswith(_PLACEHOLDERS) and is_whole(name, block)
+
+
 class DiskProbe:
     """Whole disks; what a partition does, its disk has done."""
 
@@ -96,9 +106,8 @@ class DiskProbe:
         return Sample(columns, values, self._gaps.silences(columns, values))
 
     def _is_whole(self, name: bytes) -> bool:
-        """Whole disks, and nothing else, have a folder in /sys/block; asked once a name."""
+        """Asked once a name."""
         known = self._whole.get(name)
         if known is None:
-            folder = name.decode(errors="replace").replace("/", "!")
-            known = self._whole[name] = (self._block / folder).is_dir() or not self._block.is_dir()
+            known = self._whole[name] = is_whole(name.decode(errors="replace"), self._block)
         return known

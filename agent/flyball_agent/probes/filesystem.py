@@ -37,7 +37,7 @@ def space_values(status: os.statvfs_result, read_only: bool) -> list[Value]:
         used / (used + available) if used + available > 0 else None,
         status.f_files,
         status.f_ffree,
-        int(read_only),
+        int(read_only or bool(status.f_flag & os.ST_RDONLY)),
     ]
 
 

@@ -26,7 +26,8 @@ def test_reads_this_very_host() -> None:
 
 def test_obeys_the_roots(tmp_path: Path) -> None:
     """With other roots nothing of this host is told but its architecture and Python."""
-    write_tree(tmp_path, {"etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'})
+    os_release = 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'
+    write_tree(tmp_path, {"etc/os-release": os_release, "stat": ""})
     settings = AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path))
     inventory = read_inventory(settings, root=tmp_path)
     assert inventory.operating_system == "Debian GNU/Linux 13 (trixie)"

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.probes.catalogue import build_host_probes, linux_probes
 from flyball_agent.probes.devices import RESCAN_EVERY
 from flyball_agent.probes.probe import Absent, Probe, Unavailable
 from flyball_agent.probes.round_trip import BadTarget
@@ -33,7 +33,7 @@ def test_reads_this_very_host(probe: Probe) -> None:
 
 
 @pytest.mark.parametrize(
-    "probe", build_host_probes(AgentSettings(proc_root="/nowhere", sys_root="/nowhere")), ids=lambda p: p.name
+    "probe", linux_probes(AgentSettings(proc_root="/nowhere", sys_root="/nowhere")), ids=lambda p: p.name
 )
 def test_a_host_without_procfs_is_not_fatal(probe: Probe) -> None:
     """Where nothing can be read, each probe says so; none breaks."""
@@ -75,7 +75,7 @@ def test_a_bad_latency_target_is_refused_at_start() -> None:
 
 def test_roots_are_obeyed(tmp_path: Path) -> None:
     """With other roots nothing of this host is read but what has no root."""
-    probes = build_host_probes(AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path)))
+    probes = linux_probes(AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path)))
     speaking = set()
     for probe in probes:
         try:
