@@ -47,6 +47,13 @@ class Up:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return json.load(answer)
 
+    def connected(self) -> list[bool]:
+        """Whether each host is; empty while nobody answers."""
+        try:
+            return [each["connected"] for each in self.get("/api/v1/hosts")["hosts"]]
+        except OSError:
+            return []
+
     def until(self, check: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
         while not check():
@@ -80,7 +87,7 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
         assert children["agent"] != agent
         os.kill(children["collector"], signal.SIGKILL)
         up.until(lambda: "collector started again" in up.said())
-        up.until(lambda: [each["connected"] for each in up.get("/api/v1/hosts")["hosts"]] == [True])
+        up.until(lambda: up.connected() == [True])
         children = pids_of(up.directory)
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(30) == 0
