@@ -22,6 +22,7 @@ from tests.processes import Agent, Collector, Process, free_port, wait_for
 QUIET_SECONDS = 60
 BUSY_SECONDS = 60
 SLOWDOWN_ROUNDS = 120
+SLOWDOWN_BOUND = 0.001
 GPUS = 8
 
 
@@ -106,8 +107,11 @@ def slowdown(agent: Process) -> list[Figure]:
     loop.kill()
     middle = statistics.median(ratios)
     error = 1.25 * statistics.stdev(ratios) / len(ratios) ** 0.5  # of a median
-    note = f"one loop, {SLOWDOWN_ROUNDS} pairs; standard error {error:.2%}: what is smaller cannot be seen here"
-    return [Figure("training loop, slowdown", middle, "ratio", "≤ 0.001", middle - 2 * error <= 0.001, note)]
+    decided = abs(middle - SLOWDOWN_BOUND) > 2 * error
+    verdict = "" if decided else "not decided: this machine's noise is larger; "
+    note = f"{verdict}one loop, {SLOWDOWN_ROUNDS} pairs, standard error {error:.2%}"
+    met = middle <= SLOWDOWN_BOUND if decided else None
+    return [Figure("training loop, slowdown", middle, "ratio", f"≤ {SLOWDOWN_BOUND:g}", met, note)]
 
 
 def _count(counter: "multiprocessing.sharedctypes.Synchronized[int]") -> None:

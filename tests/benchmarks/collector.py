@@ -191,7 +191,7 @@ def scraped(collector: Collector) -> list[Figure]:
     stalls = _since(before, _buckets(collector, LOOP))
     return [
         at_most("scrape under load, median", sorted(seconds)[4], 0.5, "s", f"{size / 1e6:.1f} MB gzipped"),
-        plain("scrape under load, slowest of 8", max(seconds), "s", "both cores are busy with the generator"),
+        plain("scrape under load, slowest of 8", max(seconds), "s", "the first: every label is written once"),
         at_most("event loop, worst lag while scraped", _quantile(stalls, 1) * 1000, 100, "ms", "bound of its bucket"),
     ]
 
