@@ -111,3 +111,12 @@ def test_a_book_stays_small() -> None:
         book.settle(RangeSet([(number * TICKS, (number + 1) * TICKS)]))
     assert book.open_blocks() == []
     assert book.settled == 1000 * TICKS
+
+
+def test_repetitions_of_what_is_settled_open_nothing() -> None:
+    """An agent that sends its settled past again and again costs the book no memory."""
+    book = EpochBook(TICKS)
+    assert all(book.take(sequence) for sequence in range(10 * TICKS))
+    book.settle(RangeSet([(0, 10 * TICKS)]))
+    assert not any(book.take(sequence) for sequence in range(10 * TICKS))
+    assert book.open_blocks() == []
