@@ -1,0 +1,1 @@
+"""What bounds each host and run, what will break it, and how sure that is: pure functions of the fleet's window."""

@@ -1,0 +1,36 @@
+"""An event: a condition was raised, has changed, or was cleared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from flyball_collector.diagnosis.kinds import EventKind, Severity
+from flyball_collector.diagnosis.subject import Subject
+
+
+class State(StrEnum):
+    """What became of the condition."""
+
+    RAISED = "raised"
+    CHANGED = "changed"
+    CLEARED = "cleared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One entry of the timeline. All events of one condition, from raised to cleared, share `condition`."""
+
+    condition: str  # hexadecimal
+    time_ns: int  # collector time
+    state: State
+    kind: EventKind
+    subject: Subject
+    severity: Severity
+    confidence: float  # 0 … 1
+    seconds_left: float | None = None
+    seconds_left_low: float | None = None
+    seconds_left_high: float | None = None
+    level: float | None = None
+    because: str = ""
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    raised_ns: int = 0  # when the condition was raised

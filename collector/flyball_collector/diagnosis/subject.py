@@ -1,0 +1,51 @@
+"""What a diagnosis is about: a host, one of its GPUs, one of its resources, a run, or a rank of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Subject(NamedTuple):
+    """Names that are empty do not apply; `resource` is a mount, a device, an interface."""
+
+    host: str = ""
+    gpu: str = ""
+    run: str = ""
+    rank: int | None = None
+    resource: str = ""
+
+    def words(self) -> str:
+        """For people: the innermost name with where it is."""
+        rank = f"rank {self.rank}" if self.rank is not None else ""
+        run = f"run {self.run}" if self.run else ""
+        gpu = f"GPU {self.gpu}" if self.gpu else ""
+        return ", ".join(word for word in (self.resource, gpu, rank, run, self.host) if word)
+
+
+@dataclass(frozen=True, eq=False)
+class Subjects:
+    """Subjects in a fixed order; `hosts` holds the position of each one's host in the view (−1: none of its own).
+
+    One object stands for one order: whoever keeps arrays along it compares by identity.
+    """
+
+    names: tuple[Subject, ...]
+    hosts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def places(self) -> dict[Subject, int]:
+        """Where each stands."""
+        return {subject: place for place, subject in enumerate(self.names)}
+
+
+def subjects(names: Sequence[Subject], hosts: Sequence[int] | NDArray[np.int64] | None = None) -> Subjects:
+    """Subjects from a list; without `hosts` none has a host of its own."""
+    positions = np.full(len(names), -1, dtype=np.int64) if hosts is None else np.asarray(hosts, dtype=np.int64)
+    return Subjects(tuple(names), positions)
