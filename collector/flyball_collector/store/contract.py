@@ -78,14 +78,21 @@ class Store(Protocol):
     def put_document(self, kind: str, id: str, body: bytes, *, expected: int | None = None) -> int:  # noqa: A002  the word is id
         """Write a document; with `expected` only over that revision (0: only if new). Returns the new revision."""
 
-    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
-        """Write many (kind, id, body), whatever is there, all or nothing."""
+    def put_documents(
+        self, documents: Sequence[tuple[str, str, bytes]], *, forget: Collection[tuple[str, str]] = ()
+    ) -> None:
+        """Write many (kind, id, body), whatever is there, then forget many (kind, id): all or nothing."""
 
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         """Read one document."""
 
     def list_documents(self, kind: str, prefix: str = "") -> list[Document]:
         """Documents of a kind whose id begins with `prefix`, by id."""
+
+    def read_documents(
+        self, kind: str, start: str, end: str, *, limit: int, newest_first: bool = False
+    ) -> list[Document]:
+        """At most `limit` documents of a kind whose id is in [start, end), by id; the last ids first if so asked."""
 
     def delete_document(self, kind: str, id: str) -> bool:  # noqa: A002
         """Forget one document; false when there was none."""

@@ -119,9 +119,14 @@ class MemoryStore:
             self._documents[kind, id] = Document(kind, id, body, revision + 1, self._clock())
             return revision + 1
 
-    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
-        for kind, id_, body in documents:
-            self.put_document(kind, id_, body)
+    def put_documents(
+        self, documents: Sequence[tuple[str, str, bytes]], *, forget: Collection[tuple[str, str]] = ()
+    ) -> None:
+        with self._lock:
+            for kind, id_, body in documents:
+                self.put_document(kind, id_, body)
+            for name in forget:
+                self._documents.pop(name, None)
 
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         with self._lock:
@@ -131,6 +136,13 @@ class MemoryStore:
         with self._lock:
             found = [d for d in self._documents.values() if d.kind == kind and d.id.startswith(prefix)]
         return sorted(found, key=lambda document: document.id)
+
+    def read_documents(
+        self, kind: str, start: str, end: str, *, limit: int, newest_first: bool = False
+    ) -> list[Document]:
+        with self._lock:
+            found = [d for (k, id_), d in self._documents.items() if k == kind and start <= id_ < end]
+        return sorted(found, key=lambda document: document.id, reverse=newest_first)[:limit]
 
     def delete_document(self, kind: str, id: str) -> bool:  # noqa: A002
         with self._lock:

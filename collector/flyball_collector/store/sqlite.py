@@ -52,6 +52,10 @@ DO UPDATE SET body = excluded.body, revision = revision + 1, updated_ns = exclud
 _DOCUMENTS = """
 SELECT kind, id, body, revision, updated_ns FROM documents WHERE kind = ? AND substr(id, 1, ?) = ? ORDER BY id
 """
+_DOCUMENT_RANGE = """
+SELECT kind, id, body, revision, updated_ns FROM documents WHERE kind = ? AND id >= ? AND id < ? ORDER BY id
+"""
+_FORGET_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND id = ?"
 # The row of a name, made when it is new: (look, make).
 _HOST = ("SELECT id FROM hosts WHERE name = ?", "INSERT INTO hosts (name) VALUES (?)")
 _EPOCH = (
@@ -131,10 +135,13 @@ class SqliteStore:
             connection.execute(_PUT_DOCUMENT, (kind, id, body, self._clock()))
         return revision + 1
 
-    def put_documents(self, documents: Sequence[tuple[str, str, bytes]]) -> None:
+    def put_documents(
+        self, documents: Sequence[tuple[str, str, bytes]], *, forget: Collection[tuple[str, str]] = ()
+    ) -> None:
         now_ns = self._clock()
         with self._file.write("writing documents") as connection:
             connection.executemany(_PUT_DOCUMENT, [(*document, now_ns) for document in documents])
+            connection.executemany(_FORGET_DOCUMENT, forget)
 
     def get_document(self, kind: str, id: str) -> Document | None:  # noqa: A002
         with self._file.read("reading a document") as connection:
@@ -146,9 +153,17 @@ class SqliteStore:
             rows = connection.execute(_DOCUMENTS, (kind, len(prefix), prefix)).fetchall()
         return [Document(*row) for row in rows]
 
+    def read_documents(
+        self, kind: str, start: str, end: str, *, limit: int, newest_first: bool = False
+    ) -> list[Document]:
+        order = " DESC LIMIT ?" if newest_first else " LIMIT ?"
+        with self._file.read("reading documents") as connection:
+            rows = connection.execute(_DOCUMENT_RANGE + order, (kind, start, end, limit)).fetchall()
+        return [Document(*row) for row in rows]
+
     def delete_document(self, kind: str, id: str) -> bool:  # noqa: A002
         with self._file.write("deleting a document") as connection:
-            return connection.execute("DELETE FROM documents WHERE kind = ? AND id = ?", (kind, id)).rowcount > 0
+            return connection.execute(_FORGET_DOCUMENT, (kind, id)).rowcount > 0
 
     def acquire_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
         now = self._clock()
@@ -168,7 +183,7 @@ class SqliteStore:
         with self._file.write("removing a host") as connection:
             for kind, id_ in connection.execute("SELECT kind, id FROM documents").fetchall():
                 if kind not in DEFINITIONS and belongs_to(id_, host):
-                    connection.execute("DELETE FROM documents WHERE kind = ? AND id = ?", (kind, id_))
+                    connection.execute(_FORGET_DOCUMENT, (kind, id_))
             row = connection.execute("SELECT id FROM hosts WHERE name = ?", (host,)).fetchone()
             if row is None:
                 return 0

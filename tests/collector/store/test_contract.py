@@ -217,6 +217,22 @@ def test_documents_are_listed_by_prefix_in_order(store: Store) -> None:
     assert store.get_document("k", "a") is None
 
 
+def test_documents_are_read_by_range(store: Store) -> None:
+    """From `start`, before `end`, in the order of ids or the other way round, and no more than asked for."""
+    store.put_documents([("k", f"{number:02}", b"%d" % number) for number in range(20)] + [("other", "05", b"")])
+    assert [d.id for d in store.read_documents("k", "03", "06", limit=9)] == ["03", "04", "05"]
+    assert [d.body for d in store.read_documents("k", "03", "06", limit=2, newest_first=True)] == [b"5", b"4"]
+    assert [d.id for d in store.read_documents("k", "", "~", limit=3)] == ["00", "01", "02"]
+    assert store.read_documents("k", "06", "03", limit=9) == []
+
+
+def test_documents_are_written_and_forgotten_together(store: Store) -> None:
+    """One call writes some and forgets others; what was not there need not be forgotten."""
+    store.put_documents([("k", "a", b""), ("k", "b", b"")])
+    store.put_documents([("k", "c", b""), ("k", "d", b"")], forget=[("k", "a"), ("k", "d"), ("k", "nothing")])
+    assert [d.id for d in store.list_documents("k")] == ["b", "c"]
+
+
 def test_a_lease_has_one_holder_and_a_growing_token(store: Store, clock: FakeClock) -> None:
     """While it lasts nobody else gets it; each new holder has a larger token; renewing keeps it."""
     first = store.acquire_lease("active", "x", 10.0)
