@@ -10,6 +10,8 @@ from pathlib import Path
 import grpc
 import structlog
 
+from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.event import Event
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.pulse import FleetPulse
@@ -62,6 +64,7 @@ class Collector:
         every = self._settings.send_every_seconds
         window = Window(hold_seconds=1.5 + every, gap_seconds=max(10.0, 3 * every))
         self._fleet = Fleet(self._settings.limits.hosts, window)
+        self._diagnosis = Diagnosis(self._fleet, self._settings.diagnosis)
         self.grpc_port = 0
         self.http_port = 0
         self.ready = asyncio.Event()
@@ -106,7 +109,12 @@ class Collector:
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             heart = Heartbeat(self._notifier, self._metrics, self._status)
-            pulse = FleetPulse(self._fleet, self._metrics, vanish_after_seconds=settings.vanish_after_seconds)
+            pulse = FleetPulse(
+                self._fleet,
+                self._metrics,
+                diagnose=self._diagnose,
+                vanish_after_seconds=settings.vanish_after_seconds,
+            )
             expiry = ExpiryWatch(certificates_of(settings), self._metrics)
             background = [
                 tasks.create_task(heart.run(), name="heartbeat"),
@@ -126,6 +134,14 @@ class Collector:
             for task in background:
                 task.cancel()
         _log.info("collector_stopped")
+
+    def _diagnose(self, now_ns: int) -> Iterator[None]:
+        """One second's diagnosis in slices; what it finds is told."""
+        return self._diagnosis.slices(now_ns, self._tell)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._metrics.events.labels(event.kind.name, event.state).inc()
 
     def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None) -> Parts:
         return Parts(

@@ -23,6 +23,7 @@ class OwnMetrics:
         self._blocks()
         self._store()
         self._fleet()
+        self._diagnosis()
         self._exporter()
         self._process()
 
@@ -85,6 +86,11 @@ class OwnMetrics:
         self.window_rows = self._gauge("window_rows", "Columns whose last five minutes are in memory.")
         self.window_bytes = self._gauge("window_bytes", "Memory of the last five minutes.")
         self.window_seconds = self._histogram("window_pass_seconds", "How long the window's pass of each second took.")
+
+    def _diagnosis(self) -> None:
+        self.diagnosis_seconds = self._histogram("diagnosis_seconds", "CPU time of the diagnosis of each second.")
+        self.detector_failures = self._counter("detector_failures_total", "Detectors that failed.", "detector")
+        self.events = self._counter("events_total", "Events of the diagnosis.", "kind", "state")
 
     def _exporter(self) -> None:
         self.scrapes = self._counter("scrapes_total", "Answers to /metrics.", "kind")

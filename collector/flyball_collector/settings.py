@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+
 FILE = "/etc/flyball/collector.toml"
 ENVIRONMENT_PREFIX = "FLYBALL_COLLECTOR_"
 
@@ -101,3 +103,4 @@ class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     http: HttpSettings = HttpSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    diagnosis: DiagnosisSettings = DiagnosisSettings()

@@ -1,7 +1,7 @@
 """What a diagnosis is about: a host, one of its GPUs, one of its resources, a run, or a rank of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ class Subjects:
 
     names: tuple[Subject, ...]
     hosts: NDArray[np.int64]
+    _shared: "tuple[Subjects, NDArray[np.int64], NDArray[np.int64]] | None" = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -43,6 +44,15 @@ class Subjects:
     def places(self) -> dict[Subject, int]:
         """Where each stands."""
         return {subject: place for place, subject in enumerate(self.names)}
+
+    def shared_with(self, others: "Subjects") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Places here and there of the subjects that are in both; remembered for the last one asked about."""
+        if self._shared is None or self._shared[0] is not others:
+            pairs = [(here, others.places[name]) for here, name in enumerate(self.names) if name in others.places]
+            found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+            object.__setattr__(self, "_shared", (others, found[:, 0], found[:, 1]))
+        assert self._shared is not None  # noqa: S101  it was just set
+        return self._shared[1], self._shared[2]
 
 
 def subjects(names: Sequence[Subject], hosts: Sequence[int] | NDArray[np.int64] | None = None) -> Subjects:

@@ -117,6 +117,10 @@ class Fleet:
             for column, value in zip(state.layout.layout.columns, values, strict=True)
         ]
 
+    def arena(self) -> Readings:
+        """A copy of all readings, with an unknown one at the end."""
+        return np.append(self._arena[: self._used], np.nan)
+
     def values(self, state: HostState) -> Readings:
         """A view of a host's readings, good until the next change of generation."""
         count = state.layout.count if state.layout is not None else 0

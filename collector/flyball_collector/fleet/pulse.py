@@ -3,13 +3,19 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_proto.silence import Reason
 
 _SECOND = 10**9
+
+
+def _nothing_to_do(_: int) -> Iterator[None]:
+    return iter(())
+
+
 _COUNT_ABSENCES_EVERY = 10  # beats: each host's silences are walked through
 
 
@@ -21,12 +27,15 @@ class FleetPulse:
         fleet: Fleet,
         metrics: OwnMetrics,
         *,
+        diagnose: Callable[[int], Iterator[None]] = _nothing_to_do,
         vanish_after_seconds: float = 15.0,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
+        """`diagnose` looks at the second that was just written, in slices between which the loop serves others."""
         self._fleet = fleet
         self._metrics = metrics
         self._vanish_after_ns = int(vanish_after_seconds * _SECOND)
+        self._diagnose = diagnose
         self._clock = clock
         self._beats = 0
 
@@ -34,7 +43,18 @@ class FleetPulse:
         """Never returns. It never waits longer than a second, whatever the clock does."""
         while True:
             await asyncio.sleep(1 - self._clock() % _SECOND / _SECOND)
-            self.beat(self._clock())
+            now_ns = self._clock()
+            self.beat(now_ns)
+            await self._look(now_ns)
+
+    async def _look(self, now_ns: int) -> None:
+        """The diagnosis of this second; what it costs is the sum of its slices."""
+        spent, started = 0.0, time.thread_time()
+        for _ in self._diagnose(now_ns):
+            spent += time.thread_time() - started
+            await asyncio.sleep(0)
+            started = time.thread_time()
+        self._metrics.diagnosis_seconds.observe(spent + time.thread_time() - started)
 
     def beat(self, now_ns: int) -> None:
         """One second's work."""

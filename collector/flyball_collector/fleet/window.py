@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.means import HORIZONS, SlidingMeans
 from flyball_collector.fleet.windowed import WINDOWED
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column
@@ -68,25 +69,30 @@ class Window:
         seconds: int = 300,
         max_rows: int = MAX_ROWS,
         hold_seconds: float = 2.5,
+        hold_intervals: float = 2.5,
         gap_seconds: float = 10.0,
     ) -> None:
-        """`hold_seconds`: for how long a host's newest reading stands while nothing newer comes (longer than agents'
-        sending interval); `gap_seconds`: no rate is made of a counter over more than this."""
+        """A host's newest reading stands for `hold_seconds` (longer than agents' sending interval), or for that many of
+        its sampling intervals if they last longer, while nothing newer comes; `gap_seconds`: no rate is made of a
+        counter over more than this."""
         self.seconds = seconds
         self.rows = 0  # in use
         self._order = {name: number for number, name in enumerate(metrics)}
         self._max_rows = max_rows
         self._hold_ns = int(hold_seconds * _SECOND)
+        self._hold_per_ms = int(hold_intervals * 1_000_000)
         self._gap_ns = int(gap_seconds * _SECOND)
         self._generation = -1
         self._second = -1  # of the newest line
         self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
         self._matrix = _reserve(seconds, max_rows)  # a row is filled when it is seated
+        self._means = SlidingMeans(max_rows, [horizon for horizon in HORIZONS if horizon <= seconds])
         self._used = 0
         self._free: dict[int, list[int]] = {}  # size → first rows of seats that are no more
         self._seats: dict[str, _Seat] = {}
         self._left_out: set[str] = set()  # there is no room for these until somebody leaves
         self._states: tuple[HostState, ...] = ()  # the seated hosts
+        self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # along them, at the newest line
         self._seen: dict[str, int] = {}  # corrected time of the newest record that a pass met
         self._last = np.full(max_rows, np.nan)  # counters then
         self._rates: Values = np.full(max_rows, np.nan, dtype=np.float32)
@@ -108,7 +114,35 @@ class Window:
         line = self._second % self.seconds
         self._times[line] = now_ns
         self._matrix[line, : self._used] = self._read(now_ns, arena)
+        self._means.add(self._matrix[line, : self._used])
         return True
+
+    @property
+    def states(self) -> tuple[HostState, ...]:
+        """The hosts that have rows, by name; one tuple while nobody comes or goes."""
+        return self._states
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which of `states` had something to say at the newest line."""
+        return self._alive
+
+    def place_of(self, host: str) -> tuple[int, Places]:
+        """The first row of a seated host, and which columns of its layout the rows are, in order."""
+        seat = self._seats[host]
+        return seat.first, seat.offsets
+
+    def newest(self) -> Values:
+        """The newest line."""
+        return self._matrix[self._second % self.seconds, : self._used]
+
+    def means(self, horizon: int) -> NDArray[np.float64]:
+        """Every row's mean over one of `HORIZONS` that the window is long enough for."""
+        return self._means.means(horizon, self._used)
+
+    def counts(self, horizon: int) -> NDArray[np.int32]:
+        """How many lines are behind each of them."""
+        return self._means.counts(horizon, self._used)
 
     def select(self, metric: str) -> Rows:
         """Every row of a metric, host by host."""
@@ -200,6 +234,8 @@ class Window:
         self._times[slots] = np.where(times > 0, times, seconds[inside] * _SECOND)
         here = self._matrix[where]
         self._matrix[where] = np.where(np.isnan(here), lines, here)
+        if len(rows):
+            self._recount(slice(int(rows.min()), int(rows.max()) + 1))
 
     def _read(self, now_ns: int, arena: NDArray[np.float64]) -> Values:
         """This second's line."""
@@ -209,13 +245,14 @@ class Window:
         # the last host is nobody's: free rows belong to it
         passed = np.array([*(now - before for now, before in zip(corrected, seen, strict=True)), 0], dtype=np.int64)
         age = [now_ns - max(state.received_ns, state.corrected_ns) for state in self._states]
-        hold = [max(self._hold_ns, 2_500_000 * state.interval_ms) for state in self._states]
+        hold = [max(self._hold_ns, self._hold_per_ms * state.interval_ms) for state in self._states]
         alive = np.array([*(a <= h for a, h in zip(age, hold, strict=True)), False])
         readings = arena[self._place]
         self._count(readings, passed)
         line: Values = readings.astype(np.float32)
         line[self._counters] = self._rates[self._counters]
         line[~alive[self._host]] = np.nan
+        self._alive = alive[:-1]
         return line
 
     def _count(self, readings: NDArray[np.float64], passed: Times) -> None:
@@ -239,12 +276,26 @@ class Window:
         if self._second < 0 or not self._second < second < self._second + self.seconds:
             self._times[:] = 0
             self._matrix[:, : self._used] = np.nan
+            self._means.clear()
         else:
-            for gone in range(self._second + 1, second + 1):
-                self._times[gone % self.seconds] = 0
-                self._matrix[gone % self.seconds, : self._used] = np.nan
+            for begun in range(self._second + 1, second + 1):
+                self._begin(begun)
         self._second = second
         return True
+
+    def _begin(self, second: int) -> None:
+        """One line on: some leave the horizons of the means, and the oldest becomes this one."""
+        for horizon in self._means.horizons:
+            slot = (second - horizon) % self.seconds
+            if self._times[slot]:
+                self._means.leave(horizon, self._matrix[slot, : self._used])
+        self._times[second % self.seconds] = 0
+        self._matrix[second % self.seconds, : self._used] = np.nan
+
+    def _recount(self, rows: slice) -> None:
+        """Begin the means of some rows anew: their lines have changed."""
+        for horizon in self._means.horizons:
+            self._means.recount(horizon, rows, self._matrix[self._lines(horizon), rows])
 
     def _lines(self, seconds: int) -> Places:
         newest = self._second + 1
@@ -276,6 +327,7 @@ class Window:
                 kept, before = _matching(columns, old.columns)
                 for array in (self._matrix.T, self._last, self._rates):
                     array[first + kept] = array[old.first + before]
+            self._recount(rows)
         if old is not None:
             self._unseat(state.name)
         if first is None:
@@ -316,6 +368,7 @@ class Window:
         for line in (*self._matrix, self._last, self._rates):
             line[:used] = line[rows]
         self._used, self._free = used, {}
+        self._recount(slice(0, used))
 
     def _unseat(self, name: str) -> None:
         seat = self._seats.pop(name)

@@ -1,0 +1,327 @@
+"""From claims to events: how long a claim must hold, what explains it away, when it is over. The one place for it."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
+from hashlib import blake2s
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.claims import Claims, at
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import KINDS, EventKind
+from flyball_collector.diagnosis.subject import Subject
+
+Places = NDArray[np.int64]
+
+LOOK_AGAIN_SECONDS = 5.0
+"""How often a condition that another one explains is looked at again."""
+
+TELL_AGAIN_SECONDS = 60.0
+"""A condition that changes is told at most this often, unless it became worse."""
+
+FORGET_RESTORED_SECONDS = 900.0
+"""A condition of before a restart whose subject has not come back by then is over."""
+
+_SECOND = 10**9
+_RUN = "run\0"  # no host's name begins so
+
+
+@dataclass(slots=True)
+class Standing:
+    """A condition that is raised and not yet cleared, with what was last told of it."""
+
+    event: Event
+
+    @property
+    def kind(self) -> EventKind:
+        """Of which kind it is."""
+        return self.event.kind
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return self.event.subject
+
+
+def no_hosts(_: str) -> Collection[str]:
+    """Where no run is known."""
+    return ()
+
+
+class Conditions:
+    """Every condition that stands. Its input are claims, its output events; time is the view's."""
+
+    def __init__(self, kinds: Sequence[EventKind] = KINDS, *, disabled: Collection[str] = ()) -> None:
+        self._order = _explainers_first(kinds)
+        self._disabled = frozenset(disabled)
+        self._kept = {kind.name: _Book() for kind in kinds}
+        self._last: dict[str, Claims] = {}
+        self._standing: dict[str, dict[Subject, Standing]] = {kind.name: {} for kind in kinds}
+        self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
+        self._restored: dict[tuple[str, Subject], int] = {}  # and since when
+        self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
+
+    def standing(self) -> list[Standing]:
+        """Everything that stands, in no particular order."""
+        return [standing for of_kind in self._standing.values() for standing in of_kind.values()]
+
+    def standing_of(self, host: str) -> list[Standing]:
+        """What stands for a host, its GPUs, resources and ranks."""
+        return list(self._of_place.get(host, {}).values())
+
+    def stands(self, kind: str, subject: Subject) -> bool:
+        """Whether this very condition stands."""
+        return subject in self._standing[kind]
+
+    def latest(self, kind: str) -> Claims | None:
+        """What was last claimed of a kind: live numbers of what stands, and of what does not."""
+        return self._last.get(kind)
+
+    def load(self, events: Iterable[Event], now_ns: int) -> None:
+        """Take over what stood before a restart: the last event of each condition that was not cleared."""
+        for event in events:
+            if event.kind.name in self._kept and event.kind.name not in self._disabled:
+                self._stand(event)
+                self._restored[event.kind.name, event.subject] = now_ns
+
+    def take(self, claims: Iterable[Claims], now_ns: int) -> list[Event]:
+        """Everything that is claimed at one moment; kinds of which nothing is said stay as they are."""
+        said = {claim.kind.name: claim for claim in claims if claim.kind.name not in self._disabled}
+        self._last.update(said)
+        events: list[Event] = []
+        for kind in self._order:  # explainers first, so that what they explain is not raised beside them
+            if kind.name in said:
+                events += self._weigh(said[kind.name], now_ns)
+        events += self._forget_restored(now_ns)
+        if any(event.state is State.RAISED for event in events):
+            events += self._explain(events, now_ns)
+        return events
+
+    def _weigh(self, claims: Claims, now_ns: int) -> list[Event]:
+        """One kind's claims against what stands of it."""
+        book = self._kept[claims.kind.name]
+        before = book.align(claims.subjects)
+        events = [] if before is None else list(self._gone(claims, now_ns))
+        self._resume(claims, book)
+        ripe, over = book.judge(claims, now_ns / _SECOND)
+        events += [event for place in ripe if (event := self._raise(claims, int(place), book, now_ns)) is not None]
+        events += [self._clear(claims.kind, claims.subjects.names[place], book, now_ns) for place in over]
+        events += [self._change(claims, int(place), book, now_ns) for place in book.changed(claims, now_ns / _SECOND)]
+        return events
+
+    def _raise(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event | None:
+        subject = claims.subjects.names[place]
+        if self._explainer(claims.kind, subject) is not None:
+            book.quiet(place, now_ns / _SECOND + LOOK_AGAIN_SECONDS)
+            return None
+        event = _event(claims, place, State.RAISED, now_ns, now_ns)
+        book.tell(claims, place, now_ns / _SECOND)
+        self._stand(event)
+        return event
+
+    def _change(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event:
+        before = self._standing[claims.kind.name][claims.subjects.names[place]].event
+        event = replace(_event(claims, place, State.CHANGED, now_ns, before.raised_ns), condition=before.condition)
+        book.tell(claims, place, now_ns / _SECOND)
+        self._stand(event)
+        return event
+
+    def _clear(self, kind: EventKind, subject: Subject, book: "_Book | None", now_ns: int, because: str = "") -> Event:
+        before = self._standing[kind.name].pop(subject).event
+        self._restored.pop((kind.name, subject), None)
+        for key in _keys_of(subject):
+            self._of_place.get(key, {}).pop((kind.name, subject), None)
+        if book is not None and subject in book.subjects.places:
+            book.forget(book.subjects.places[subject])
+        minutes = (now_ns - before.raised_ns) / _SECOND / 60
+        return replace(
+            before,
+            time_ns=now_ns,
+            state=State.CLEARED,
+            seconds_left=None,
+            seconds_left_low=None,
+            seconds_left_high=None,
+            because=because or f"over after {minutes:.1f} minutes",
+        )
+
+    def _stand(self, event: Event) -> None:
+        key = (event.kind.name, event.subject)
+        standing = self._standing[event.kind.name].get(event.subject)
+        if standing is not None:
+            standing.event = event
+            return
+        standing = self._standing[event.kind.name][event.subject] = Standing(event)
+        for place in _keys_of(event.subject):
+            self._of_place.setdefault(place, {})[key] = standing
+
+    def _gone(self, claims: Claims, now_ns: int) -> Iterator[Event]:
+        """What stood for subjects that are no more."""
+        for subject in list(self._standing[claims.kind.name]):
+            if subject not in claims.subjects.places and (claims.kind.name, subject) not in self._restored:
+                yield self._clear(claims.kind, subject, None, now_ns, "no longer there")
+
+    def _resume(self, claims: Claims, book: "_Book") -> None:
+        """What stood before a restart goes on when its subject is seen."""
+        for name, subject in [key for key in self._restored if key[0] == claims.kind.name]:
+            place = claims.subjects.places.get(subject)
+            if place is not None:
+                del self._restored[name, subject]
+                book.resume(place, self._standing[name][subject].event)
+
+    def _forget_restored(self, now_ns: int) -> list[Event]:
+        late = [k for k, since in self._restored.items() if now_ns - since > FORGET_RESTORED_SECONDS * _SECOND]
+        return [
+            self._clear(self._standing[name][subject].kind, subject, None, now_ns, "not seen again since the restart")
+            for name, subject in late
+        ]
+
+    def _explain(self, events: Sequence[Event], now_ns: int) -> list[Event]:
+        """What stood already ends when something that explains it was raised."""
+        cleared = []
+        near = {key for event in events if event.state is State.RAISED for key in _keys_of(event.subject)}
+        near |= {key for key in self._of_place if key.startswith(_RUN)}  # a run spans hosts; there are few
+        for key in near:
+            for standing in list(self._of_place.get(key, {}).values()):
+                explainer = self._explainer(standing.kind, standing.subject)
+                if explainer is not None:
+                    book = self._kept[standing.kind.name]
+                    because = f"explained by {explainer.kind.name}"
+                    cleared.append(self._clear(standing.kind, standing.subject, book, now_ns, because))
+        return cleared
+
+    def _explainer(self, kind: EventKind, subject: Subject) -> Standing | None:
+        """A standing condition that makes this one no news."""
+        if not kind.explained_by:
+            return None
+        keys = [*_keys_of(subject)]
+        if subject.run and not subject.host:
+            keys += self.hosts_of_run(subject.run)
+        for key in keys:
+            for standing in self._of_place.get(key, {}).values():
+                if standing.kind.name in kind.explained_by and _touches(standing.subject, subject):
+                    return standing
+        return None
+
+
+class _Book(Kept):
+    """What is remembered of one kind, along its subjects."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            raised=False,
+            entering=float("nan"),  # since when the entry level holds
+            leaving=float("nan"),  # since when the exit level is left
+            quiet=float("-inf"),  # not raised before
+            told=float("-inf"),  # when it was last told …
+            severity=-1,  # … and what
+            confidence=float("nan"),
+            left=float("nan"),
+        )
+
+    def judge(self, claims: Claims, now: float) -> tuple[Places, Places]:
+        """Whose time has come: places to raise, and places to clear."""
+        known = np.ones(len(claims.subjects), dtype=bool) if claims.known is None else claims.known
+        enters, stays = claims.enters & known, (claims.stays | claims.enters) & known
+        entering, leaving, raised = self["entering"], self["leaving"], self["raised"]
+        entering[known & ~enters] = np.nan
+        entering[enters & np.isnan(entering)] = now
+        leaving[stays | ~raised] = np.nan
+        leaving[known & raised & ~stays & np.isnan(leaving)] = now
+        ripe = enters & ~raised & (now - entering >= claims.kind.raise_after_seconds) & (now >= self["quiet"])
+        over = raised & (now - leaving >= claims.kind.clear_after_seconds)
+        return np.flatnonzero(ripe), np.flatnonzero(over)
+
+    def changed(self, claims: Claims, now: float) -> Places:
+        """Where what stands differs from what was told of it."""
+        raised = self["raised"] & (claims.stays | claims.enters)
+        if claims.known is not None:
+            raised &= claims.known
+        if not raised.any():
+            return np.empty(0, dtype=np.int64)
+        severity = claims.severity if claims.severity is not None else np.int8(claims.kind.severity)
+        worse = raised & (severity > self["severity"])
+        other = (severity != self["severity"]) | (np.abs(claims.confidence - self["confidence"]) >= 0.2)
+        if claims.seconds_left is not None:
+            expected = np.maximum(self["left"] - (now - self["told"]), 0)
+            other |= np.abs(claims.seconds_left - expected) > np.maximum(0.5 * expected, 60)
+        return np.flatnonzero(worse | (raised & other & (now - self["told"] >= TELL_AGAIN_SECONDS)))
+
+    def tell(self, claims: Claims, place: int, now: float) -> None:
+        """Remember what is told."""
+        self["raised"][place] = True
+        self["leaving"][place] = np.nan
+        self["told"][place] = now
+        self["severity"][place] = claims.severity_of(place)
+        self["confidence"][place] = claims.confidence[place]
+        self["left"][place] = np.nan if claims.seconds_left is None else claims.seconds_left[place]
+
+    def resume(self, place: int, event: Event) -> None:
+        """The same from an event of before a restart."""
+        self["raised"][place] = True
+        self["told"][place] = event.time_ns / _SECOND
+        self["severity"][place] = event.severity
+        self["confidence"][place] = event.confidence
+        self["left"][place] = np.nan if event.seconds_left is None else event.seconds_left
+
+    def forget(self, place: int) -> None:
+        """It is over."""
+        self["raised"][place] = False
+        self["entering"][place] = self["leaving"][place] = np.nan
+
+    def quiet(self, place: int, until: float) -> None:
+        """Do not look at it before."""
+        self["quiet"][place] = until
+
+
+def _event(claims: Claims, place: int, state: State, now_ns: int, raised_ns: int) -> Event:
+    subject = claims.subjects.names[place]
+    return Event(
+        condition=condition_id(claims.kind, subject, raised_ns),
+        time_ns=now_ns,
+        state=state,
+        kind=claims.kind,
+        subject=subject,
+        severity=claims.severity_of(place),
+        confidence=float(claims.confidence[place]),
+        seconds_left=at(claims.seconds_left, place),
+        seconds_left_low=at(claims.seconds_left_low, place),
+        seconds_left_high=at(claims.seconds_left_high, place),
+        level=at(claims.level, place),
+        because=claims.because(place),
+        evidence=_numbers(claims, place),
+        raised_ns=raised_ns,
+    )
+
+
+def _numbers(claims: Claims, place: int) -> Mapping[str, float]:
+    return {name: value for name, values in claims.evidence.items() if (value := at(values, place)) is not None}
+
+
+def condition_id(kind: EventKind, subject: Subject, raised_ns: int) -> str:
+    """The name of a condition: the same however often it is computed."""
+    return blake2s(repr((kind.name, tuple(subject), raised_ns)).encode(), digest_size=8).hexdigest()
+
+
+def _keys_of(subject: Subject) -> tuple[str, ...]:
+    """Under which names a condition is found: its host, or its run where it has none."""
+    return (subject.host,) if subject.host else (_run_key(subject.run),)
+
+
+def _run_key(run: str) -> str:
+    return _RUN + run
+
+
+def _touches(one: Subject, other: Subject) -> bool:
+    """Whether two subjects, found near each other, have to do with each other."""
+    if one.gpu and other.gpu and one.gpu != other.gpu:
+        return False
+    return not (one.run and other.run and one.run != other.run)
+
+
+def _explainers_first(kinds: Sequence[EventKind]) -> tuple[EventKind, ...]:
+    by_name = {kind.name: kind for kind in kinds}
+    graph = {kind.name: [name for name in kind.explained_by if name in by_name] for kind in kinds}
+    return tuple(by_name[name] for name in TopologicalSorter(graph).static_order())

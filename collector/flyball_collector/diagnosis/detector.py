@@ -1,0 +1,18 @@
+"""What every detector is: it looks at one second of the fleet and says what it sees."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import EventKind
+from flyball_collector.diagnosis.view import View
+
+
+class Detector(Protocol):
+    """Says of each of its kinds, over all subjects at once, whether the condition is there."""
+
+    name: str
+    kinds: Sequence[EventKind]
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Claims of this second; a kind that is left out stays as it was. No clock, no I/O."""

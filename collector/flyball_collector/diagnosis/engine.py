@@ -1,0 +1,65 @@
+"""The diagnosis put together: a view a second through every detector to events."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import structlog
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.conditions import Conditions
+from flyball_collector.diagnosis.detector import Detector
+from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.diagnosis.view import View, Viewer
+from flyball_collector.fleet.fleet import Fleet
+
+_log = structlog.get_logger(__name__)
+
+
+def build_detectors(settings: DiagnosisSettings) -> list[Detector]:  # noqa: ARG001
+    """Every detector, in the order they are asked."""
+    return []
+
+
+class Diagnosis:
+    """Looks at the fleet once a second. The clock is the caller's, so recorded series go the same way."""
+
+    def __init__(self, fleet: Fleet, settings: DiagnosisSettings, detectors: Sequence[Detector] | None = None) -> None:
+        self.conditions = Conditions(disabled=settings.disabled)
+        self.view: View | None = None  # the newest
+        self.holds = False  # while set, detectors look but nothing is raised or cleared
+        self.failures: dict[str, int] = {}  # by detector
+        self.seconds: dict[str, float] = {}  # CPU time of each detector's last look
+        self.detectors = list(build_detectors(settings) if detectors is None else detectors)
+        self._viewer = Viewer(fleet)
+
+    def step(self, now_ns: int) -> list[Event]:
+        """One second, whole; call it after the fleet's `advance`."""
+        events: list[Event] = []
+        for _ in self.slices(now_ns, events.extend):
+            pass
+        return events
+
+    def slices(self, now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
+        """The same in slices, so that an event loop may serve others between two detectors."""
+        view = self.view = self._viewer.view(now_ns)
+        yield
+        claims: list[Claims] = []
+        for detector in self.detectors:
+            claims += self._ask(detector, view)
+            yield
+        if not self.holds:
+            tell(self.conditions.take(claims, now_ns))
+
+    def _ask(self, detector: Detector, view: View) -> list[Claims]:
+        """What one detector says; its failure must not reach its neighbours."""
+        started = time.thread_time()
+        try:
+            return list(detector.observe(view))
+        except Exception as error:  # noqa: BLE001  the detector is isolated, its failure is counted and logged
+            if detector.name not in self.failures:
+                _log.exception("detector_failed", detector=detector.name, error=repr(error))
+            self.failures[detector.name] = self.failures.get(detector.name, 0) + 1
+            return []
+        finally:
+            self.seconds[detector.name] = time.thread_time() - started

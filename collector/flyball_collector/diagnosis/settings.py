@@ -1,0 +1,14 @@
+"""Settings of the diagnosis: thresholds, and what is switched off. They are the section `[diagnosis]`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+
+class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What counts as too much."""
+
+    disabled: Annotated[
+        tuple[str, ...], Meta(description="Kinds of condition and rules of advice that are not to be told.")
+    ] = ()

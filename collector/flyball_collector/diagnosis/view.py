@@ -1,0 +1,166 @@
+"""What detectors see at one second: every reading of the fleet as arrays along hosts, GPUs and resources."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.places import FleetPlan, Planner, Spots
+from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.fleet.host import HostState
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_SECOND = 1e9
+
+
+class View:
+    """One second of the fleet. Unknown is NaN; a host that has fallen silent knows nothing.
+
+    Windowed counters are rates a second. `horizon` None means the newest second; 10, 60 or 300 the mean over so many.
+    A gauge that is not windowed has only its newest value.
+    """
+
+    def __init__(self, fleet: Fleet, plan: FleetPlan, now_ns: int) -> None:
+        self.now_ns = now_ns
+        self.now = now_ns / _SECOND
+        self._fleet = fleet
+        self._window = fleet.window
+        self._plan = plan
+        self._arena = fleet.arena()  # a copy, with an unknown at the end: place −1
+        self._lines: dict[int | None, Floats] = {}
+        self._counts: dict[int, NDArray[np.int64]] = {}
+        alive = np.append(fleet.window.alive, False)
+        self.alive: NDArray[np.bool_] = alive[:-1]  # along hosts: it has said something lately
+
+    @property
+    def states(self) -> tuple[HostState, ...]:
+        """What is known of each host beside its readings, along `hosts`."""
+        return self._plan.states
+
+    @property
+    def hosts(self) -> Subjects:
+        """Every host that has a window."""
+        return self._plan.hosts
+
+    @property
+    def gpus(self) -> Subjects:
+        """Every GPU of them."""
+        return self._plan.gpus
+
+    def host(self, metric: str, horizon: int | None = None, **where: str) -> Floats:
+        """A metric along hosts; `where` names all its labels, where it has any."""
+        return self._values(self._plan.host(metric, where), horizon, self.hosts)
+
+    def gpu(self, metric: str, horizon: int | None = None, **where: str) -> Floats:
+        """A metric along GPUs; `where` names its labels beyond the GPU's own (`reason`, `cause`, `kind`)."""
+        return self._values(self._plan.gpu(metric, where), horizon, self.gpus)
+
+    def resources(self, metric: str) -> Subjects:
+        """The subjects of a metric that has labels: each mount, device, interface, or GPU with its labels."""
+        return self._plan.resources(metric).subjects
+
+    def labels(self, metric: str) -> tuple[Mapping[str, str], ...]:
+        """The labels along `resources`."""
+        return self._plan.resources(metric).labels
+
+    def resource(self, metric: str, horizon: int | None = None) -> Floats:
+        """A metric along its `resources`."""
+        found = self._plan.resources(metric)
+        return self._values(found.spots, horizon, found.subjects)
+
+    def host_count(self, metric: str, **where: str) -> Floats:
+        """A counter's own value along hosts, not its rate."""
+        return self._arena[self._plan.host(metric, where).arena]
+
+    def gpu_count(self, metric: str, **where: str) -> Floats:
+        """A counter's own value along GPUs."""
+        return self._arena[self._plan.gpu(metric, where).arena]
+
+    def resource_count(self, metric: str) -> Floats:
+        """A counter's own value along its `resources`."""
+        return self._arena[self._plan.resources(metric).spots.arena]
+
+    def host_samples(self, metric: str, horizon: int, **where: str) -> NDArray[np.int64]:
+        """How many readings are behind `host(metric, horizon)`."""
+        return self._samples(self._plan.host(metric, where), horizon)
+
+    def gpu_samples(self, metric: str, horizon: int, **where: str) -> NDArray[np.int64]:
+        """How many readings are behind `gpu(metric, horizon)`."""
+        return self._samples(self._plan.gpu(metric, where), horizon)
+
+    def resource_samples(self, metric: str, horizon: int) -> NDArray[np.int64]:
+        """How many readings are behind `resource(metric, horizon)`."""
+        return self._samples(self._plan.resources(metric).spots, horizon)
+
+    def host_history(self, metric: str, seconds: int, **where: str) -> tuple[Floats, NDArray[np.float32]]:
+        """Times in seconds, and values time × host. Costs by the value: ask for what is needed."""
+        return self._history(self._plan.host(metric, where).rows, seconds)
+
+    def gpu_history(
+        self, metric: str, seconds: int, places: Places | None = None, **where: str
+    ) -> tuple[Floats, NDArray[np.float32]]:
+        """Times in seconds, and values time × GPU, of all GPUs or of those at `places`."""
+        rows = self._plan.gpu(metric, where).rows
+        return self._history(rows if places is None else rows[places], seconds)
+
+    def resource_history(
+        self, metric: str, seconds: int, places: Places | None = None
+    ) -> tuple[Floats, NDArray[np.float32]]:
+        """Times in seconds, and values time × resource, of all of them or of those at `places`."""
+        rows = self._plan.resources(metric).spots.rows
+        return self._history(rows if places is None else rows[places], seconds)
+
+    def sum_by_host(self, values: Floats, hosts: Places) -> Floats:
+        """Sums along hosts of values whose hosts stand at these positions; unknown where nothing is known."""
+        known = ~np.isnan(values)
+        sums = np.bincount(hosts[known], values[known], minlength=len(self.hosts))
+        counts = np.bincount(hosts[known], minlength=len(self.hosts))
+        return np.where(counts > 0, sums, np.nan)
+
+    def largest_by_host(self, values: Floats, hosts: Places) -> Floats:
+        """The largest of each host; unknown where nothing is known."""
+        largest = np.full(len(self.hosts), -np.inf)
+        known = ~np.isnan(values)
+        np.maximum.at(largest, hosts[known], values[known])
+        return np.where(np.isfinite(largest), largest, np.nan)
+
+    def _values(self, spots: Spots, horizon: int | None, of: Subjects) -> Floats:
+        if (spots.rows >= 0).any():
+            return self._line(horizon)[spots.rows]
+        values = self._arena[spots.arena]
+        return np.where(self.alive[of.hosts], values, np.nan)
+
+    def _line(self, horizon: int | None) -> Floats:
+        """The window's line of this second, or of means, with an unknown at the end: row −1."""
+        line = self._lines.get(horizon)
+        if line is None:
+            values = self._window.newest() if horizon is None else self._window.means(horizon)
+            line = self._lines[horizon] = np.append(values.astype(np.float64), np.nan)
+        return line
+
+    def _samples(self, spots: Spots, horizon: int) -> NDArray[np.int64]:
+        counts = self._counts.get(horizon)
+        if counts is None:
+            counts = self._counts[horizon] = np.append(self._window.counts(horizon), 0).astype(np.int64)
+        return counts[spots.rows]
+
+    def _history(self, rows: Places, seconds: int) -> tuple[Floats, NDArray[np.float32]]:
+        times, values = self._window.take(np.maximum(rows, 0), seconds)
+        if (rows < 0).any():
+            values[:, rows < 0] = np.nan
+        return times / _SECOND, values
+
+
+class Viewer:
+    """Makes a view a second."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._planner = Planner()
+
+    def view(self, now_ns: int) -> View:
+        """What there is to see now; call it after the fleet's `advance`."""
+        return View(self._fleet, self._planner.plan(self._fleet), now_ns)
