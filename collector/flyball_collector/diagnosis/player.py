@@ -1,7 +1,7 @@
 """Plays recorded series through the very same fleet, window, detectors and conditions, by the input's time."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.fleet.events import recall
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
@@ -17,8 +18,8 @@ from flyball_proto.metric import Kind, Metric
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _SECOND = 10**9
-_EPOCH = 10**9
-"""Series that count from zero are played from here: a time of zero means never, elsewhere."""
+EPOCH = 10**9
+"""Where series that count from zero begin, in seconds: a time of zero means never, elsewhere."""
 
 _FINE = 1_000_000
 """Readings keep this many parts of one; bytes and hertz are whole anyway."""
@@ -39,83 +40,94 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Series of one or more hosts, in rising time."""
+    """Series of one or more hosts as records, in rising time."""
 
-    samples: Sequence[Sample]
-    counters: frozenset[str] = field(default_factory=frozenset)  # metrics that only grow
+    ticks: Sequence[Tick]
+    interval_seconds: float = 1.0  # the usual time from one record of a host to its next
+    hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
+
+
+def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
+    """Samples in rising time as records. `counters` names the metrics that only grow.
+
+    Series that count from zero are moved to `EPOCH`.
+    """
+    layouts = _layouts(samples, counters)
+    shift = 0 if samples and samples[0].seconds >= EPOCH else EPOCH
+    ticks = [_tick(sample, layouts[sample.host], number, shift) for number, sample in enumerate(samples)]
+    return Recording(ticks, _interval(samples))
 
 
 class Player:
     """Plays one recording. Nothing is told twice, nothing waits: an hour takes seconds."""
 
-    def __init__(self, recording: Recording, settings: DiagnosisSettings | None = None) -> None:
-        self._recording = recording
-        interval = _interval(recording.samples)
-        window = Window(hold_seconds=1.0, hold_intervals=0, gap_seconds=3 * interval)
-        hosts = {sample.host for sample in recording.samples}
-        self.fleet = Fleet(max(1, len(hosts)), window)
+    def __init__(self, recorded: Recording, settings: DiagnosisSettings | None = None) -> None:
+        self._recorded = recorded
+        window = Window(hold_seconds=recorded.hold_seconds, hold_intervals=0, gap_seconds=self._gap_seconds())
+        self.fleet = Fleet(max(1, len({tick.host for tick in recorded.ticks})), window)
         self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings())
-        self._layouts = _layouts(recording)
-        self._interval_ms = round(1000 * interval)
-        self._shift = 0 if recording.samples and recording.samples[0].seconds >= _EPOCH else _EPOCH
-        self._sequence = 0
 
-    def play(self) -> Iterator[tuple[float, list[Event]]]:
-        """The events of each second that has samples, with the time of its last sample."""
-        for second, together in groupby(self._recording.samples, key=lambda sample: int(sample.seconds // 1)):
-            last = 0.0
-            for sample in together:
-                self._apply(sample)
-                last = sample.seconds
-            now_ns = (self._shift + second + 1) * _SECOND - 1
+    def play(self) -> Iterator[tuple[Sequence[Tick], list[Event]]]:
+        """Each second that has records: these, and the events of that second."""
+        for second, together in groupby(self._recorded.ticks, key=lambda tick: tick.corrected_ns // _SECOND):
+            ticks = list(together)
+            for tick in ticks:
+                self._apply(tick)
+            now_ns = (second + 1) * _SECOND - 1
             self.fleet.advance(now_ns)
-            yield last, self.diagnosis.step(now_ns)
+            yield ticks, self.diagnosis.step(now_ns)
 
-    def _apply(self, sample: Sample) -> None:
-        layout = self._layouts[sample.host]
-        values = np.zeros(layout.count, dtype=np.int64)
-        valid = np.zeros(layout.count, dtype=np.bool_)
-        for place, column in enumerate(layout.layout.columns):
-            value = sample.readings.get((column.metric.name, column.label_pairs()))
-            if value is not None:
-                values[place], valid[place] = round(value * column.metric.scale), True
-        at_ns = round((self._shift + sample.seconds) * _SECOND)
-        self.fleet.ensure(sample.host).interval_ms = self._interval_ms
-        told = pb.Record(steps=sample.steps) if sample.steps else None
-        self._sequence += 1
-        self.fleet.apply(
-            Tick(
-                host=sample.host,
-                epoch=b"recorded" * 2,
-                sequence=self._sequence,
-                layout=layout,
-                values=values,
-                valid=valid,
-                agent_ns=at_ns,
-                boot_ns=at_ns,
-                corrected_ns=at_ns,
-                received_ns=at_ns,
-                silences=0,
-                tenancy=0,
-                extras=told.SerializeToString() if told is not None else b"",
-                live=True,
-                told=told,
-            )
-        )
+    def _apply(self, tick: Tick) -> None:
+        state = self.fleet.ensure(tick.host)
+        state.interval_ms = round(1000 * self._recorded.interval_seconds)
+        if tick.told is not None:
+            state.events = recall(state.events, tick.told)
+        self.fleet.apply(tick)
+
+    def _gap_seconds(self) -> float:
+        return max(10.0, 3 * self._recorded.interval_seconds)
 
 
-def _layouts(recording: Recording) -> dict[str, KnownLayout]:
+def _tick(sample: Sample, layout: KnownLayout, number: int, shift: int) -> Tick:
+    values = np.zeros(layout.count, dtype=np.int64)
+    valid = np.zeros(layout.count, dtype=np.bool_)
+    for place, column in enumerate(layout.layout.columns):
+        value = sample.readings.get((column.metric.name, column.label_pairs()))
+        if value is not None:
+            values[place], valid[place] = round(value * column.metric.scale), True
+    at_ns = round((shift + sample.seconds) * _SECOND)
+    told = pb.Record(steps=sample.steps) if sample.steps else None
+    return Tick(
+        host=sample.host,
+        epoch=b"recorded" * 2,
+        sequence=number,
+        layout=layout,
+        values=values,
+        valid=valid,
+        agent_ns=at_ns,
+        boot_ns=at_ns,
+        corrected_ns=at_ns,
+        received_ns=at_ns,
+        silences=0,
+        tenancy=0,
+        extras=told.SerializeToString() if told is not None else b"",
+        live=True,
+        told=told,
+    )
+
+
+def _layouts(samples: Iterable[Sample], counters: Collection[str]) -> dict[str, KnownLayout]:
     """Every column that a host ever has."""
     keys: dict[str, dict[Key, None]] = {}
-    for sample in recording.samples:
+    for sample in samples:
         keys.setdefault(sample.host, {}).update(dict.fromkeys(sample.readings))
     return {
-        host: KnownLayout(Layout(tuple(_column(key, recording.counters) for key in sorted(found))))
+        host: KnownLayout(Layout(tuple(_column(key, counters) for key in sorted(found))))
         for host, found in keys.items()
     }
 
 
-def _column(key: Key, counters: frozenset[str]) -> Column:
+def _column(key: Key, counters: Collection[str]) -> Column:
     name, labels = key
     kind = Kind.COUNTER if name in counters else Kind.GAUGE
     scale = 1 if name.endswith(("_bytes", "_hertz", "_bytes_total")) else _FINE

@@ -1,0 +1,120 @@
+"""`flyball replay`: recorded series through the very diagnosis that watches a fleet."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from flyball.command.errors import CommandError
+from flyball.command.readings import duration
+from flyball.command.words import clean, plural
+from flyball.extras import advice, missing
+
+if TYPE_CHECKING:
+    from flyball_collector.replay.csv_series import CsvSeries
+    from flyball_collector.replay.told import ToldEvent
+
+EXAMPLE = "Examples: flyball replay series.csv; flyball replay --format json a.csv b.csv.gz | jq '.[].kind'"
+
+
+class Format(StrEnum):
+    """How it is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    LINES = "jsonl"
+
+
+def replay(
+    files: Annotated[list[Path], typer.Argument(help="CSV files, packed by gzip or not.", metavar="FILE…")],
+    format_: Annotated[
+        Format, typer.Option("--format", help="A table, one JSON array, or a JSON object a line.")
+    ] = Format.TABLE,
+) -> None:
+    """Play recorded series through the diagnosis and list its events: what it would have said, and when.
+
+    CSV columns: timestamp (seconds or ISO 8601), host, gpu, and any of gpu_utilization_ratio, gpu_memory_used_bytes,
+    gpu_memory_total_bytes, gpu_power_watts, gpu_power_limit_watts, gpu_temperature_celsius,
+    gpu_slowdown_temperature_celsius, gpu_sm_clock_hertz, memory_used_ratio, memory_used_bytes, memory_total_bytes,
+    cpu_busy_ratio, step_seconds, step, worker. An empty cell is unknown.
+    """
+    series = _read(files)
+    for column in series.ignored:
+        typer.echo(f"flyball: column {clean(column)!r} is not known and was ignored", err=True)
+    events = _played(series)
+    if format_ is Format.LINES:
+        for event in events:
+            typer.echo(json.dumps(event))
+    elif format_ is Format.JSON:
+        _write_array(events)
+    else:
+        found = list(events)
+        Console().print(_table(found))
+        typer.echo(f"{plural(len(series.rows), 'row')}, {plural(len(found), 'event')}")
+
+
+def _read(files: Sequence[Path]) -> "CsvSeries":
+    if absent := missing("collector"):
+        raise CommandError(advice("flyball replay", "collector", absent))
+    from flyball_collector.replay import csv_series
+    from flyball_collector.replay.errors import ReplayError
+
+    try:
+        return csv_series.read(files)
+    except ReplayError as error:
+        raise CommandError(str(error)) from None
+
+
+def _played(series: "CsvSeries") -> Iterator["ToldEvent"]:
+    """Every event, while a bar shows how far it is where somebody looks."""
+    from flyball_collector.replay.told import play_csv
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("playing", total=1.0)
+        for done, events in play_csv(series):
+            progress.update(task, completed=done)
+            yield from events
+
+
+def _write_array(events: Iterator["ToldEvent"]) -> None:
+    """One array, an event a line."""
+    sys.stdout.write("[")
+    for number, event in enumerate(events):
+        sys.stdout.write((",\n " if number else "\n ") + json.dumps(event))
+    sys.stdout.write("\n]\n")
+
+
+def _table(events: Sequence["ToldEvent"]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("TIME", "STATE", "KIND", "WHERE", "SURE"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("LEFT", justify="right", no_wrap=True)
+    table.add_column("BECAUSE")
+    for event in events:
+        table.add_row(*(text.replace("[", "\\[") for text in _cells(event)), style=_STYLES.get(event["state"]))
+    return table
+
+
+_STYLES = {"raised": "bold", "cleared": "dim"}
+
+
+def _cells(event: "ToldEvent") -> list[str]:
+    gpu = f"GPU {event['gpu']}" if event["gpu"] else ""
+    where = " ".join(clean(word) for word in (event["host"], gpu, event["resource"] or "") if word)
+    left = event["seconds_left"]
+    return [
+        clean(str(event["time"])),
+        event["state"],
+        event["kind"],
+        where,
+        f"{event['confidence']:.0%}",
+        "" if left is None else duration(left),
+        clean(event["because"]),
+    ]
