@@ -11,8 +11,13 @@ from flyball_collector.diagnosis.view import View
 class Detector(Protocol):
     """Says of each of its kinds, over all subjects at once, whether the condition is there."""
 
-    name: str
-    kinds: Sequence[EventKind]
+    @property
+    def name(self) -> str:
+        """For people: logs and metrics."""
+
+    @property
+    def kinds(self) -> Sequence[EventKind]:
+        """What it can say."""
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Claims of this second; a kind that is left out stays as it was. No clock, no I/O."""
