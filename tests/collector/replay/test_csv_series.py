@@ -1,0 +1,111 @@
+"""Series from CSV files: what each column becomes, and what is said of a bad one."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from flyball_collector.replay.csv_series import RUN, CsvSeries, read
+from flyball_collector.replay.errors import ReplayError
+
+
+def written(tmp_path: Path, text: str, name: str = "series.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def series(tmp_path: Path, text: str) -> CsvSeries:
+    return read([written(tmp_path, text)])
+
+
+def fault(tmp_path: Path, text: str) -> str:
+    with pytest.raises(ReplayError) as caught:
+        series(tmp_path, text)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+def test_rows_of_one_instant_become_one_sample_a_host(tmp_path: Path) -> None:
+    """GPUs are told apart by their column; an empty cell is unknown, not zero."""
+    text = "timestamp,host,gpu,gpu_power_watts,cpu_busy_ratio\n0,a,0,100,0.5\n0,a,1,,\n0,b,0,50,\n1,a,0,110,\n"
+    first, other, later = series(tmp_path, text).samples()
+    assert (first.host, other.host, later.seconds) == ("a", "b", 1.0)
+    assert first.readings == {
+        ("gpu_power_watts", (("gpu", "0"), ("index", "0"))): 100.0,
+        ("cpu_busy_ratio", ()): 0.5,
+    }
+
+
+def test_steps_belong_to_ranks_in_the_order_of_their_workers(tmp_path: Path) -> None:
+    """Worker 10 comes after worker 9; every report knows how many there are."""
+    rows = "".join(f"{worker},{worker},7,0.5\n" for worker in (10, 9))
+    found = series(tmp_path, "timestamp,worker,step,step_seconds\n" + rows)
+    steps = [step for sample in found.samples() for step in sample.steps]
+    assert found.workers == ("9", "10")
+    assert [(step.run, step.rank, step.world_size, step.step, step.steps) for step in steps] == [
+        (RUN, 0, 2, 7, 1),
+        (RUN, 1, 2, 7, 1),
+    ]
+    assert [sample.host for sample in found.samples()] == ["9", "10"]
+
+
+def test_the_rest_of_a_hosts_memory_follows_from_two_figures(tmp_path: Path) -> None:
+    """Used and total bytes give the share and what is available."""
+    (sample,) = series(tmp_path, "timestamp,host,memory_used_bytes,memory_total_bytes\n0,a,75,100\n").samples()
+    assert {name: value for (name, _), value in sample.readings.items()} == {
+        "memory_used_bytes": 75,
+        "memory_total_bytes": 100,
+        "memory_available_bytes": 25,
+        "memory_used_ratio": 0.75,
+    }
+
+
+def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path) -> None:
+    """Two files, one packed, come out as one series in rising time, each row with its own word for it."""
+    one = written(tmp_path, "timestamp,host,cpu_busy_ratio\n2026-01-01T00:00:01.5Z,a,1\n")
+    two = written(tmp_path, "timestamp, host, cpu_busy_ratio\n2026-01-01 00:00:00+00:00, b, 1\n", "two.csv.gz")
+    rows = read([one, two]).rows
+    assert [(row.host, row.text) for row in rows] == [
+        ("b", "2026-01-01 00:00:00+00:00"),
+        ("a", "2026-01-01T00:00:01.5Z"),
+    ]
+    assert rows[1].seconds - rows[0].seconds == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("host,cpu_busy_ratio\na,1\n", "series.csv:1: no column 'timestamp'"),
+        ("timestamp,host\n0,a\n", "series.csv:1: no column with readings"),
+        ("timestamp,cpu_busy_ratio\n0,1\n1,much\n", "series.csv:3: cpu_busy_ratio: 'much' is no number"),
+        ("timestamp,cpu_busy_ratio\nnoon,1\n", "series.csv:2: timestamp 'noon'"),
+        ("timestamp,cpu_busy_ratio\n1795000000000,1\n", "series.csv:2: timestamp 1795000000000 is out of range"),
+        ("timestamp,cpu_busy_ratio\n0,inf\n", "series.csv:2: cpu_busy_ratio: inf is out of range"),
+        ("timestamp,cpu_busy_ratio\n", "series.csv: no rows"),
+        ("", "series.csv:1: no column 'timestamp'"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    """The message names the line and the column, and says what was expected."""
+    assert fault(tmp_path, text).startswith(message)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Bytes of something else, and a file that is not there, get one clear line each."""
+    path = tmp_path / "series.csv.gz"
+    with pytest.raises(ReplayError, match="cannot be read"):
+        read([path])
+    path.write_bytes(b"\x00\x01\x02")
+    with pytest.raises(ReplayError, match="cannot be read"):
+        read([path])
+    other = tmp_path / "series.csv"
+    other.write_bytes(b"timestamp,host,cpu_busy_ratio\n0,\xff\xfe,1\n")
+    with pytest.raises(ReplayError, match="cannot be read"):
+        read([other])
+
+
+def test_unknown_columns_are_named_and_left_out(tmp_path: Path) -> None:
+    """A column of somebody else's does no harm."""
+    found = series(tmp_path, "timestamp,host,cpu_busy_ratio,mood\n0,a,1,good\n")
+    assert found.ignored == ("mood",)
+    assert [set(sample.readings) for sample in found.samples()] == [{("cpu_busy_ratio", ())}]
