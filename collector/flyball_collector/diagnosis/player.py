@@ -1,7 +1,7 @@
 """Plays recorded series through the very same fleet, window, detectors and conditions, by the input's time."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -15,6 +15,7 @@ from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Kind, Metric
+from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _SECOND = 10**9
@@ -39,12 +40,22 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What records refer to by digest, and what the hosts are."""
+
+    silences: dict[int, tuple[Silence, ...]] = field(default_factory=dict)
+    tenancies: dict[int, pb.Tenancy] = field(default_factory=dict)
+    inventories: dict[str, pb.Inventory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """Series of one or more hosts as records, in rising time."""
 
     ticks: Sequence[Tick]
     interval_seconds: float = 1.0  # the usual time from one record of a host to its next
     hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
+    about: About = field(default_factory=About)
 
 
 def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
@@ -80,6 +91,11 @@ class Player:
     def _apply(self, tick: Tick) -> None:
         state = self.fleet.ensure(tick.host)
         state.interval_ms = round(1000 * self._recorded.interval_seconds)
+        state.connected = True
+        about = self._recorded.about
+        state.silences = about.silences.get(tick.silences, ())
+        state.tenancy = about.tenancies.get(tick.tenancy)
+        state.inventory = about.inventories.get(tick.host)
         if tick.told is not None:
             state.events = recall(state.events, tick.told)
         self.fleet.apply(tick)

@@ -1,43 +1,71 @@
 """Events of a played recording, as people and programs read them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypedDict
 
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.player import Player, recording
+from flyball_collector.diagnosis.player import Player, Recording, recording
 from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.replay.csv_series import CsvSeries, Row
+
+Time = float | int | str
 
 
 class ToldEvent(TypedDict):
-    """One event; `time` is the input's own word for it."""
+    """One event; `time` is the input's own word for it, or a date by ISO 8601 where the input has none."""
 
-    time: float | int | str
+    time: Time
     host: str
     gpu: str | None
+    run: str | None
     worker: str | None
+    resource: str | None
     kind: str
     state: str
     severity: str
     confidence: float
     seconds_left: float | None
     because: str
-    resource: str | None
     evidence: dict[str, float]
 
 
-def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Iterator[tuple[float, list[ToldEvent]]]:
-    """Play the series: each second's share of all that is done, and its events."""
-    samples = list(series.samples())
-    player = Player(recording(samples), settings)
+Played = Iterator[tuple[float, list[ToldEvent]]]
+"""How much of all is done, 0 … 1, and what was said meanwhile."""
+
+
+def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Played:
+    """Play series of CSV files."""
+    player = Player(recording(list(series.samples())), settings)
     seconds = _seconds(series.rows)
     for number, ((_, events), rows) in enumerate(zip(player.play(), seconds, strict=True), 1):
         texts = {row.host: row.text for row in rows}
-        yield (
-            number / len(seconds),
-            [_told(event, texts.get(event.subject.host, rows[-1].text), series) for event in events],
-        )
+        told = [
+            _told(event, as_written(texts.get(event.subject.host, rows[-1].text)), _worker(series, event.subject))
+            for event in events
+        ]
+        yield number / len(seconds), told
+
+
+def play_rows(rows: Recording, settings: DiagnosisSettings | None = None) -> Played:
+    """Play stored rows."""
+    first, last = (rows.ticks[0].corrected_ns, rows.ticks[-1].corrected_ns) if rows.ticks else (0, 0)
+    for ticks, events in Player(rows, settings).play():
+        done = (ticks[-1].corrected_ns - first) / max(1, last - first)
+        yield done, [_told(event, _date(event.time_ns), _rank(event.subject)) for event in events]
+
+
+def as_written(text: str) -> Time:
+    """A number where a number stands there, else the text."""
+    forms: tuple[Callable[[str], float | int], ...] = (int, float)
+    for form in forms:
+        try:
+            return form(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _seconds(rows: Sequence[Row]) -> list[list[Row]]:
@@ -45,29 +73,32 @@ def _seconds(rows: Sequence[Row]) -> list[list[Row]]:
     return [list(together) for _, together in groupby(rows, key=lambda row: int(row.seconds // 1))]
 
 
-def _told(event: Event, text: str, series: CsvSeries) -> ToldEvent:
+def _told(event: Event, time: Time, worker: str | None) -> ToldEvent:
     subject = event.subject
     return {
-        "time": as_written(text),
+        "time": time,
         "host": subject.host,
         "gpu": subject.gpu or None,
-        "worker": series.workers[subject.rank] if subject.rank is not None else None,
+        "run": subject.run or None,
+        "worker": worker,
+        "resource": subject.resource or None,
         "kind": event.kind.name,
         "state": event.state.value,
         "severity": event.severity.word,
         "confidence": round(event.confidence, 3),
         "seconds_left": None if event.seconds_left is None else round(event.seconds_left, 1),
         "because": event.because,
-        "resource": subject.resource or None,
         "evidence": {name: float(f"{value:.6g}") for name, value in event.evidence.items()},
     }
 
 
-def as_written(text: str) -> float | int | str:
-    """A number where a number stands there, else the text."""
-    for form in (int, float):
-        try:
-            return form(text)
-        except ValueError:
-            continue
-    return text
+def _worker(series: CsvSeries, subject: Subject) -> str | None:
+    return series.workers[subject.rank] if subject.rank is not None else None
+
+
+def _rank(subject: Subject) -> str | None:
+    return str(subject.rank) if subject.rank is not None else None
+
+
+def _date(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns // 10**6 / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,169 @@
+"""Incident capsules: everything around an event in one file, to be played again anywhere.
+
+A capsule is a ZIP archive: `capsule.json` says what it is; `definitions/KIND/ID` are layouts, silences and tenancies;
+`hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows as blocks hold them.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+from google.protobuf.message import DecodeError
+
+from flyball_collector.blocks.codec import decode, encode
+from flyball_collector.blocks.errors import BlockError
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.stored_series import Find, HostRows
+from flyball_collector.store.definitions import definition_id
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+FORMAT = 1
+SUFFIX = ".flyball"
+MANIFEST = "capsule.json"
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_MEMBERS = 100_000
+"""A capsule may come from anybody: what unpacking takes is bounded."""
+
+
+class Capsule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a capsule says of itself; rows and definitions lie beside it."""
+
+    format: int
+    version: str  # of the collector that wrote it
+    agents: dict[str, str]  # the version of each host's agent
+    written_ns: int
+    start_ns: int
+    end_ns: int
+    hosts: tuple[str, ...]
+    event: dict[str, Any]  # the event it is about, as the API tells it
+    events: tuple[dict[str, Any], ...]  # all events of these hosts in the time
+    scores: tuple[dict[str, Any], ...]  # what the writing version made of the rows, every ten seconds
+    settings: dict[str, Any]  # the section `[diagnosis]`
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """A capsule that was read."""
+
+    capsule: Capsule
+    hosts: tuple[HostRows, ...]
+    find: Find
+
+
+def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
+    """The file's bytes; definitions that nobody knows any more are left out."""
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(capsule), indent=1))
+        for kind, digest in sorted(_referred(hosts)):
+            if (body := find(kind, digest)) is not None:
+                archive.writestr(f"definitions/{kind}/{definition_id(digest)}", body)
+        for number, rows in enumerate(hosts):
+            if rows.inventory is not None:
+                archive.writestr(f"hosts/{number}/inventory", rows.inventory.SerializeToString(deterministic=True))
+            for piece, group in enumerate(rows.groups):
+                archive.writestr(f"hosts/{number}/rows-{piece:06}", encode([group]), zipfile.ZIP_STORED)
+    return file.getvalue()
+
+
+def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Contents:
+    """Read a capsule; raises `ReplayError` that says what is wrong with the file."""
+    try:
+        with path.open("rb") as file:
+            return _read(file, str(path), max_bytes)
+    except OSError as error:
+        raise ReplayError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
+    """The settings it was written under, as far as this version knows them, and the keys that it does not."""
+    known, unknown = {}, []
+    for key, value in capsule.settings.items():
+        try:
+            msgspec.convert({key: value}, DiagnosisSettings)
+        except msgspec.ValidationError:
+            unknown.append(key)
+        else:
+            known[key] = value
+    return msgspec.convert(known, DiagnosisSettings), unknown
+
+
+def is_capsule(path: Path) -> bool:
+    """Whether the file begins as a capsule does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def _read(file: BinaryIO, name: str, max_bytes: int) -> Contents:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = _members(archive, name, max_bytes)
+        capsule = _manifest(members, name)
+        definitions = {key: body for key, body in members.items() if key.startswith("definitions/")}
+        hosts = tuple(_host(members, number, host) for number, host in enumerate(capsule.hosts))
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        BlockError,
+        DecodeError,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
+        raise ReplayError(f"{name}: the capsule is damaged: {error}") from None
+    return Contents(capsule, hosts, lambda kind, digest: definitions.get(f"definitions/{kind}/{definition_id(digest)}"))
+
+
+def _members(archive: zipfile.ZipFile, name: str, max_bytes: int) -> dict[str, bytes]:
+    """Every file of the archive, within the bounds; what an entry says of its size is not trusted."""
+    entries = archive.infolist()
+    left = max_bytes
+    members = {}
+    if len(entries) > MAX_MEMBERS:
+        raise ReplayError(f"{name}: {len(entries)} files in the capsule; at most {MAX_MEMBERS}")
+    for entry in entries:
+        with archive.open(entry) as file:
+            body = file.read(left + 1)
+        left -= len(body)
+        if left < 0:
+            raise ReplayError(f"{name}: more than {max_bytes:,} bytes in the capsule")
+        members[entry.filename] = body
+    return members
+
+
+def _manifest(members: Mapping[str, bytes], name: str) -> Capsule:
+    if MANIFEST not in members:
+        raise ReplayError(f"{name}: no {MANIFEST} inside: this is no capsule of Flyball")
+    try:
+        version = msgspec.json.decode(members[MANIFEST], type=dict[str, Any]).get("format")
+        if version != FORMAT:
+            raise ReplayError(f"{name}: a capsule of format {version}; this version reads {FORMAT}")
+        return msgspec.json.decode(members[MANIFEST], type=Capsule)
+    except msgspec.DecodeError as error:
+        raise ReplayError(f"{name}: {MANIFEST}: {error}") from None
+
+
+def _host(members: Mapping[str, bytes], number: int, host: str) -> HostRows:
+    prefix = f"hosts/{number}/"
+    pieces = sorted(key for key in members if key.startswith(f"{prefix}rows-"))
+    groups = tuple(group for piece in pieces for group in decode(members[piece]))
+    inventory = members.get(f"{prefix}inventory")
+    return HostRows(host, groups, pb.Inventory.FromString(inventory) if inventory is not None else None)
+
+
+def _referred(hosts: Iterable[HostRows]) -> set[tuple[str, int]]:
+    """Every definition that rows refer to."""
+    found: set[tuple[str, int]] = set()
+    for group in (group for rows in hosts for group in rows.groups):
+        found.add(("layout", group.layout))
+        found.update(("silences", int(digest)) for digest in set(group.silences.tolist()) if digest)
+        found.update(("tenancy", int(digest)) for digest in set(group.tenancy.tolist()) if digest)
+    return found
