@@ -25,6 +25,7 @@ class OwnMetrics:
         self._fleet()
         self._diagnosis()
         self._exporter()
+        self._timeline()
         self._process()
 
     def _ingest(self) -> None:
@@ -90,7 +91,7 @@ class OwnMetrics:
     def _diagnosis(self) -> None:
         self.diagnosis_seconds = self._histogram("diagnosis_seconds", "CPU time of the diagnosis of each second.")
         self.detector_failures = self._counter("detector_failures_total", "Detectors that failed.", "detector")
-        self.events = self._counter("events_total", "Events of the diagnosis.", "kind", "state")
+        self.events = self._counter("events_total", "Events of the diagnosis, and notes of hosts.", "kind", "state")
 
     def _exporter(self) -> None:
         self.scrapes = self._counter("scrapes_total", "Answers to /metrics.", "kind")
@@ -99,6 +100,19 @@ class OwnMetrics:
         self.scrape_bytes = self._gauge("scrape_bytes", "Bytes of the newest rendering, compressed if it was.")
         self.conflicting_series = self._gauge(
             "conflicting_series", "Series left out, for hosts disagree on what their metric is or repeat themselves."
+        )
+
+    def _timeline(self) -> None:
+        self.journal_waiting = self._gauge("events_waiting", "Entries of the timeline that are not stored yet.")
+        self.journal_dropped = self._counter(
+            "events_dropped_total",
+            "Entries that could not be stored: too many waited, or the store would not have them.",
+        )
+        self.notifications = self._counter(
+            "notifications_total", "Notifications by what became of them.", "receiver", "outcome"
+        )
+        self.notifications_waiting = self._gauge(
+            "notifications_waiting", "Events that a receiver has not been told of yet.", "receiver"
         )
 
     def _process(self) -> None:

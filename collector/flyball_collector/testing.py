@@ -75,6 +75,12 @@ class FlakyStore(MemoryStore):
         self._check()
         return super().list_documents(kind, prefix)
 
+    def read_documents(
+        self, kind: str, start: str, end: str, *, limit: int, newest_first: bool = False
+    ) -> list[Document]:
+        self._check()
+        return super().read_documents(kind, start, end, limit=limit, newest_first=newest_first)
+
     def _check(self) -> None:
         self.open.wait()
         if self.down:

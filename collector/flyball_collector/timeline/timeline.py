@@ -1,0 +1,186 @@
+"""The timeline itself: takes entries on the event loop, remembers what is recent and what stands, has them written."""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import structlog
+
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.timeline.documents import (
+    CONDITION,
+    EVENT,
+    OF_HOST,
+    Name,
+    Put,
+    forgets_of,
+    host_prefix,
+    places_of,
+    puts_of,
+)
+from flyball_collector.timeline.entry import Entry, EntryError, decode, entry_of, event_of, time_bound
+from flyball_collector.timeline.journal import Journal
+from flyball_collector.timeline.query import Page, Query, read_page
+
+_log = structlog.get_logger(__name__)
+
+REMEMBERED = 4096
+"""Newest entries kept in memory: they are shown before they are written, and while the store is down."""
+
+_LONGEST_WAIT_SECONDS = 10.0
+_AT_ONCE = 500
+
+
+Listener = Callable[[Entry, Entry | None], Iterable[Put]]
+"""Hears of every entry when it is taken, with what was last told of its condition; its answer is written with it."""
+
+
+def nobody(_: Entry, __: Entry | None) -> Iterable[Put]:
+    """Where nobody listens."""
+    return ()
+
+
+class Timeline:
+    """One for the collector. Everything but reading happens on the event loop."""
+
+    def __init__(self, store: Store, metrics: OwnMetrics, *, remembered: int = REMEMBERED) -> None:
+        self._store = store
+        self._recent: deque[Entry] = deque(maxlen=remembered)
+        self._recent_ids: set[str] = set()
+        self._standing: dict[str, Entry] = {}
+        self.journal = Journal(store, metrics)
+        self.listener: Listener = nobody
+        self.loaded = asyncio.Event()
+
+    def standing(self) -> list[Entry]:
+        """The newest entry of every condition that stands, the worst first, then the oldest."""
+        return sorted(self._standing.values(), key=lambda entry: (-entry.badness, entry.raised_ns, entry.id))
+
+    def recent(self) -> list[Entry]:
+        """The newest entries, newest first."""
+        return sorted(self._recent, key=lambda entry: entry.id, reverse=True)
+
+    def take(self, events: Sequence[Event]) -> list[Entry]:
+        """What diagnosis said in one second."""
+        return [self.add(entry_of(event)) for event in events]
+
+    def add(self, entry: Entry) -> Entry:
+        """Remember an entry and have it written; one that is known already changes nothing."""
+        if entry.id in self._recent_ids:
+            return entry
+        before = self._standing.get(entry.condition)
+        self._remember(entry)
+        if entry.stands:
+            self._standing[entry.condition] = entry
+        else:
+            self._standing.pop(entry.condition, None)
+        puts = [*puts_of(entry), *self.listener(entry, before)]
+        self.journal.add(puts, forgets_of(entry), minor=entry.state not in {State.RAISED, State.CLEARED})
+        return entry
+
+    async def load(self) -> list[Event]:
+        """What stood before a restart, once the store tells; until then nothing may be raised or cleared."""
+        entries, wait = await self._stored_conditions(), 0.25
+        while entries is None:
+            await asyncio.sleep(random.uniform(0.1, 1.0) * wait)  # noqa: S311  jitter, not a secret
+            entries, wait = await self._stored_conditions(), min(2 * wait, _LONGEST_WAIT_SECONDS)
+        for entry in entries:
+            self._standing.setdefault(entry.condition, entry)
+            self._remember(entry)
+        self.loaded.set()
+        return [event for entry in entries if (event := event_of(entry)) is not None]
+
+    async def read(self, query: Query, *, call: "Caller | None" = None) -> tuple[Page, bool]:
+        """A page; the second value is false when the store did not answer and memory alone was asked."""
+        memory = list(self._recent)
+        try:
+            return await (call or in_a_thread)(lambda: read_page(self._store, query, memory)), True
+        except StoreError as error:
+            _log.warning("timeline_read_from_memory", error=str(error))
+            return read_page(None, query, memory), False
+
+    def remove_host(self, host: str) -> None:
+        """Forget what happened on a host. Blocks: call it in a thread."""
+        prefix = host_prefix(host)
+        while True:
+            listed = self._store.read_documents(OF_HOST, prefix + time_bound(0), prefix + "g", limit=_AT_ONCE)
+            if not listed:
+                return
+            names: list[Name] = []
+            for document in listed:
+                names += _names(self._store, document.id.removeprefix(prefix))
+                names.append((OF_HOST, document.id))
+            self._store.put_documents((), forget=names)
+
+    def forget_recent(self, host: str) -> None:
+        """Let go of what is remembered of a host; what stands of it is diagnosis' to clear."""
+        kept = [entry for entry in self._recent if entry.host != host]
+        self._recent.clear()
+        self._recent.extend(kept)
+        self._recent_ids = {entry.id for entry in kept}
+
+    async def run(self) -> None:
+        """Write; returns after `close`, when everything is written or the store is down."""
+        await self.journal.run()
+
+    def close(self) -> None:
+        """Write what waits, then end."""
+        self.journal.close()
+
+    def _remember(self, entry: Entry) -> None:
+        if len(self._recent) == self._recent.maxlen:
+            self._recent_ids.discard(self._recent[0].id)
+        self._recent.append(entry)
+        self._recent_ids.add(entry.id)
+
+    async def _stored_conditions(self) -> list[Entry] | None:
+        try:
+            documents = await asyncio.to_thread(self._store.list_documents, CONDITION)
+        except StoreError as error:
+            _log.error("conditions_not_loaded", error=str(error))
+            return None
+        entries = []
+        for document in documents:
+            try:
+                entries.append(decode(document.body))
+            except EntryError as error:
+                _log.warning("condition_damaged", document=document.id, error=str(error))
+        return entries
+
+
+class Caller(Protocol):
+    """Runs a blocking function elsewhere."""
+
+    async def __call__(self, function: Callable[[], Page]) -> Page: ...
+
+
+async def in_a_thread(function: Callable[[], Page]) -> Page:
+    """In any thread."""
+    return await asyncio.to_thread(function)
+
+
+def forget_before(store: Store, before_ns: int) -> int:
+    """Expire entries older than that; conditions that still stand keep their newest. Blocks. Returns how many went."""
+    gone = 0
+    while True:
+        listed = store.read_documents(EVENT, time_bound(0), time_bound(before_ns), limit=_AT_ONCE)
+        if not listed:
+            return gone
+        store.put_documents((), forget=[name for document in listed for name in _places(document.id, document.body)])
+        gone += len(listed)
+
+
+def _names(store: Store, id_: str) -> list[Name]:
+    document = store.get_document(EVENT, id_)
+    return [] if document is None else _places(id_, document.body)
+
+
+def _places(id_: str, body: bytes) -> list[Name]:
+    try:
+        return list(places_of(decode(body)))
+    except EntryError:  # damaged: its lists are not known, and name what is no more
+        return [(EVENT, id_)]

@@ -1,0 +1,268 @@
+"""The timeline: nothing lost, nothing doubled, shown at once, and back after a restart."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from flyball_collector.diagnosis.event import State
+from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.store.contract import Store
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.store.sqlite import SqliteStore
+from flyball_collector.testing import FlakyStore
+from flyball_collector.timeline.documents import CONDITION, EVENT, OF_HOST, OF_RUN
+from flyball_collector.timeline.entry import Entry, EntryError, decode, encode, entry_of, event_of
+from flyball_collector.timeline.query import Query, read_page
+from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, changed, cleared, make_event
+from flyball_collector.timeline.timeline import Timeline, forget_before
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "flyball.db")
+    yield opened
+    opened.close()
+
+
+@contextlib.asynccontextmanager
+async def running(store: Store) -> AsyncIterator[Timeline]:
+    """A timeline at work; at its end everything is written."""
+    timeline = Timeline(store, OwnMetrics())
+    task = asyncio.create_task(timeline.run())
+    try:
+        yield timeline
+    finally:
+        timeline.close()
+        await asyncio.wait_for(task, 10)
+        timeline.journal.shut_down()
+
+
+async def ids(timeline: Timeline, query: Query) -> list[str]:
+    return [entry.id for entry in (await timeline.read(query))[0].entries]
+
+
+def test_an_event_comes_back_as_it_was() -> None:
+    """Event to entry to bytes and back loses nothing; what is no number is unknown."""
+    event = make_event(
+        subject=Subject("node-1", "GPU-1", "run-7", 3, "/data"),
+        seconds_left=90.0,
+        seconds_left_low=40.0,
+        seconds_left_high=200.0,
+        level=0.93,
+    )
+    assert event_of(decode(encode(entry_of(event)))) == event
+    broken = entry_of(make_event(confidence=float("nan"), evidence={"a": float("inf"), "b": 1.0}))
+    assert (broken.confidence, broken.evidence) == (None, {"b": 1.0})
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"id":"x","time_ns":1,"state":"perhaps","kind":"k"}', b"\xff"])
+def test_damaged_bytes_are_no_entry(body: bytes) -> None:
+    """What cannot be read says so."""
+    with pytest.raises(EntryError):
+        decode(body)
+
+
+def test_a_kind_of_another_version_is_kept_and_not_made_an_event() -> None:
+    """The timeline shows it; diagnosis does not take it over."""
+    entry = decode(b'{"id":"0-0-x","time_ns":1,"state":"raised","kind":"not_yet_known","condition":"x","new":1}')
+    assert entry.kind == "not_yet_known"
+    assert event_of(entry) is None
+
+
+async def test_an_entry_is_shown_before_it_is_stored_and_once_after(store: SqliteStore) -> None:
+    """Reading right after taking sees it, from memory; later, from memory and the store, it is there once."""
+    async with running(store) as timeline:
+        timeline.take([event := make_event()])
+        first = await ids(timeline, Query())
+        await timeline.journal.written()
+        assert first == await ids(timeline, Query()) == [entry_of(event).id]
+        timeline.take([event])  # a repetition
+        assert await ids(timeline, Query()) == first
+    assert [document.id for document in store.list_documents(EVENT)] == first
+
+
+async def test_what_stands_comes_back_after_a_restart(store: SqliteStore) -> None:
+    """The newest word on each condition that was not cleared, and nothing of those that were."""
+    stays, ends = make_event(), make_event("disk_full", at=1)
+    worse = changed(stays, severity=Severity.CRITICAL, because="worse")
+    async with running(store) as timeline:
+        timeline.take([stays, ends])
+        timeline.take([worse, cleared(ends)])
+        assert [entry.because for entry in timeline.standing()] == ["worse"]
+    again = Timeline(store, OwnMetrics())
+    assert not again.loaded.is_set()
+    assert await again.load() == [worse]
+    assert again.loaded.is_set()
+    assert [entry.condition for entry in again.standing()] == [stays.condition]
+    assert len(await ids(again, Query())) == 4
+
+
+async def test_a_store_that_is_down_loses_nothing() -> None:
+    """Events wait and are written when it is back; meanwhile memory answers and says so; the log has one line."""
+    store = FlakyStore()
+    store.down = True
+    with structlog.testing.capture_logs() as logs:
+        async with running(store) as timeline:
+            for second in range(20):
+                event = make_event(at=second)
+                timeline.take([event] if second % 2 else [event, cleared(event)])
+            await asyncio.sleep(0.3)
+            page, complete = await timeline.read(Query(limit=100))
+            assert (len(page.entries), complete) == (30, False)
+            store.down = False
+            await asyncio.wait_for(timeline.journal.written(), 10)
+    assert len(store.list_documents(EVENT)) == 30
+    assert len(store.list_documents(CONDITION)) == 10
+    assert [line["event"] for line in logs if "timeline" in line["event"]].count("timeline_not_written") == 1
+    assert logs[-1]["event"] == "timeline_written_again"
+
+
+async def test_memory_is_bounded_while_the_store_is_down() -> None:
+    """Beyond the limit changes go first, then the oldest; every loss is counted."""
+    store, metrics = FlakyStore(), OwnMetrics()
+    store.down = True
+    timeline = Timeline(store, metrics)
+    timeline.journal._most = 100  # a limit that a test can reach
+    raised = [make_event(at=second) for second in range(80)]
+    timeline.take(raised)
+    timeline.take([changed(event) for event in raised])
+    assert len(timeline.journal) == 80
+    timeline.take([make_event(at=1000 + second) for second in range(30)])
+    assert len(timeline.journal) == 100
+    assert metrics.registry.get_sample_value("flyball_collector_events_dropped_total") == 90
+    assert metrics.registry.get_sample_value("flyball_collector_events_waiting") == 100
+
+
+async def test_pages_cover_everything_once(store: SqliteStore) -> None:
+    """Following the cursor, newest or oldest first, with every filter: each entry that fits once, in order."""
+    dice = random.Random(7)
+    events = [
+        make_event(
+            dice.choice(["memory_exhaustion", "straggler", "host_lost"]),
+            at=dice.randrange(1000),
+            subject=Subject(
+                dice.choice(["node-1", "node-2"]), run=dice.choice(["", "run-1"]), rank=dice.randrange(10**6)
+            ),
+        )
+        for _ in range(1200)
+    ]
+    async with running(store) as timeline:
+        timeline.take(events)
+        await timeline.journal.written()
+    entries = sorted((entry_of(event) for event in events), key=lambda entry: entry.id)
+    queries = [
+        Query(limit=101),
+        Query(limit=101, host="node-1"),
+        Query(limit=77, run="run-1", kinds=frozenset({"straggler"})),
+        Query(limit=13, start_ns=NOW_NS + 200 * SECOND_NS, end_ns=NOW_NS + 300 * SECOND_NS),
+        Query(limit=50, severity=Severity.CRITICAL, states=frozenset({"raised"})),
+        Query(limit=50, host="node-9"),
+    ]
+    for query in queries:
+        for oldest_first in (True, False):
+            wanted = [
+                entry.id
+                for entry in entries
+                if query.fits(entry) and query.start_ns <= entry.time_ns < (query.end_ns or 2**63)
+            ]
+            found, cursor = [], ""
+            while True:
+                step = {f: getattr(query, f) for f in query.__slots__} | {
+                    "oldest_first": oldest_first,
+                    "cursor": cursor,
+                }
+                page = read_page(store, Query(**step), ())
+                found += [entry.id for entry in page.entries]
+                assert len(page.entries) <= query.limit
+                if not (cursor := page.following):
+                    break
+            assert found == (wanted if oldest_first else wanted[::-1])
+
+
+async def test_a_sparse_filter_does_not_read_the_whole_store(store: SqliteStore) -> None:
+    """A page looks at so many entries at most; the cursor goes on from there until all are found."""
+    entries = [
+        entry_of(make_event("host_lost" if second == 3 else "disk_full", f"n{second}", at=second))
+        for second in range(25_000)
+    ]
+    store.put_documents([(EVENT, entry.id, encode(entry)) for entry in entries])
+    first = read_page(store, Query(kinds=frozenset({"host_lost"})), ())
+    assert first.entries == ()
+    assert first.following
+    rest = read_page(store, Query(kinds=frozenset({"host_lost"}), cursor=first.following), ())
+    assert [entry.host for entry in rest.entries] == ["n3"]
+    assert not rest.following
+
+
+async def test_a_removed_host_leaves_no_trace(store: SqliteStore) -> None:
+    """Its entries go from every list; those of a host with a like name, and of a run of its name, stay."""
+    async with running(store) as timeline:
+        for host in ("a", "ab", "a/b"):
+            timeline.take([make_event("straggler", at=5, subject=Subject(host, run="a", rank=1))])
+        await timeline.journal.written()
+        timeline.forget_recent("a")
+        await asyncio.to_thread(timeline.remove_host, "a")
+        assert {entry.host for entry in (await timeline.read(Query()))[0].entries} == {"ab", "a/b"}
+        store.remove_host("a")
+        assert {entry.host for entry in (await timeline.read(Query(run="a")))[0].entries} == {"ab", "a/b"}
+        assert await ids(timeline, Query(host="a")) == []
+
+
+async def test_old_entries_expire_and_what_stands_stays(store: SqliteStore) -> None:
+    """Entries go from every list after their time; a condition that still stands is known after a restart."""
+    async with running(store) as timeline:
+        timeline.take([make_event("straggler", at=s, subject=Subject("a", run="r", rank=s)) for s in range(1100)])
+    assert forget_before(store, NOW_NS + 1090 * SECOND_NS) == 1090
+    assert forget_before(store, NOW_NS + 1090 * SECOND_NS) == 0
+    assert [len(store.list_documents(kind)) for kind in (EVENT, OF_HOST, OF_RUN, CONDITION)] == [10, 10, 10, 1100]
+
+
+async def test_a_change_that_the_store_will_not_have_does_not_stop_the_others() -> None:
+    """One poisonous change is given up, loudly; what came with it is written."""
+
+    class Picky(MemoryStore):
+        def put_document(self, kind: str, id: str, body: bytes, *, expected: int | None = None) -> int:  # noqa: A002
+            from flyball_collector.store.contract import StoreError  # noqa: PLC0415
+
+            if b"poison" in body:
+                raise StoreError("this cannot be stored")
+            return super().put_document(kind, id, body, expected=expected)
+
+    store = Picky()
+    with structlog.testing.capture_logs() as logs:
+        async with running(store) as timeline:
+            timeline.take([make_event(at=0), make_event(at=1, because="poison"), make_event(at=2)])
+    assert len(store.list_documents(EVENT)) == 2
+    assert "timeline_change_refused" in [line["event"] for line in logs]
+
+
+async def test_a_listener_is_stored_with_its_entry(store: SqliteStore) -> None:
+    """What a listener wants written is written with the entry; it hears what was told before."""
+    heard: list[tuple[str, str | None]] = []
+
+    def listen(entry: Entry, before: Entry | None) -> list[tuple[str, str, bytes]]:
+        heard.append((entry.state, before.state if before else None))
+        return [("heard", entry.id, b"")]
+
+    event = make_event()
+    async with running(store) as timeline:
+        timeline.listener = listen
+        timeline.take([event])
+        timeline.take([changed(event, severity=Severity.WARNING), cleared(event)])
+    assert heard == [("raised", None), ("changed", "raised"), ("cleared", "changed")]
+    assert [d.id for d in store.list_documents("heard")] == [d.id for d in store.list_documents(EVENT)]
+
+
+def test_at_one_instant_raised_stands_before_cleared() -> None:
+    """Ids keep the order of what can happen within one second of diagnosis."""
+    event = make_event()
+    over = entry_of(cleared(event, after=0))
+    assert entry_of(event).id < over.id
+    assert over.state == State.CLEARED
