@@ -65,10 +65,11 @@ proto-fresh:
 ## Documents and examples that are made from the code.
 generated: .venv/.dev
 	$(BIN)/python -m flyball_agent.metrics_document docs/metrics.md
+	$(BIN)/python -m flyball_collector.diagnosis.kinds_document docs/kinds.md
 	$(BIN)/python -m flyball.configuration_document
 
 generated-fresh: .venv/.dev
-	@$(BIN)/python -m pytest --quiet tests/agent/test_metrics_document.py tests/client/test_configuration_document.py tests/client/test_documents.py
+	@$(BIN)/python -m pytest --quiet tests/agent/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/client/test_configuration_document.py tests/client/test_documents.py
 
 ## Pin every package anew, with hashes.
 constraints: .venv/.dev

@@ -18,8 +18,7 @@ from flyball.command.words import clean, plural
 from flyball.extras import advice, missing
 
 if TYPE_CHECKING:
-    from flyball_collector.replay.csv_series import CsvSeries
-    from flyball_collector.replay.told import ToldEvent
+    from flyball_collector.replay.told import Played, ToldEvent
 
 EXAMPLE = "Examples: flyball replay series.csv; flyball replay --format json a.csv b.csv.gz | jq '.[].kind'"
 
@@ -33,7 +32,9 @@ class Format(StrEnum):
 
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(help="CSV files, packed by gzip or not.", metavar="FILE…")],
+    files: Annotated[
+        list[Path], typer.Argument(help="CSV files, packed by gzip or not, or one incident capsule.", metavar="FILE…")
+    ],
     format_: Annotated[
         Format, typer.Option("--format", help="A table, one JSON array, or a JSON object a line.")
     ] = Format.TABLE,
@@ -43,12 +44,12 @@ def replay(
     CSV columns: timestamp (seconds or ISO 8601), host, gpu, and any of gpu_utilization_ratio, gpu_memory_used_bytes,
     gpu_memory_total_bytes, gpu_power_watts, gpu_power_limit_watts, gpu_temperature_celsius,
     gpu_slowdown_temperature_celsius, gpu_sm_clock_hertz, memory_used_ratio, memory_used_bytes, memory_total_bytes,
-    cpu_busy_ratio, step_seconds, step, worker. An empty cell is unknown.
+    cpu_busy_ratio, step_seconds, step, worker. An empty cell is unknown. A capsule (flyball capsule) is played under
+    the settings that it was written under.
     """
-    series = _read(files)
-    for column in series.ignored:
-        typer.echo(f"flyball: column {clean(column)!r} is not known and was ignored", err=True)
-    events = _played(series)
+    if absent := missing("collector"):
+        raise CommandError(advice("flyball replay", "collector", absent))
+    events = _shown(_played(files))
     if format_ is Format.LINES:
         for event in events:
             typer.echo(json.dumps(event))
@@ -57,28 +58,37 @@ def replay(
     else:
         found = list(events)
         Console().print(_table(found))
-        typer.echo(f"{plural(len(series.rows), 'row')}, {plural(len(found), 'event')}")
+        typer.echo(plural(len(found), "event"))
 
 
-def _read(files: Sequence[Path]) -> "CsvSeries":
-    if absent := missing("collector"):
-        raise CommandError(advice("flyball replay", "collector", absent))
-    from flyball_collector.replay import csv_series
+def _played(files: Sequence[Path]) -> "Played":
+    from flyball_collector.replay import capsule, csv_series
     from flyball_collector.replay.errors import ReplayError
+    from flyball_collector.replay.stored_series import recording_of
+    from flyball_collector.replay.told import play_csv, play_rows
 
     try:
-        return csv_series.read(files)
+        if not any(capsule.is_capsule(file) for file in files):
+            series = csv_series.read(files)
+            for column in series.ignored:
+                typer.echo(f"flyball: column {clean(column)!r} is not known and was ignored", err=True)
+            return play_csv(series)
+        if len(files) > 1:
+            raise CommandError("a capsule is played alone: name one file")
+        contents = capsule.read(files[0])
     except ReplayError as error:
         raise CommandError(str(error)) from None
+    settings, unknown = capsule.settings_of(contents.capsule)
+    for key in unknown:
+        typer.echo(f"flyball: setting diagnosis.{clean(key)} of the capsule is not known here", err=True)
+    return play_rows(recording_of(contents.hosts, contents.find), settings)
 
 
-def _played(series: "CsvSeries") -> Iterator["ToldEvent"]:
+def _shown(played: "Played") -> Iterator["ToldEvent"]:
     """Every event, while a bar shows how far it is where somebody looks."""
-    from flyball_collector.replay.told import play_csv
-
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("playing", total=1.0)
-        for done, events in play_csv(series):
+        for done, events in played:
             progress.update(task, completed=done)
             yield from events
 

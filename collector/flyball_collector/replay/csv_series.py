@@ -77,7 +77,7 @@ def read(paths: Sequence[Path | str]) -> CsvSeries:
             with _open(Path(path)) as file:
                 rows += _rows(file, str(path), ignored)
         except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-            raise ReplayError(f"{path}: cannot be read: {error}") from None
+            raise ReplayError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not rows:
         raise ReplayError(f"{', '.join(map(str, paths))}: no rows; expected a header line and one line a sample")
     rows.sort(key=lambda row: row.seconds)
