@@ -1,4 +1,4 @@
-"""Writes `docs/kinds.md` from the list of kinds: `python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`."""
+"""Writes `docs/kinds.md` from the list: `python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -17,4 +17,4 @@ def test_every_kind_has_one_row() -> None:
     """Nothing is left out."""
     page = document()
     for kind in KINDS:
-        assert page.count(f"| `{kind.name}` |") == 1, kind.name
+        assert page.count(f"\n| `{kind.name}` |") == 1, kind.name
