@@ -1,0 +1,109 @@
+"""An incident as a capsule: what the collector has of the hosts concerned, around an entry of the timeline."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.replay import capsule
+from flyball_collector.replay.collect import RecentRows, collect, definitions_of
+from flyball_collector.replay.errors import ReplayError
+from flyball_collector.store.contract import Store
+from flyball_collector.timeline.documents import EVENT
+from flyball_collector.timeline.entry import Entry, decode
+from flyball_collector.timeline.query import Query, read_page
+
+MAX_HOSTS = 64
+MAX_SECONDS = 24 * 3600
+MAX_ENTRIES = 10_000
+
+_SECOND = 10**9
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How much of the time around an entry is wanted, in seconds; before it was raised, and after it was told."""
+
+    before: float = 900.0
+    after: float = 300.0
+
+    def around(self, entry: Entry) -> tuple[int, int]:
+        """From when to when, in nanoseconds."""
+        raised = entry.raised_ns or entry.time_ns
+        return raised - int(self.before * _SECOND), entry.time_ns + int(self.after * _SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes: the collector's version, its settings, and those of the agents by host."""
+
+    version: str
+    settings: DiagnosisSettings
+    agents: Mapping[str, str]
+
+
+def find_entry(store: Store, name: str, memory: Sequence[Entry]) -> Entry | None:
+    """The entry of this id, or the newest of the condition of this name. Blocks: call it in a thread."""
+    for entry in memory:  # newest first
+        if name in {entry.id, entry.condition}:
+            return entry
+    document = store.get_document(EVENT, name)
+    if document is not None:
+        return decode(document.body)
+    page = read_page(store, Query(condition=name, limit=1), ())
+    return page.entries[0] if page.entries else None
+
+
+def export(
+    store: Store,
+    recent: RecentRows,
+    entry: Entry,
+    hosts: Sequence[str],
+    span: Span,
+    writer: Writer,
+    now_ns: int,
+    memory: Sequence[Entry] = (),
+) -> bytes:
+    """The capsule's bytes. Blocks: call it in a thread."""
+    start_ns, end_ns = span.around(entry)
+    if not hosts:
+        raise ReplayError("the event names no host, and no host of its run is known any more")
+    if len(hosts) > MAX_HOSTS:
+        raise ReplayError(f"{len(hosts)} hosts are concerned; a capsule holds at most {MAX_HOSTS}")
+    if end_ns - start_ns > MAX_SECONDS * _SECOND:
+        raise ReplayError(f"a capsule holds at most {MAX_SECONDS // 3600} hours; ask for less")
+    rows = collect(store, hosts, start_ns, end_ns, recent)
+    if not any(each.groups for each in rows):
+        raise ReplayError("nothing is stored of that time any more")
+    about = capsule.Capsule(
+        format=capsule.FORMAT,
+        version=writer.version,
+        agents={host: writer.agents[host] for host in hosts if host in writer.agents},
+        written_ns=now_ns,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        hosts=tuple(hosts),
+        event=msgspec.to_builtins(entry),
+        events=tuple(msgspec.to_builtins(each) for each in _entries(store, hosts, start_ns, end_ns, memory)),
+        scores=(),
+        settings=msgspec.to_builtins(writer.settings),
+    )
+    return capsule.write(about, rows, definitions_of(store))
+
+
+def _entries(store: Store, hosts: Sequence[str], start_ns: int, end_ns: int, memory: Sequence[Entry]) -> list[Entry]:
+    """What the timeline has of these hosts in the time, oldest first."""
+    found: dict[str, Entry] = {}
+    for host in hosts:
+        query = Query(start_ns=start_ns, end_ns=end_ns, host=host, oldest_first=True, limit=_PAGE)
+        while len(found) < MAX_ENTRIES:
+            page = read_page(store, query, memory)
+            found.update((entry.id, entry) for entry in page.entries)
+            if not page.following:
+                break
+            query = Query(
+                start_ns=start_ns, end_ns=end_ns, host=host, oldest_first=True, limit=_PAGE, cursor=page.following
+            )
+    return [found[id_] for id_ in sorted(found)[:MAX_ENTRIES]]
