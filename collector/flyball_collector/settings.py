@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.notify.settings import NotifySettings
 
 FILE = "/etc/flyball/collector.toml"
 ENVIRONMENT_PREFIX = "FLYBALL_COLLECTOR_"
@@ -49,6 +50,7 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     seconds_hours: Annotated[Hours, Meta(description="How long 1-second data is kept.")] = 48.0
     minutes_days: Annotated[float, Meta(gt=0, description="How long 1-minute data is kept.")] = 30.0
+    events_days: Annotated[float, Meta(gt=0, description="How long the timeline of events is kept.")] = 30.0
     max_bytes: Annotated[
         int, Meta(ge=0, description="1-second data is dropped first, oldest first, beyond this; 0: no limit.")
     ] = 0
@@ -104,3 +106,4 @@ class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     diagnosis: DiagnosisSettings = DiagnosisSettings()
+    notify: NotifySettings = NotifySettings()

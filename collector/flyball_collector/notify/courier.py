@@ -1,0 +1,190 @@
+"""Brings one receiver what waits for it; tries again, ever more patiently, for as long as it is away."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import structlog
+
+from flyball_collector.diagnosis.event import State
+from flyball_collector.notify.message import Message, Plan
+from flyball_collector.notify.outbox import Outbox
+from flyball_collector.notify.post import Answer, PostError, Target, place, post, secret
+from flyball_collector.notify.silences import Silences
+from flyball_collector.notify.webhook import SIGNATURE, signature
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.timeline.entry import Entry
+from flyball_collector.timeline.timeline import Timeline
+
+_log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 0.5
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 60.0
+
+REFUSED = frozenset({400, 413, 415, 422})
+"""The message itself is not liked: sending it again would not help. Anything else may pass."""
+
+OUTCOMES = ("delivered", "failed", "refused", "silenced", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where to, and how."""
+
+    name: str
+    target: Target
+    secret_file: str = ""
+    keep_hours: float = 168.0
+
+
+class Courier:
+    """One receiver's task. Its outbox changes on the event loop alone; posting happens in a thread of its own."""
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        outbox: Outbox,
+        plan: Plan,
+        timeline: Timeline,
+        silences: Silences,
+        metrics: OwnMetrics,
+        clock: Callable[[], int],
+    ) -> None:
+        self.receiver = receiver
+        self.outbox = outbox
+        self._plan = plan
+        self._timeline = timeline
+        self._silences = silences
+        self._clock = clock
+        self._count = {outcome: metrics.notifications.labels(receiver.name, outcome) for outcome in OUTCOMES}
+        self._waiting = metrics.notifications_waiting.labels(receiver.name)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"notify-{receiver.name}")
+        self._wake = asyncio.Event()
+        self._alone: set[str] = set()  # of a message that was refused: which of these is it?
+        self._failures = 0
+
+    def wake(self) -> None:
+        """Something new waits."""
+        self._waiting.set(len(self.outbox.waiting))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Never returns."""
+        while True:
+            if not await self.step():
+                await self._pause(LOOK_SECONDS)
+
+    async def step(self) -> bool:
+        """Send one message, if one is due; false when there is nothing to do now."""
+        self._tidy()
+        message = self._next()
+        self._waiting.set(len(self.outbox.waiting))
+        if message is None:
+            return False
+        try:
+            answer = await self._post(message)
+        except PostError as error:
+            await self._failed(str(error))
+            return True
+        if 200 <= answer.status < 300:
+            self._delivered(message)
+        elif answer.status in REFUSED:
+            self._refused(message, answer)
+        else:
+            where = place(self.receiver.target.url)
+            await self._failed(f"{where} answered {answer.status} {answer.text}".strip())
+        return True
+
+    def shut_down(self) -> None:
+        """Let go of the thread; a call that hangs is left behind."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> Message | None:
+        now_ns = self._clock()
+        alone = next((entry for entry in self.outbox.entries() if entry.id in self._alone), None)
+        if alone is not None:
+            return self._plan.message([alone], list, self.outbox.told, now_ns, hurry=True)
+        self._alone.clear()
+        waiting = [entry for entry in self.outbox.entries() if not self._is_held(entry, now_ns)]
+        return self._plan.message(waiting, self._standing, self.outbox.told, now_ns, hurry=False)
+
+    def _standing(self) -> list[Entry]:
+        now_ns = self._clock()
+        return [entry for entry in self._timeline.standing() if self._silences.silence_of(entry, now_ns) is None]
+
+    def _is_held(self, entry: Entry, now_ns: int) -> bool:
+        """A silence holds what is raised; the end of what was told is told."""
+        told = entry.condition in self.outbox.told
+        return not (told and entry.state == State.CLEARED) and self._silences.silence_of(entry, now_ns) is not None
+
+    def _tidy(self) -> None:
+        """Let go of what a silence has outlived, and of what has waited too long."""
+        now_ns = self._clock()
+        ended = {
+            entry.condition
+            for entry in self.outbox.entries()
+            if entry.state == State.CLEARED and self._is_held(entry, now_ns)
+        }
+        self._give_up([entry.id for entry in self.outbox.entries() if entry.condition in ended], "silenced")
+        late = self.outbox.too_old(now_ns - int(self.receiver.keep_hours * 3600 * 10**9))
+        if late:
+            _log.error("notifications_dropped", receiver=self.receiver.name, count=len(late))
+            self._give_up(late, "dropped")
+
+    def _give_up(self, ids: Sequence[str], outcome: str) -> None:
+        if ids:
+            self._timeline.journal.add((), self.outbox.give_up(ids))
+            self._count[outcome].inc(len(ids))
+
+    async def _post(self, message: Message) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._signed_post, message)
+
+    def _signed_post(self, message: Message) -> Answer:
+        headers = dict(message.headers)
+        if self.receiver.secret_file:
+            headers[SIGNATURE] = signature(secret(self.receiver.secret_file), message.body)
+        return post(self.receiver.target, message.body, headers)
+
+    def _delivered(self, message: Message) -> None:
+        if self._failures:
+            _log.warning("receiver_back", receiver=self.receiver.name, failures=self._failures)
+        self._failures = 0
+        self._plan.sent(message, self._clock())
+        self._alone -= {entry.id for entry in message.entries}
+        if message.entries:
+            self._timeline.journal.add(*self.outbox.settle(message.entries))
+            self._count["delivered"].inc(len(message.entries))
+
+    def _refused(self, message: Message, answer: Answer) -> None:
+        if len(message.entries) > 1:
+            self._alone = {entry.id for entry in message.entries}
+            return
+        ids = [entry.id for entry in message.entries]
+        told = {"status": answer.status, "answer": answer.text, "events": ids}
+        _log.error("notification_refused", receiver=self.receiver.name, **told)
+        self._plan.sent(message, self._clock())
+        self._alone -= set(ids)
+        if ids:
+            self._give_up(ids, "refused")
+        else:
+            self._count["refused"].inc()
+
+    async def _failed(self, reason: str) -> None:
+        """Full jitter: many collectors must not knock at a receiver that comes back all at once."""
+        if not self._failures:
+            remedy = "what it was not told is kept, and sent when it answers"
+            _log.error("receiver_away", receiver=self.receiver.name, reason=reason, remedy=remedy)
+        self._count["failed"].inc()
+        longest = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(self._failures, 10))
+        self._failures += 1
+        await asyncio.sleep(max(0.05, random.uniform(0, longest)))  # noqa: S311  jitter, not a secret
+
+    async def _pause(self, seconds: float) -> None:
+        self._wake.clear()
+        try:
+            await asyncio.wait_for(self._wake.wait(), seconds)
+        except TimeoutError:
+            return

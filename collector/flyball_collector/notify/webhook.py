@@ -1,0 +1,146 @@
+"""A generic webhook: events that belong together in one message, not too often, signed where there is a secret."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from flyball_collector.http.times import moment
+from flyball_collector.notify.message import Message
+from flyball_collector.notify.words import Links, alert_name, description, summary
+from flyball_collector.timeline.answer import EntryAnswer, entry_answer
+from flyball_collector.timeline.entry import Entry
+
+VERSION = 1
+SIGNATURE = "X-Flyball-Signature"
+MESSAGE = "X-Flyball-Message"
+
+_AT_ONCE = 500
+_SECOND = 10**9
+
+
+class EventTold(msgspec.Struct, frozen=True):
+    """One event with its words."""
+
+    alert: str
+    summary: str
+    description: str
+    url: str
+    runbook_url: str
+    event: EntryAnswer
+
+
+class MessageTold(msgspec.Struct, frozen=True):
+    """The body. Each event is told at least once: by its `event.id` a repetition is known."""
+
+    version: int
+    id: str
+    time: str
+    receiver: str
+    group: dict[str, str]
+    text: str  # all of it in a line
+    events: list[EventTold]
+
+
+@dataclass(slots=True)
+class _Group:
+    first_ns: int  # since when something waits
+    sent_ns: int | None = None
+
+
+class WebhookPlan:
+    """One message a group and interval; a group too large for one message goes on at once."""
+
+    def __init__(
+        self, receiver: str, group_by: Sequence[str], wait_seconds: float, interval_seconds: float, links: Links
+    ) -> None:
+        self._receiver = receiver
+        self._group_by = tuple(group_by)
+        self._wait_ns = int(wait_seconds * _SECOND)
+        self._interval_ns = int(interval_seconds * _SECOND)
+        self._links = links
+        self._groups: dict[tuple[str, ...], _Group] = {}
+
+    def message(
+        self,
+        waiting: Sequence[Entry],
+        standing: Callable[[], Sequence[Entry]],  # noqa: ARG002  what stands is not repeated
+        told: Mapping[str, str],  # noqa: ARG002  nor is what was told needed
+        now_ns: int,
+        *,
+        hurry: bool,
+    ) -> Message | None:
+        """The group that has waited longest among those that are due."""
+        members: dict[tuple[str, ...], list[Entry]] = {}
+        for entry in waiting:
+            members.setdefault(tuple(str(getattr(entry, name)) for name in self._group_by), []).append(entry)
+        self._tidy(members, now_ns)
+        due = [key for key in members if hurry or self._is_due(key, now_ns)]
+        if not due:
+            return None
+        key = min(due, key=lambda key: self._groups[key].first_ns)
+        return self._message(key, members[key][:_AT_ONCE], now_ns)
+
+    def sent(self, message: Message, now_ns: int) -> None:
+        """The next message of this group waits its interval, unless this one was full."""
+        if message.entries and len(message.entries) < _AT_ONCE:
+            group = self._groups.get(self._key(message.entries[0]))
+            if group is not None:
+                group.sent_ns = now_ns
+
+    def _key(self, entry: Entry) -> tuple[str, ...]:
+        return tuple(str(getattr(entry, name)) for name in self._group_by)
+
+    def _tidy(self, members: Mapping[tuple[str, ...], Sequence[Entry]], now_ns: int) -> None:
+        for key in members:
+            group = self._groups.setdefault(key, _Group(now_ns))
+            if group.first_ns < 0:
+                group.first_ns = now_ns
+        for key in [key for key in self._groups if key not in members]:
+            sent_ns = self._groups[key].sent_ns
+            if sent_ns is None or now_ns - sent_ns >= self._interval_ns:
+                del self._groups[key]
+            else:
+                self._groups[key].first_ns = -1
+
+    def _is_due(self, key: tuple[str, ...], now_ns: int) -> bool:
+        group = self._groups[key]
+        rested = group.sent_ns is None or now_ns - group.sent_ns >= self._interval_ns
+        return rested and now_ns - group.first_ns >= self._wait_ns
+
+    def _message(self, key: tuple[str, ...], entries: Sequence[Entry], now_ns: int) -> Message:
+        id_ = hashlib.blake2s("\n".join(entry.id for entry in entries).encode(), digest_size=8).hexdigest()
+        told = MessageTold(
+            version=VERSION,
+            id=id_,
+            time=moment(now_ns).rfc3339,
+            receiver=self._receiver,
+            group=dict(zip(self._group_by, key, strict=True)),
+            text=in_a_line(entries),
+            events=[self._event(entry) for entry in entries],
+        )
+        return Message(msgspec.json.encode(told), tuple(entries), {MESSAGE: id_})
+
+    def _event(self, entry: Entry) -> EventTold:
+        return EventTold(
+            alert=alert_name(entry.kind),
+            summary=summary(entry.kind),
+            description=description(entry),
+            url=self._links.page(entry),
+            runbook_url=self._links.runbook(entry),
+            event=entry_answer(entry),
+        )
+
+
+def in_a_line(entries: Sequence[Entry]) -> str:
+    """[critical] memory_exhaustion raised: node-1 …; and 12 more."""
+    first = entries[0]
+    rest = f"; and {len(entries) - 1} more" if len(entries) > 1 else ""
+    return f"[{first.severity}] {first.kind} {first.state}: {description(first)}{rest}"
+
+
+def signature(secret: str, body: bytes) -> str:
+    """What the receiver computes too, over the body as it came."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

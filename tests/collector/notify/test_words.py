@@ -1,0 +1,60 @@
+"""What notifications say."""
+
+import pytest
+
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.notify.words import Links, alert_name, annotations, description, in_words, labels
+from flyball_collector.timeline.entry import entry_of
+from flyball_collector.timeline.testing import cleared, make_event
+
+
+def test_labels_identify_an_alert() -> None:
+    """Host, GPU, run, rank and resource where they apply; nothing that is empty."""
+    entry = entry_of(make_event("straggler", subject=Subject("node-1", run="r", rank=0)))
+    assert labels(entry) == {
+        "alertname": "FlyballStraggler",
+        "kind": "straggler",
+        "severity": "warning",
+        "instance": "node-1",
+        "run": "r",
+        "rank": "0",
+    }
+    assert labels(entry, severity="critical")["severity"] == "critical"
+
+
+def test_hosts_words_are_data() -> None:
+    """Control characters do not travel on, and nothing is without end."""
+    entry = entry_of(make_event(subject=Subject("a\x1b[31m" + "x" * 5000), because="\r\nBcc: all"))
+    told = labels(entry)["instance"] + description(entry)
+    assert told.isprintable()
+    assert len(labels(entry)["instance"]) == 256
+
+
+def test_a_description_says_what_where_how_sure_and_how_long() -> None:
+    """While it stands the time that is left is told."""
+    event = make_event(seconds_left=600.0)
+    assert description(entry_of(event)) == (
+        "GPU GPU-1, node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
+    )
+    assert "left" not in description(entry_of(cleared(event)))
+    assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
+
+
+def test_links_lead_to_the_host_and_the_runbook() -> None:
+    """Where addresses are set; names are quoted."""
+    links = Links("https://flyball.example/", "https://docs.example/runbooks/")
+    entry = entry_of(make_event(host="a/b?c", subject=Subject("a/b?c")))
+    assert links.page(entry) == "https://flyball.example/#/host/a%2Fb%3Fc"
+    assert links.runbook(entry) == "https://docs.example/runbooks/FlyballMemoryExhaustion.md"
+    assert "runbook_url" not in annotations(entry, Links())
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (90, "90 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2 d")])
+def test_times_have_a_sensible_unit(seconds: float, words: str) -> None:
+    """A time is told in its largest sensible unit."""
+    assert in_words(seconds) == words
+
+
+def test_names_are_in_camel_case() -> None:
+    """As alert names are by convention."""
+    assert alert_name("gpu_row_remap") == "FlyballGpuRowRemap"
