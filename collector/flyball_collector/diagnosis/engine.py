@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
 from flyball_collector.fleet.fleet import Fleet
@@ -16,9 +17,11 @@ from flyball_collector.fleet.fleet import Fleet
 _log = structlog.get_logger(__name__)
 
 
-def build_detectors(settings: DiagnosisSettings) -> list[Detector]:  # noqa: ARG001
+def build_detectors(settings: DiagnosisSettings) -> list[Detector]:
     """Every detector, in the order they are asked."""
-    return []
+    return [
+        *health_detectors(settings.health),
+    ]
 
 
 class Diagnosis:

@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.diagnosis.health.settings import HealthSettings
+
 
 class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What counts as too much."""
@@ -12,3 +14,4 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     disabled: Annotated[
         tuple[str, ...], Meta(description="Kinds of condition and rules of advice that are not to be told.")
     ] = ()
+    health: HealthSettings = HealthSettings()

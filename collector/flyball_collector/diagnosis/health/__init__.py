@@ -1,0 +1,1 @@
+"""Health: what is broken, lost, or not to be trusted."""

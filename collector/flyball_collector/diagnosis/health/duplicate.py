@@ -1,0 +1,30 @@
+"""Two machines that report under one name."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.view import View
+
+KIND = BY_NAME["duplicate_host"]
+
+
+class DuplicateDetector:
+    """The ingest notices boot ids that alternate."""
+
+    name = "duplicate"
+    kinds: Sequence[EventKind] = (KIND,)
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Its flag."""
+        enters = np.array([state.duplicate for state in view.states], dtype=bool)
+        yield Claims(
+            kind=KIND,
+            subjects=view.hosts,
+            enters=enters,
+            stays=enters,
+            confidence=np.full(len(view.hosts), 0.95),
+            because=lambda _: "streams of two boots take turns; set `host` in one agent's settings",
+        )

@@ -1,0 +1,60 @@
+"""How much counters grew lately, along subjects: in buckets, so that hours cost a few numbers each."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.subject import Subjects, subjects
+
+Floats = NDArray[np.float64]
+
+
+class Growth:
+    """Growth over `seconds`. A fall is a restart of the counter; what was not seen counts for nothing.
+
+    Time is the caller's. A counter that is unknown for a while is compared with what it was before: what happened
+    meanwhile is told when it is known again.
+    """
+
+    def __init__(self, seconds: float, buckets: int = 10) -> None:
+        self._seconds = seconds
+        self._width = seconds / buckets
+        self._count = buckets
+        self._subjects: Subjects = subjects(())
+        self._last: Floats = np.empty(0)
+        self._since: Floats = np.empty(0)  # when the counter was first known
+        self._grown: Floats = np.zeros((buckets, 0))
+        self._bucket = 0  # number of the newest, counted from the epoch
+
+    def add(self, of: Subjects, counts: Floats, now: float) -> Floats:
+        """Take the counters' values; returns the growth of each over the time."""
+        if of is not self._subjects:
+            self._align(of)
+        self._roll(int(now // self._width))
+        known = ~np.isnan(counts)
+        grown = counts - self._last
+        self._grown[self._bucket % self._count] += np.where(grown > 0, grown, 0.0)  # NaN is not above zero
+        self._last = np.where(known, counts, self._last)
+        self._since = np.where(known & np.isnan(self._since), now, self._since)
+        return self.total()
+
+    def total(self) -> Floats:
+        """Growth over the time, as of the last call."""
+        total: Floats = self._grown.sum(axis=0)
+        return total
+
+    def watched(self, now: float) -> Floats:
+        """For how long each counter has been watched, at most the whole time; 0: never seen."""
+        return np.nan_to_num(np.minimum(now - self._since, self._seconds))
+
+    def _roll(self, bucket: int) -> None:
+        passed = min(max(0, bucket - self._bucket), self._count)
+        for number in range(bucket - passed + 1, bucket + 1):
+            self._grown[number % self._count] = 0.0
+        self._bucket = max(self._bucket, bucket)
+
+    def _align(self, of: Subjects) -> None:
+        ours, theirs = of.shared_with(self._subjects)
+        last, since = np.full(len(of), np.nan), np.full(len(of), np.nan)
+        grown = np.zeros((self._count, len(of)))
+        last[ours], since[ours], grown[:, ours] = self._last[theirs], self._since[theirs], self._grown[:, theirs]
+        self._last, self._since, self._grown, self._subjects = last, since, grown, of

@@ -1,0 +1,113 @@
+"""Interfaces that damage or drop packets, and hosts whose TCP must send much again."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.health.growth import Growth
+from flyball_collector.diagnosis.health.settings import HealthSettings
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
+from flyball_collector.diagnosis.view import View
+
+KIND = BY_NAME["network_errors"]
+
+Floats = NDArray[np.float64]
+
+_SECONDS = 60.0
+_EVERY_SECONDS = 5.0
+_FEWEST_ERRORS, _FEWEST_DROPS, _FEWEST_SEGMENTS = 10.0, 100.0, 1000.0  # a share of little is no share
+_EXIT = 0.8  # of the entry level
+
+
+class NetworkDetector:
+    """Shares of a minute's packets. Loss of TCP has no interface: its subject is the host's `tcp`."""
+
+    name = "network"
+    kinds: Sequence[EventKind] = (KIND,)
+
+    def __init__(self, settings: HealthSettings) -> None:
+        self._settings = settings
+        self._grown = {name: Growth(_SECONDS, 12) for name in ("packets", "errors", "drops", "segments", "again")}
+        self._parts: tuple[Subjects, Subjects] | None = None
+        self._subjects: Subjects = subjects(())
+        self._due = float("-inf")
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Every few seconds: the counters are many, and the window is a minute."""
+        if self._due - _EVERY_SECONDS <= view.now < self._due:
+            return
+        self._due = view.now + _EVERY_SECONDS
+        yield self._claims(view)
+
+    def _claims(self, view: View) -> Claims:
+        interfaces, hosts = view.resources("network_received_packets_total"), view.hosts
+        packets = self._interface(view, "packets", "network_received_packets_total", "network_sent_packets_total")
+        errors = self._interface(view, "errors", "network_received_errors_total", "network_sent_errors_total")
+        drops = self._interface(view, "drops", "network_received_drops_total", "network_sent_drops_total")
+        segments = self._host(view, "segments", "tcp_sent_segments_total")
+        again = self._host(view, "again", "tcp_retransmitted_segments_total")
+        error_share, drop_share = _share(errors, packets + errors), _share(drops, packets + drops)
+        resent = _share(again, segments)
+        settings = self._settings
+        level = np.concatenate(
+            [
+                np.maximum(
+                    np.where(errors >= _FEWEST_ERRORS, error_share / settings.network_error_share, 0.0),
+                    np.where(drops >= _FEWEST_DROPS, drop_share / settings.network_drop_share, 0.0),
+                ),
+                np.where(segments >= _FEWEST_SEGMENTS, resent / settings.retransmit_share, 0.0),
+            ]
+        )
+        count = len(interfaces)
+
+        def words(place: int) -> str:
+            if place >= count:
+                return f"{resent[place - count]:.1%} of the last minute's TCP segments were sent again"
+            return (
+                f"{errors[place]:.0f} packets damaged ({error_share[place]:.2%}) and {drops[place]:.0f} dropped "
+                f"({drop_share[place]:.2%}) in a minute"
+            )
+
+        return Claims(
+            kind=KIND,
+            subjects=self._named(interfaces, hosts),
+            enters=level >= 1.0,
+            stays=level >= _EXIT,
+            confidence=np.full(len(level), 0.9),
+            known=view.alive[np.concatenate([interfaces.hosts, hosts.hosts])],
+            because=words,
+            evidence={
+                "error_share": np.concatenate([error_share, np.full(len(hosts), np.nan)]),
+                "drop_share": np.concatenate([drop_share, np.full(len(hosts), np.nan)]),
+                "retransmit_share": np.concatenate([np.full(count, np.nan), resent]),
+            },
+        )
+
+    def _interface(self, view: View, name: str, received: str, sent: str) -> Floats:
+        """Growth of the sum of both directions, along interfaces."""
+        along = view.resources("network_received_packets_total")
+        total = np.full(len(along), np.nan)
+        ours, theirs = along.shared_with(view.resources(received))
+        total[ours] = view.resource_count(received)[theirs]
+        ours, theirs = along.shared_with(view.resources(sent))
+        total[ours] += view.resource_count(sent)[theirs]
+        return self._grown[name].add(along, total, view.now)
+
+    def _host(self, view: View, name: str, metric: str) -> Floats:
+        return self._grown[name].add(view.hosts, view.host_count(metric), view.now)
+
+    def _named(self, interfaces: Subjects, hosts: Subjects) -> Subjects:
+        if self._parts is None or self._parts[0] is not interfaces or self._parts[1] is not hosts:
+            tcp = [Subject(host.host, resource="tcp") for host in hosts.names]
+            positions = np.concatenate([interfaces.hosts, hosts.hosts])
+            self._parts, self._subjects = (interfaces, hosts), subjects((*interfaces.names, *tcp), positions)
+        return self._subjects
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    share = np.zeros(len(whole))
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share

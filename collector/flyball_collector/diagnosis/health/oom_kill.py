@@ -1,0 +1,62 @@
+"""Processes that the kernel killed for want of memory, of the host or of a control group."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.health.growth import Growth
+from flyball_collector.diagnosis.health.told import Told, quoted
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.view import View
+
+KIND = BY_NAME["oom_kill"]
+
+_SECONDS = 300.0
+
+
+class OomKillDetector:
+    """The counters tell that it happened; an event, where there is one, tells whom it hit."""
+
+    name = "oom_kill"
+    kinds: Sequence[EventKind] = (KIND,)
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._host, self._group = Growth(_SECONDS), Growth(_SECONDS)
+        self._kept = Kept(told=float("-inf"))
+        self._victims: dict[str, str] = {}
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Kills of the last five minutes."""
+        self._kept.align(view.hosts)
+        for state, event, seconds in self._told.happenings(view):
+            place = view.hosts.places.get(Subject(state.name))
+            if event.kind == "oom_kill" and place is not None:
+                self._kept["told"][place] = max(self._kept["told"][place], min(seconds, view.now))
+                self._victims[state.name] = quoted(event.resource or event.text)
+        host = self._host.add(view.hosts, view.host_count("oom_kills_total"), view.now)
+        group = self._group.add(view.hosts, view.host_count("cgroup_oom_kills_total"), view.now)
+        events = view.now - self._kept["told"] <= _SECONDS
+        enters = (host > 0) | (group > 0) | events
+
+        def words(place: int) -> str:
+            whose = "of the agent's control group" if group[place] >= max(host[place], 1) else "of the host"
+            count = max(host[place], group[place], 1.0)
+            victim = self._victims.get(view.hosts.names[place].host, "") if events[place] else ""
+            return f"{count:.0f} killed in 5 minutes for want of memory {whose} {victim}".rstrip()
+
+        yield Claims(
+            kind=KIND,
+            subjects=view.hosts,
+            enters=enters,
+            stays=enters,
+            confidence=np.full(len(view.hosts), 0.99),
+            known=enters | view.alive,
+            because=words,
+            evidence={"kills": host, "kills_of_the_group": group},
+        )
+        if len(self._victims) > 2 * len(view.hosts) + 64:
+            self._victims = {name: words for name, words in self._victims.items() if Subject(name) in view.hosts.places}

@@ -1,0 +1,52 @@
+"""PCIe links that are slower than GPU and slot allow, while they are needed; an idle link sleeps at generation 1."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.health.settings import HealthSettings
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.view import View
+
+KIND = BY_NAME["pcie_degraded"]
+
+_FAST_STATE = 2  # P-states up to this one run the link at full speed
+
+
+class PcieDetector:
+    """Nothing is known of a link while its GPU idles: what was said before stands."""
+
+    name = "pcie"
+    kinds: Sequence[EventKind] = (KIND,)
+
+    def __init__(self, settings: HealthSettings) -> None:
+        self._load = settings.pcie_load
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Generation and width against their maxima, under load."""
+        generation, best = view.gpu("gpu_pcie_generation"), view.gpu("gpu_pcie_generation_max")
+        width, widest = view.gpu("gpu_pcie_width_lanes"), view.gpu("gpu_pcie_width_max_lanes")
+        state = view.gpu("gpu_performance_state")
+        busy = view.gpu("gpu_utilization_ratio", 10) >= self._load
+        loaded = busy & ~(state > _FAST_STATE) & ~(np.isnan(generation) & np.isnan(width))
+        enters = loaded & ((generation < best) | (width < widest))
+        lanes = np.divide(width, widest, out=np.ones(len(width)), where=widest > 0)
+        share = np.nan_to_num(2.0 ** (generation - best), nan=1.0) * np.nan_to_num(lanes, nan=1.0)
+
+        def words(place: int) -> str:
+            now = f"generation {generation[place]:.0f} × {width[place]:.0f} lanes"
+            could = f"{best[place]:.0f} × {widest[place]:.0f}"
+            return f"{now} under load, it could be {could}: {share[place]:.0%} of the rate. Reseat it, check the riser"
+
+        yield Claims(
+            kind=KIND,
+            subjects=view.gpus,
+            enters=enters,
+            stays=enters,
+            confidence=np.full(len(view.gpus), 0.95),
+            known=loaded,
+            level=1 - np.minimum(share, 1.0),
+            because=words,
+            evidence={"pcie_generation": generation, "pcie_width_lanes": width, "rate_share": share},
+        )

@@ -1,0 +1,72 @@
+"""Gaps and losses: hosts of which no record comes although their agents did not say goodbye."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from flyball_collector.diagnosis.claims import Claims, Flags, Floats
+from flyball_collector.diagnosis.health.settings import HealthSettings
+from flyball_collector.diagnosis.health.told import Presence, Told
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.view import View
+
+GAP = BY_NAME["data_gap"]
+LOST = BY_NAME["host_lost"]
+
+_INTERVALS = 5  # a host that samples seldom may be silent for longer
+_BLIND_SECONDS = 10.0  # a collector that did not look for this long blames nobody for what it missed
+
+
+class PresenceDetector:
+    """A host is silent since its newest record, or since the collector began (again) to look, whichever is later.
+
+    A recording has no connection that could be lost, only gaps; one that ends within a gap is told when it goes on.
+    """
+
+    name = "presence"
+    kinds: Sequence[EventKind] = (GAP, LOST)
+
+    def __init__(self, settings: HealthSettings, told: Told) -> None:
+        self._settings = settings
+        self._told = told
+        self._kept = Kept(since=float("nan"), received=float("nan"))
+        self._looked = float("-inf")
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Silent for how long, with or without a connection."""
+        there = self._told.presence(view)
+        self._kept.align(view.hosts)
+        recorded = ~there.agent
+        jumped = self._jumps(view, there)
+        silent = view.now - np.fmax(there.received, self._kept["since"])
+        patience = np.maximum(self._settings.gap_seconds, _INTERVALS * there.interval)
+        met = recorded & (jumped > patience)
+        gap = ~there.goodbye & (there.received > 0) & ((silent > patience) | met)
+        gone = np.maximum(self._settings.lost_seconds, patience)
+        lost = ~there.goodbye & ~there.connected & ~recorded & (there.received > 0) & (silent > gone)
+        yield self._claims(LOST, view, lost, silent)
+        yield self._claims(GAP, view, gap, np.where(met, jumped, silent))
+
+    def _jumps(self, view: View, there: Presence) -> Floats:
+        """How far apart each host's two newest records are; remembers them, and since when we look."""
+        since, received = self._kept["since"], self._kept["received"]
+        if view.now - self._looked > _BLIND_SECONDS or view.now < self._looked:
+            since[there.agent] = view.now
+        since[np.isnan(since)] = view.now
+        self._looked = view.now
+        jumped = there.received - received
+        self._kept["received"] = there.received
+        return np.nan_to_num(jumped)
+
+    def _claims(self, kind: EventKind, view: View, enters: Flags, silent: Floats) -> Claims:
+        what = "no connection and no record" if kind is LOST else "no record"
+        return Claims(
+            kind=kind,
+            subjects=view.hosts,
+            enters=enters,
+            stays=enters,
+            confidence=np.full(len(view.hosts), 0.99),
+            because=lambda place: f"{what} for {silent[place]:.0f} s, and no goodbye",
+            evidence={"silent_seconds": silent},
+        )

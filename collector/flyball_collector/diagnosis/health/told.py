@@ -1,0 +1,96 @@
+"""What hosts tell beside their readings, once a second for every detector: presence, clocks, events, silences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.view import View
+from flyball_collector.fleet.events import HostEvent
+from flyball_collector.fleet.host import HostState
+from flyball_proto.silence import Silence  # noqa: TC001  it stands in annotations of attributes
+
+_SECOND = 1e9
+
+
+class Happening(NamedTuple):
+    """An event of a host that was not known a second ago; the time is the collector's."""
+
+    state: HostState
+    event: HostEvent
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Along hosts."""
+
+    received: NDArray[np.float64]  # seconds of the newest record; 0: never
+    interval: NDArray[np.float64]  # seconds
+    connected: NDArray[np.bool_]
+    goodbye: NDArray[np.bool_]
+    agent: NDArray[np.bool_]  # an agent speaks; otherwise it is a recording
+
+
+class Told:
+    """Looks at the states of a view once, whoever asks first."""
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        self._events: dict[str, tuple[HostEvent, ...]] = {}
+        self._silences: dict[str, tuple[Silence, ...]] = {}
+        self._new: list[Happening] = []
+        self._changed: list[HostState] = []
+        self._presence: Presence | None = None
+
+    def happenings(self, view: View) -> Sequence[Happening]:
+        """Events that came to be known since the last view, oldest first of each host."""
+        self._look(view)
+        return self._new
+
+    def silences_changed(self, view: View) -> Sequence[HostState]:
+        """Hosts whose silences are others than in the last view."""
+        self._look(view)
+        return self._changed
+
+    def presence(self, view: View) -> Presence:
+        """Who is there."""
+        self._look(view)
+        if self._presence is None:
+            states = view.states
+            self._presence = Presence(
+                np.array([state.received_ns for state in states], dtype=np.float64) / _SECOND,
+                np.array([state.interval_ms for state in states], dtype=np.float64) / 1000,
+                np.array([state.connected for state in states], dtype=np.bool_),
+                np.array([state.said_goodbye for state in states], dtype=np.bool_),
+                np.array([bool(state.agent_version) for state in states], dtype=np.bool_),
+            )
+        return self._presence
+
+    def _look(self, view: View) -> None:
+        if view is self._view:
+            return
+        self._view, self._presence = view, None
+        self._new = []
+        for state in [state for state in view.states if self._events.get(state.name, ()) is not state.events]:
+            before = set(self._events.get(state.name, ()))
+            skew = state.clock_skew_seconds or 0.0
+            self._new += [Happening(state, e, e.time_ns / _SECOND - skew) for e in state.events if e not in before]
+            self._events[state.name] = state.events
+        self._changed = [state for state in view.states if self._silences.get(state.name, ()) is not state.silences]
+        self._silences.update((state.name, state.silences) for state in self._changed)
+        if len(self._events) + len(self._silences) > 4 * len(view.states) + 64:
+            self._forget({state.name for state in view.states})
+
+    def _forget(self, names: set[str]) -> None:
+        """Let go of hosts that are no more."""
+        self._events = {name: events for name, events in self._events.items() if name in names}
+        self._silences = {name: silences for name, silences in self._silences.items() if name in names}
+
+
+def quoted(text: str, longest: int = 120) -> str:
+    """A host's words as a piece of one line: bounded, without control characters. Whoever shows it escapes it."""
+    shown = "".join(letter if letter.isprintable() else "�" for letter in text[:longest])
+    return f"“{shown}{'…' if len(text) > longest else ''}”"
