@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.places import FleetPlan, Planner, Spots
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.ranks import Ranks
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -34,6 +35,11 @@ class View:
         self._counts: dict[int, NDArray[np.int64]] = {}
         alive = np.append(fleet.window.alive, False)
         self.alive: NDArray[np.bool_] = alive[:-1]  # along hosts: it has said something lately
+
+    @property
+    def ranks(self) -> Ranks:
+        """Every rank of every run, as far as its reports have been taken in."""
+        return self._fleet.ranks
 
     @property
     def states(self) -> tuple[HostState, ...]:

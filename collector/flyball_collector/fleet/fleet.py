@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.ranks import Ranks
 from flyball_collector.fleet.snapshot import HostView, Snapshot
-from flyball_collector.fleet.steps import StepLedger
+from flyball_collector.fleet.steps import StepTotals
 from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column
@@ -37,10 +38,10 @@ class Fleet:
     def __init__(self, max_hosts: int = 4096, window: Window | None = None) -> None:
         self.generation = 0
         self.window = window if window is not None else Window()
+        self.ranks = Ranks()
         self._max_hosts = max_hosts
         self._hosts: dict[str, HostState] = {}
         self._sorted: tuple[HostState, ...] | None = ()
-        self._steps: dict[str, StepLedger] = {}
         self._arena: Readings = np.full(_FIRST_ROOM, np.nan)
         self._used = 0
 
@@ -88,6 +89,7 @@ class Fleet:
 
     def advance(self, now_ns: int) -> bool:
         """Write this second into the window; call it once a second, off the beat by as much as records take to come."""
+        self.ranks.advance(now_ns, self._hosts)
         return self.window.advance(now_ns, self._arena, self._by_name(), self.generation)
 
     def warm(self, state: HostState, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
@@ -130,7 +132,7 @@ class Fleet:
         """Forget a host; false when there was none."""
         if self._hosts.pop(name, None) is None:
             return False
-        self._steps.pop(name, None)
+        self.ranks.forget(name)
         self._changed()
         return True
 
@@ -144,32 +146,15 @@ class Fleet:
     def snapshot(self, now_ns: int, names: Collection[str] | None = None) -> Snapshot:
         """A copy for another thread, of every host or of those named. Costs some microseconds a host."""
         if names is None:
-            hosts = tuple(self._view(state, state.start, now_ns) for state in self._by_name())
+            totals = self.ranks.totals(now_ns, self._hosts)
+            hosts = tuple(_view(state, state.start, totals[state.name]) for state in self._by_name())
             return Snapshot(self.generation, hosts, self._arena[: self._used].copy())
         states = [state for name in sorted(set(names)) if (state := self._hosts.get(name)) is not None]
         pieces = [self.values(state) for state in states]
         starts = np.cumsum([0, *map(len, pieces)]).tolist()
-        views = tuple(self._view(state, start, now_ns) for state, start in zip(states, starts, strict=False))
+        totals = self.ranks.totals(now_ns, [state.name for state in states])
+        views = tuple(_view(state, start, totals[state.name]) for state, start in zip(states, starts, strict=False))
         return Snapshot(self.generation, views, np.concatenate([*pieces, np.empty(0)]))
-
-    def _view(self, state: HostState, start: int, now_ns: int) -> HostView:
-        ledger = self._steps.get(state.name)
-        return HostView(
-            state.name,
-            state.agent_version,
-            state.connected,
-            state.duplicate,
-            state.layout,
-            start,
-            state.received_ns,
-            state.clock_skew_seconds,
-            state.backlog_bytes,
-            state.silences,
-            state.tenancy,
-            state.inventory,
-            state.extras,
-            ledger.current(now_ns) if ledger is not None else (),
-        )
 
     def _hear(self, state: HostState, tick: Tick) -> None:
         try:
@@ -178,7 +163,7 @@ class Fleet:
             state.extras = None
             return
         if state.extras.steps:
-            self._steps.setdefault(state.name, StepLedger()).add(state.extras.steps, tick.received_ns)
+            self.ranks.hear(state.name, state.extras.steps, tick.corrected_ns, tick.received_ns)
 
     def _by_name(self) -> tuple[HostState, ...]:
         if self._sorted is None:
@@ -216,3 +201,22 @@ class Fleet:
             state.start = used
             used += count
         self._arena, self._used = arena, used
+
+
+def _view(state: HostState, start: int, steps: tuple[StepTotals, ...]) -> HostView:
+    return HostView(
+        state.name,
+        state.agent_version,
+        state.connected,
+        state.duplicate,
+        state.layout,
+        start,
+        state.received_ns,
+        state.clock_skew_seconds,
+        state.backlog_bytes,
+        state.silences,
+        state.tenancy,
+        state.inventory,
+        state.extras,
+        steps,
+    )
