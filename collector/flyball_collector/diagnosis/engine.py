@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.forecast.detectors import build_forecasts
 from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
@@ -20,6 +21,7 @@ _log = structlog.get_logger(__name__)
 def build_detectors(settings: DiagnosisSettings) -> list[Detector]:
     """Every detector, in the order they are asked."""
     return [
+        *build_forecasts(settings.forecast),
         *health_detectors(settings.health),
     ]
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.health.settings import HealthSettings
 
 
@@ -14,4 +15,5 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     disabled: Annotated[
         tuple[str, ...], Meta(description="Kinds of condition and rules of advice that are not to be told.")
     ] = ()
+    forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()

@@ -1,0 +1,106 @@
+"""File systems that are full, or will be: space and inodes of each mount."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Rules, filling
+from flyball_collector.diagnosis.forecast.rows import source_of
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.trail import Trail
+from flyball_collector.diagnosis.forecast.words import duration, share
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+
+RULES = Rules(covered=1.5, level=0.8, hasty_level=0.7, horizon_seconds=86_400.0, novel=0.5)
+"""A disk has no warm-up; checkpoints that are written and removed do not reach where it has not been."""
+
+CRITICAL_SECONDS = 4 * 3600.0  # as the node mixin of Prometheus has it
+LEAVE = 1.2
+"""The exit level, as a multiple of the space left on entry."""
+
+HOLD_SECONDS = 900.0
+"""A forecast stands for so long without its growth going on."""
+
+_TINY = 64 * 1024**2
+"""Boot partitions and images smaller than this are full by design."""
+
+
+class DiskFull:
+    """The level as it is, and the same forecast as for memory, up to a day ahead."""
+
+    name = "disk_full"
+    kinds = (BY_NAME["disk_full"],)
+
+    def __init__(self, settings: ForecastSettings) -> None:
+        self._warning, self._critical = settings.disk_warning_ratio, settings.disk_critical_ratio
+        self._trail = Trail(RINGS)
+        self._kept = Kept(until=-np.inf, speed=np.nan, low=np.nan, high=np.nan)
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Judge each mount."""
+        mounts = view.resources("filesystem_used_ratio")
+        before = self._kept.align(mounts)
+        if before is not None:
+            self._trail.rearrange(source_of(mounts, before))
+        use = self._use(view, mounts)
+        self._trail.add(view.now, use)
+        found = filling(self._trail, use, view.now, RULES)
+        self._remember(found, use, view.now)
+        yield self._claims(use, found, view.now)
+
+    def _use(self, view: View, mounts: Subjects) -> Floats:
+        """The scarcer of space and inodes; unknown where nobody may write or nothing could be written anyway."""
+        used = view.resource("filesystem_used_ratio")
+        inodes, free = self._like(view, "filesystem_inodes", mounts), self._like(view, "filesystem_inodes_free", mounts)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            used = np.fmax(used, np.where(inodes > 0, 1 - free / inodes, np.nan))
+        fixed = self._like(view, "filesystem_read_only", mounts) == 1
+        fixed |= self._like(view, "filesystem_total_bytes", mounts) < _TINY
+        return np.where(fixed, np.nan, used)
+
+    def _like(self, view: View, metric: str, mounts: Subjects) -> Floats:
+        """Another metric of the same mounts."""
+        subjects = view.resources(metric)
+        if subjects is mounts or subjects.names == mounts.names:
+            return view.resource(metric)
+        source = source_of(mounts, subjects)
+        return np.where(source >= 0, np.append(view.resource(metric), np.nan)[source], np.nan)
+
+    def _remember(self, found: Filling, use: Floats, now: float) -> None:
+        new, kept = found.enters, self._kept
+        room = np.maximum(1 - use, 0.0)
+        kept["until"][new] = now + HOLD_SECONDS
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept["speed"][new] = (room / found.left)[new]
+            kept["low"][new], kept["high"][new] = (room / found.left_high)[new], (room / found.left_low)[new]
+
+    def _claims(self, use: Floats, found: Filling, now: float) -> Claims:
+        kept, left_share = self._kept, 1 - use
+        grows = kept["until"] >= now
+        room = np.where(grows, np.maximum(left_share, 0.0), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
+        critical = (left_share < self._critical) | (left <= CRITICAL_SECONDS)
+        full = left_share < self._warning
+
+        def because(place: int) -> str:
+            text = f"{share(left_share[place])} of space or inodes left"
+            if not np.isfinite(left[place]):
+                return text
+            return f"{text}; full in {duration(left[place])} ({duration(low[place])} to {duration(high[place])})"
+
+        return Claims(
+            kind=self.kinds[0], subjects=kept.subjects, enters=full | found.enters,
+            stays=(left_share < LEAVE * self._warning) | grows, confidence=np.where(full, 1.0, 0.7),
+            known=~np.isnan(use), level=use,
+            severity=np.where(critical, Severity.CRITICAL, Severity.WARNING).astype(np.int8),
+            seconds_left=left, seconds_left_low=low, seconds_left_high=high, because=because,
+            evidence={"used_ratio": use, "growth_ratio_per_second": np.where(grows, kept["speed"], np.nan)},
+        )  # fmt: skip

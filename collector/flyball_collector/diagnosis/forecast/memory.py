@@ -1,0 +1,156 @@
+"""Memory that will be used up: of each GPU, the host, its control group, and /dev/shm."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Rules, filling
+from flyball_collector.diagnosis.forecast.rows import Joined, source_of
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.trail import Trail
+from flyball_collector.diagnosis.forecast.words import duration, share
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+HOST, CGROUP, SHARED = "host", "cgroup", "/dev/shm"  # noqa: S108  a name
+RESOURCES = {HOST: "memory_used_ratio", CGROUP: "cgroup_memory_used_ratio", SHARED: "shared_memory_used_ratio"}
+
+FALL = 0.3
+"""Use that falls by so much of the capacity at once: somebody was killed or restarted."""
+
+OVER = 0.97
+"""A fall from here, or from where the next reading would have been here, ended an exhaustion."""
+
+BUSY = 0.1
+"""A GPU that computes at least so much of the time is past loading its model."""
+
+BUSY_SPAN, IDLE_SPAN = 60.0, 300.0
+"""Seconds of growth that a forecast from the driver's figure needs: a model is loaded within minutes."""
+
+CAP, DRIVER_CAP = 0.9, 0.5
+"""Confidence at most; the driver's figure holds caches and preallocation."""
+
+
+class MemoryExhaustion:
+    """Use that grows steadily, is about to reach the limit, and has not been there before."""
+
+    name = "memory_exhaustion"
+    kinds = (BY_NAME["memory_exhaustion"],)
+
+    def __init__(self, settings: ForecastSettings) -> None:
+        self._rules = Rules(
+            covered=settings.memory_covered, level=settings.memory_level, hasty_level=settings.memory_hasty_level
+        )
+        self._critical = settings.memory_critical_seconds
+        self._joined = Joined(tuple(RESOURCES))
+        self._gpus = 0
+        self.use: Floats = np.empty(0)  # the newest, along `subjects`
+        self.trail = Trail(RINGS)
+        self._kept = Kept(
+            stands=False, peak=np.nan, peak_time=np.nan, entered=np.nan, speed=np.nan, low=np.nan, high=np.nan,
+            span=np.nan, covered=np.nan, busy=0.0,
+        )  # fmt: skip
+
+    @property
+    def subjects(self) -> Subjects:
+        """GPUs, then the resources of hosts."""
+        return self._kept.subjects
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Cheap for all, and a fit for the few that have grown much and are nearly full."""
+        use = self.use = self._use(view)
+        self._forget_ended(use)
+        self.trail.add(view.now, use)
+        found = filling(self.trail, use, view.now, self._rules, least_span=self._least_span(view))
+        self._remember(found, use, view.now)
+        return [self._claims(found, use)]
+
+    def _use(self, view: View) -> Floats:
+        """Used shares along our rows."""
+        joined = self._joined.subjects(view)
+        before = self._kept.align(joined)
+        if before is not None:
+            self.trail.rearrange(source_of(joined, before))
+        used, total = view.gpu("gpu_memory_used_bytes"), view.gpu("gpu_memory_total_bytes")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gpus = used / total
+        self._gpus = len(gpus)
+        return np.concatenate([gpus, *(view.host(metric) for metric in RESOURCES.values())])
+
+    def _least_span(self, view: View) -> Floats:
+        gpus = len(view.gpus)
+        busy = view.gpu("gpu_utilization_ratio", 60)
+        spans = np.zeros(len(self._kept.subjects))
+        spans[:gpus] = np.where(busy >= BUSY, BUSY_SPAN, IDLE_SPAN)
+        return spans
+
+    def _forget_ended(self, use: Floats) -> None:
+        """A row whose use fell from the limit begins anew: its past level was no level that it can live with."""
+        before = self.trail.newest.back(0, np.arange(len(use)))[1]
+        rows = np.flatnonzero(use < before - 0.05)
+        if not len(rows):
+            return
+        values = self.trail.newest.last(6, rows).high
+        peak = np.fmax.reduce(values, axis=0)
+        step = np.fmax.reduce(np.diff(values, axis=0, prepend=np.nan), axis=0)
+        killed = (peak - use[rows] >= FALL) & ((peak >= OVER) | (peak + np.nan_to_num(step) >= OVER))
+        self.trail.forget(rows[killed | ((peak - use[rows] >= FALL) & self._kept["stands"][rows])])
+
+    def _remember(self, found: Filling, use: Floats, now: float) -> None:
+        """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
+        kept = self._kept
+        new, stands = found.enters, kept["stands"]
+        kept["entered"][new & ~stands] = use[new & ~stands]
+        room = np.maximum(1 - use, 0.005)
+        for name, values in (
+            ("speed", room / found.left),
+            ("low", room / found.left_high),
+            ("high", room / found.left_low),
+        ):
+            kept[name][new] = values[new]
+        kept["span"][new], kept["covered"][new] = found.span[new], found.covered[new]
+        higher = new | (stands & ~(use < kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))
+        kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
+        rows = np.flatnonzero(stands | new)
+        before = self.trail.newest.back(1, rows)[0]
+        patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), kept["span"][rows] / 4)
+        grows = now - kept["peak_time"][rows] <= patience
+        near = use[rows] >= np.fmin(kept["peak"][rows], 0.98) - 0.03
+        stands |= new
+        stands[rows] = near & (grows | (use[rows] >= 0.985)) | new[rows] | np.isnan(use[rows])
+
+    def _claims(self, found: Filling, use: Floats) -> Claims:
+        kept = self._kept
+        stands = kept["stands"]
+        room = np.where(stands, np.maximum(1 - use, 0.0), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
+        covered = kept["covered"]
+        is_gpu = np.arange(len(use)) < self._gpus
+        confidence = np.where(stands, np.minimum(covered / (1 + covered), np.where(is_gpu, DRIVER_CAP, CAP)), 0.0)
+        near = left <= self._critical
+        severity = np.where(near, Severity.CRITICAL, Severity.WARNING).astype(np.int8)
+        speed, span = kept["speed"].copy(), kept["span"].copy()
+
+        def because(place: int) -> str:
+            return (
+                f"{share(use[place])} used, growing by {share(speed[place] * 60, 2)} of the capacity a minute for "
+                f"{duration(span[place])}: full in {duration(left[place])} "
+                f"({duration(low[place])} to {duration(high[place])})"
+                + ("; the driver's figure, which includes caches" if is_gpu[place] else "")
+            )
+
+        return Claims(
+            kind=self.kinds[0], subjects=kept.subjects, enters=found.enters.copy(), stays=stands.copy(),
+            confidence=confidence, known=~np.isnan(use), level=use, severity=severity, seconds_left=left,
+            seconds_left_low=low, seconds_left_high=high, because=because,
+            evidence={"used_ratio": use, "growth_ratio_per_second": speed, "grown_seconds": span},
+        )  # fmt: skip

@@ -1,0 +1,194 @@
+"""What rows did lately, finer for the last seconds and coarser for the last day: a few rings of lows and highs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Values = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive slots, oldest first: lows and highs time × row; times the same for all rows, or time × row."""
+
+    times: Floats
+    low: Values
+    high: Values
+
+
+class Newest:
+    """The newest readings of each row one by one, whenever they came."""
+
+    def __init__(self, slots: int, rows: int) -> None:
+        self.slots = slots
+        self.count: Places = np.zeros(rows, dtype=np.int64)  # readings ever
+        self._times: Floats = np.full((slots, rows), np.nan)
+        self._values: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+
+    def add(self, now: float, values: Values) -> None:
+        """Take a reading of those rows that have one."""
+        rows = np.flatnonzero(~np.isnan(values))
+        slot = self.count[rows] % self.slots
+        self._times[slot, rows] = now
+        self._values[slot, rows] = values[rows]
+        self.count[rows] += 1
+
+    def last(self, count: int, rows: Places) -> Stretch:
+        """The newest readings of some rows; unknown where a row has not had so many."""
+        steps = self.count[rows] - count + np.arange(count)[:, None]
+        slots = steps % self.slots
+        values = np.where(steps >= 0, self._values[slots, rows], np.float32(np.nan))
+        return Stretch(self._times[slots, rows], values, values)
+
+    def back(self, count: int, rows: Places) -> tuple[Floats, Values]:
+        """Time and value of the reading so many before the newest."""
+        steps = self.count[rows] - 1 - count
+        slots = steps % self.slots
+        known = (steps >= 0) & (count < self.slots)
+        return (
+            np.where(known, self._times[slots, rows], np.nan),
+            np.where(known, self._values[slots, rows], np.float32(np.nan)),
+        )
+
+    def forget(self, rows: Places) -> None:
+        """These rows are others from now on."""
+        self.count[rows] = 0
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row what the row at `source` has; −1: nothing."""
+        kept = source >= 0
+        count: Places = np.zeros(len(source), dtype=np.int64)
+        count[kept] = self.count[source[kept]]
+        times = np.full((self.slots, len(source)), np.nan)
+        times[:, kept] = self._times[:, source[kept]]
+        self.count, self._times, self._values = count, times, _moved(self._values, source)
+
+
+class Ring:
+    """Slots of one length; slots without a reading are unknown.
+
+    A slot's time is that of the newest reading in it.
+    """
+
+    def __init__(self, period: float, slots: int, rows: int) -> None:
+        self.period = period
+        self.slots = slots
+        self.number = -1  # of the newest slot, ever rising
+        self._bucket = -1
+        self._times: Floats = np.full(slots, np.nan)
+        self._low: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+        self._high: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+
+    def add(self, now: float, values: Values) -> bool:
+        """Take one reading a row; true when it began a new slot."""
+        bucket = int(now // self.period)
+        new = bucket != self._bucket
+        if new:
+            self._open(bucket)
+        slot = self.number % self.slots
+        self._times[slot] = now
+        np.fmin(self._low[slot], values, out=self._low[slot])
+        np.fmax(self._high[slot], values, out=self._high[slot])
+        return new
+
+    def put(self, time: float, rows: Places, low: Values, high: Values) -> None:
+        """Unite stored readings of some rows with the slot of their time; what is older than the ring is left out."""
+        bucket = int(time // self.period)
+        if bucket > self._bucket:
+            self._open(bucket)
+        back = self._bucket - bucket
+        if back >= self.slots:
+            return
+        slot = (self.number - back) % self.slots
+        self._times[slot] = np.fmax(self._times[slot], time)
+        self._low[slot, rows] = np.fmin(self._low[slot, rows], low)
+        self._high[slot, rows] = np.fmax(self._high[slot, rows], high)
+
+    def last(self, count: int, rows: Places | None = None, *, skip: int = 0) -> Stretch:
+        """The newest `count` slots that anything was read in, without the `skip` newest of all."""
+        numbers = np.arange(max(0, self.number + 1 - self.slots), self.number + 1 - skip)
+        places = (numbers % self.slots)[-count:] if count else numbers % self.slots
+        places = places[~np.isnan(self._times[places])]
+        where = places if rows is None else np.ix_(places, rows)
+        return Stretch(self._times[places], self._low[where], self._high[where])
+
+    def slot_back(self, count: int) -> Values | None:
+        """Highs of the slot so many before the newest; nothing where the ring does not reach so far."""
+        return self._high[(self.number - count) % self.slots] if self._reaches(count) else None
+
+    def lows_back(self, count: int) -> Values | None:
+        """The same of the lows."""
+        return self._low[(self.number - count) % self.slots] if self._reaches(count) else None
+
+    def _reaches(self, count: int) -> bool:
+        return count < min(self.slots, self.number + 1)
+
+    def forget(self, rows: Places) -> None:
+        """These rows are others from now on."""
+        self._low[:, rows] = np.nan
+        self._high[:, rows] = np.nan
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row what the row at `source` has; −1: nothing."""
+        self._low, self._high = _moved(self._low, source), _moved(self._high, source)
+
+    def _open(self, bucket: int) -> None:
+        """Begin a slot; a clock that went back begins anew."""
+        step = bucket - self._bucket if self.number >= 0 else 1
+        if not 0 < step < self.slots:
+            self._times[:] = np.nan
+            self._low[:] = np.nan
+            self._high[:] = np.nan
+            step = self.slots
+        for number in range(self.number + 1, self.number + step + 1):
+            slot = number % self.slots
+            self._times[slot] = np.nan
+            self._low[slot] = np.nan
+            self._high[slot] = np.nan
+        self.number += step
+        self._bucket = bucket
+
+
+class Trail:
+    """Rings side by side over the same rows."""
+
+    def __init__(self, rings: tuple[tuple[float, int], ...], rows: int = 0, *, newest: int = 32) -> None:
+        """`rings`: period in seconds and number of slots of each; `newest`: readings of a row that are kept whole."""
+        self.rows = rows
+        self.newest = Newest(newest, rows)
+        self.rings = tuple(Ring(period, slots, rows) for period, slots in rings)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the rings."""
+        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots) * self.rows
+
+    def add(self, now: float, values: Floats) -> None:
+        """Take one reading a row."""
+        narrow = values.astype(np.float32)
+        self.newest.add(now, narrow)
+        for ring in self.rings:
+            ring.add(now, narrow)
+
+    def forget(self, rows: Places) -> None:
+        """These rows are others from now on."""
+        self.newest.forget(rows)
+        for ring in self.rings:
+            ring.forget(rows)
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row what the row at `source` has; −1: nothing."""
+        self.rows = len(source)
+        self.newest.rearrange(source)
+        for ring in self.rings:
+            ring.rearrange(source)
+
+
+def _moved(matrix: Values, source: Places) -> Values:
+    moved: Values = np.full((len(matrix), len(source)), np.nan, dtype=np.float32)
+    kept = source >= 0
+    moved[:, kept] = matrix[:, source[kept]]
+    return moved

@@ -1,0 +1,18 @@
+"""Numbers as people say them."""
+
+import math
+
+
+def duration(seconds: float) -> str:
+    """Some 2–3 significant digits of a time."""
+    if not math.isfinite(seconds):
+        return "unknown time"
+    for unit, name in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.3g} {name}" if seconds < 100 * unit else f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def share(ratio: float, digits: int = 1) -> str:
+    """A ratio in per cent."""
+    return f"{100 * ratio:.{digits}f} %"
