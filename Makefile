@@ -40,7 +40,7 @@ check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/mypy tests
+	$(BIN)/mypy grafana/generator tests
 	$(BIN)/lint-imports --no-cache
 	$(MAKE) --no-print-directory proto-fresh generated-fresh
 
@@ -67,9 +67,10 @@ generated: .venv/.dev
 	$(BIN)/python -m flyball_agent.metrics_document docs/metrics.md
 	$(BIN)/python -m flyball_collector.diagnosis.kinds_document docs/kinds.md
 	$(BIN)/python -m flyball.configuration_document
+	$(BIN)/python -m grafana.generator
 
 generated-fresh: .venv/.dev
-	@$(BIN)/python -m pytest --quiet tests/agent/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/client/test_configuration_document.py tests/client/test_documents.py
+	@$(BIN)/python -m pytest --quiet tests/agent/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/client/test_configuration_document.py tests/client/test_documents.py tests/grafana/test_generated.py
 
 ## Pin every package anew, with hashes.
 constraints: .venv/.dev

@@ -118,7 +118,7 @@ class OwnMetrics:
     def _process(self) -> None:
         self.http_requests = self._counter("http_requests_total", "Requests answered.", "code")
         self.event_loop_lag = self._histogram("event_loop_lag_seconds", "How late the event loop wakes.")
-        self.job_runs = self._counter("job_runs_total", "Jobs run.", "job", "outcome")
+        self.job_runs = self._counter("job_runs_total", "Jobs run.", "job_name", "outcome")
         self.certificate_ends = self._gauge(
             "certificate_end_timestamp_seconds", "When a certificate in use ends, in Unix time.", "key"
         )

@@ -29,7 +29,7 @@ def filled() -> MemoryStore:
 
 
 def runs(metrics: OwnMetrics, job: str, outcome: str) -> float | None:
-    labels = {"job": job, "outcome": outcome}
+    labels = {"job_name": job, "outcome": outcome}
     return metrics.registry.get_sample_value("flyball_collector_job_runs_total", labels)
 
 

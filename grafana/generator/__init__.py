@@ -1,0 +1,1 @@
+"""Grafana's dashboards, made by code: `python -m grafana.generator` writes them as JSON."""

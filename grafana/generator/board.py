@@ -1,0 +1,204 @@
+"""A dashboard put together: variables, annotations, links, and rows of panels laid out from left to right."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grafana_foundation_sdk.builders.dashboard import DatasourceVariable, QueryVariable
+from grafana_foundation_sdk.models.dashboard import (
+    AnnotationContainer,
+    AnnotationQuery,
+    Dashboard,
+    DashboardCursorSync,
+    DashboardDashboardTemplating,
+    DashboardDashboardTime,
+    DashboardLink,
+    DashboardLinkType,
+    GridPos,
+    Panel,
+    RowPanel,
+    TimePickerConfig,
+    VariableModel,
+    VariableOption,
+    VariableRefresh,
+    VariableSort,
+)
+
+from grafana.generator.queries import DATASOURCE
+
+COLUMNS = 24
+PREFIX = "flyball-"
+KEPT = "${datasource:queryparam}&${job:queryparam}"
+"""What a link to another dashboard takes along beside the time range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Panels under a heading that opens and closes."""
+
+    title: str
+    panels: Sequence[Panel]
+    collapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A variable whose values Prometheus tells: `all_value` None asks for exactly one of them."""
+
+    name: str
+    label: str
+    description: str
+    query: str
+    regex: str = ""
+    all_value: str | None = ".+"
+
+
+def place(dashboard: str, **variables: str) -> str:
+    """The address of another dashboard, for what a row or a line is about."""
+    chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
+    return f"/d/{PREFIX}{dashboard}?{KEPT}{chosen}&${{__url_time_range}}"
+
+
+def build(
+    name: str,
+    title: str,
+    description: str,
+    sections: Sequence[Section],
+    *,
+    choices: Sequence[Choice],
+    annotations: Sequence[AnnotationQuery] = (),
+    links: Sequence[DashboardLink] = (),
+    span: str = "now-1h",
+) -> Dashboard:
+    """The whole dashboard; whoever wants to change it changes this code."""
+    return Dashboard(
+        uid=PREFIX + name,
+        title=f"Flyball / {title}",
+        description=description,
+        tags=["flyball"],
+        editable=False,
+        graph_tooltip=DashboardCursorSync.CROSSHAIR,
+        time=DashboardDashboardTime(span, "now"),
+        timepicker=TimePickerConfig(refresh_intervals=["5s", "15s", "30s", "1m", "5m", "15m", "1h"]),
+        refresh="30s",
+        templating=DashboardDashboardTemplating([_datasource(), *map(_variable, choices)]),
+        annotations=AnnotationContainer(list(annotations)),
+        links=list(links),
+        panels=list(lay_out(sections)),
+        version=1,
+    )
+
+
+def lay_out(sections: Sequence[Section]) -> Iterator[Panel | RowPanel]:
+    """Positions and numbers; panels of a closed section lie inside its heading."""
+    top, number = 0, 1
+    for section in sections:
+        heading = RowPanel(
+            collapsed=section.collapsed,
+            title=section.title,
+            grid_pos=GridPos(x=0, y=top, w=COLUMNS, h=1),
+            id_val=number,
+            panels=[],
+        )
+        bottom = _flow(section.panels, top + 1)
+        for panel in section.panels:
+            number += 1
+            panel.id_val = number
+        number += 1
+        yield heading
+        if section.collapsed:
+            heading.panels = list(section.panels)
+            top += 1
+        else:
+            yield from section.panels
+            top = bottom
+
+
+def _flow(panels: Sequence[Panel], top: int) -> int:
+    """Set the places of panels below `top`; returns where the next ones may begin."""
+    left = height = 0
+    for panel in panels:
+        position = panel.grid_pos
+        assert position is not None  # noqa: S101  every panel is made with its size
+        if left + position.w > COLUMNS:
+            left, top, height = 0, top + height, 0
+        position.x, position.y = left, top
+        left += position.w
+        height = max(height, position.h)
+    return top + height
+
+
+def job(metric: str) -> Choice:
+    """Which scrape jobs: those that have this metric."""
+    return Choice("job", "Job", "The scrape jobs of Prometheus.", f"label_values({metric}, job)")
+
+
+def instances(metric: str, description: str = "The hosts.", *, all_value: str | None = ".+") -> Choice:
+    """Which hosts: those that have this metric."""
+    query = f'label_values({metric}{{job=~"$job"}}, instance)'
+    return Choice("instance", "Instance", description, query, all_value=all_value)
+
+
+def link(title: str, dashboard: str, *variables: str) -> DashboardLink:
+    """A link in the dashboard's head; takes the named variables along."""
+    chosen = "".join(f"&${{{name}:queryparam}}" for name in variables)
+    url = f"/d/{PREFIX}{dashboard}?{KEPT}{chosen}"
+    return DashboardLink(title=title, type_val=DashboardLinkType.LINK, icon="dashboard", url=url, keep_time=True)
+
+
+def standing(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
+    """Marks the time in which conditions stand."""
+    return AnnotationQuery(
+        name=name,
+        datasource=DATASOURCE,
+        enable=enable,
+        icon_color=color,
+        expr=f"flyball_condition_active{selector}",
+        title_format="{{kind}}",
+        text_format="{{severity}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}",
+        tag_keys="kind,severity",
+        step="15s",
+    )
+
+
+def happened(color: str, name: str, expression: str, title: str, text: str) -> AnnotationQuery:
+    """Marks instants; the value of the expression is the instant, in milliseconds."""
+    return AnnotationQuery(
+        name=name,
+        datasource=DATASOURCE,
+        enable=True,
+        icon_color=color,
+        expr=expression,
+        title_format=title,
+        text_format=text,
+        step="60s",
+        use_value_for_time=True,
+    )
+
+
+def _datasource() -> VariableModel:
+    return (
+        DatasourceVariable("datasource")
+        .label("Data source")
+        .description("The Prometheus that scrapes Flyball's collector.")
+        .type("prometheus")
+        .build()
+    )
+
+
+def _variable(choice: Choice) -> VariableModel:
+    builder = (
+        QueryVariable(choice.name)
+        .label(choice.label)
+        .description(choice.description)
+        .query(choice.query)
+        .definition(choice.query)
+        .datasource(DATASOURCE)
+        .regex(choice.regex)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.NATURAL_ASC)
+        .allow_custom_value(False)
+    )
+    if choice.all_value is not None:
+        everything = VariableOption(selected=True, text="All", value="$__all")
+        builder.multi(True).include_all(True).all_value(choice.all_value).current(everything)
+    return builder.build()

@@ -1,0 +1,64 @@
+"""Queries: selectors that follow the dashboard's variables, and how Grafana is to ask them."""
+
+from grafana_foundation_sdk.builders.prometheus import Dataquery
+from grafana_foundation_sdk.models.common import DataSourceRef
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
+JOB = 'job=~"$job"'
+INSTANCE = 'instance=~"$instance"'
+_OPERATORS = ("=~", "!~", "!=")
+
+
+def matchers(**labels: str) -> str:
+    """`reason="=~failed|denied"` becomes a regular expression; without an operator it is equality."""
+    parts = []
+    for name, value in labels.items():
+        operator = next((each for each in _OPERATORS if value.startswith(each)), "")
+        parts.append(f'{name}{operator or "="}"{value.removeprefix(operator)}"')
+    return ", ".join(parts)
+
+
+def host(**labels: str) -> str:
+    """The selector of series that belong to hosts."""
+    return "{" + ", ".join(filter(None, [JOB, INSTANCE, matchers(**labels)])) + "}"
+
+
+def gpu(**labels: str) -> str:
+    """The selector of series that belong to GPUs, where the dashboard lets one choose them."""
+    return host(gpu="=~$gpu", **labels)
+
+
+def run(**labels: str) -> str:
+    """The selector of series that belong to a run and to no host; their `instance` is the collector's."""
+    return "{" + ", ".join(filter(None, [JOB, 'run=~"$run"', matchers(**labels)])) + "}"
+
+
+def rank(**labels: str) -> str:
+    """The selector of series that belong to a run's ranks on their hosts."""
+    return host(run="=~$run", **labels)
+
+
+def over(expression: str, legend: str = "") -> Dataquery:
+    """Asked for the whole time range."""
+    return Dataquery().expr(expression).legend_format(legend or "__auto").range()
+
+
+def now(expression: str, legend: str = "") -> Dataquery:
+    """Asked for the end of the time range."""
+    return Dataquery().expr(expression).legend_format(legend or "__auto").instant()
+
+
+def rows(expression: str) -> Dataquery:
+    """The same as rows of a table, a column a label."""
+    return now(expression).format(PromQueryFormat.TABLE)
+
+
+def rate(metric: str, selector: str) -> str:
+    """How fast a counter grows a second."""
+    return f"rate({metric}{selector}[$__rate_interval])"
+
+
+def increase(metric: str, selector: str, window: str = "$__rate_interval") -> str:
+    """By how much a counter grew: from one point to the next, or over `$__range`."""
+    return f"increase({metric}{selector}[{window}])"
