@@ -5,8 +5,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-Ratio = Annotated[float, Meta(ge=0.0, le=1.0)]
-
 
 class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a trend is told."""
@@ -28,10 +26,10 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0.0, description="A leak that would take longer than this to fill memory is not told.")
     ] = 3 * 86_400.0
     pressure_ratio: Annotated[
-        Ratio, Meta(ge=0.0, le=1.0, description="Share of 10 s in which some task stalls for memory: pressure.")
+        float, Meta(ge=0.0, le=1.0, description="Share of 10 s in which some task stalls for memory: pressure.")
     ] = 0.1
     pressure_critical_ratio: Annotated[
-        Ratio,
+        float,
         Meta(ge=0.0, le=1.0, description="Share of 30 s in which every task stalls: systemd-oomd kills (its default)."),
     ] = 0.6
     thermal_seconds: Annotated[
@@ -41,10 +39,10 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0.0, description="Memory temperature of a GPU at which it slows down, as no driver tells it.")
     ] = 95.0
     disk_warning_ratio: Annotated[
-        Ratio, Meta(ge=0.0, le=1.0, description="Share of a file system left at which it counts as full.")
+        float, Meta(ge=0.0, le=1.0, description="Share of a file system left at which it counts as full.")
     ] = 0.05
     disk_critical_ratio: Annotated[
-        Ratio, Meta(ge=0.0, le=1.0, description="Share of a file system left at which that is critical.")
+        float, Meta(ge=0.0, le=1.0, description="Share of a file system left at which that is critical.")
     ] = 0.03
     stuck_seconds: Annotated[
         float, Meta(gt=0.0, description="Readings of a busy GPU that all stand still for this long are stuck.")
