@@ -1,0 +1,81 @@
+"""A disk that is too slow, or that others keep busy."""
+
+import random
+from collections.abc import Sequence
+
+from tests.benchmarks.labelled.causes.generator import Generator, script
+from tests.benchmarks.labelled.plan import Change, SourcePlan
+from tests.benchmarks.labelled.scene import Draw, LoopSwitch, Programs
+
+MIB = 1024**2
+
+READER = """
+import mmap, os, random, sys
+size = int(sys.argv[1])
+file = os.open("data.bin", os.O_RDONLY | os.O_DIRECT)
+room, places = mmap.mmap(-1, size), os.fstat(file).st_size // size
+while True:
+    os.preadv(file, [room], random.randrange(places) * size)
+"""
+WRITER = """
+import mmap, os, sys, time
+size, name, pause = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+file = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600)
+os.unlink(name)
+room, place = mmap.mmap(-1, size), 0
+room.write(os.urandom(size))
+while True:
+    os.pwrite(file, room, place * size)
+    os.fsync(file)
+    place = (place + 1) % 64
+    time.sleep(pause)
+"""
+
+
+def _cold(rng: random.Random, mebibytes: Sequence[int] = (8, 16, 24, 32)) -> Draw:
+    amount = rng.choice(mebibytes) * MIB
+    switch = LoopSwitch(Change(cold=True), Change(cold=False))
+    return Draw(f"batches of {amount // MIB} MiB, not cached", switch, SourcePlan("file", amount))
+
+
+def _readers(rng: random.Random) -> Draw:
+    count, size = rng.choice((6, 10, 16)), rng.choice((1, 2, 4)) * MIB
+    own = rng.choice((4, 8)) * MIB
+    programs = Programs("readers", (script(READER, size),) * count)
+    return Draw(f"{count} readers of {size // MIB} MiB", programs, SourcePlan("file", own, cold=True))
+
+
+def _writers(rng: random.Random) -> Draw:
+    count, size = rng.choice((4, 8, 12)), rng.choice((2, 4)) * MIB
+    own = rng.choice((4, 8)) * MIB
+    commands = tuple(script(WRITER, size, f"written-{number}.bin", 0.0) for number in range(count))
+    return Draw(
+        f"{count} writers of {size // MIB} MiB", Programs("writers", commands), SourcePlan("file", own, cold=True)
+    )
+
+
+def _hdd(rng: random.Random) -> Draw:
+    count = rng.choice((4, 6, 8))
+    command = ("stress-ng", "--hdd", str(count), "--hdd-opts", "direct,wr-seq", "--hdd-bytes", "64M",
+               "--hdd-write-size", "1M", "--temp-path", ".")  # fmt: skip
+    own = rng.choice((4, 8)) * MIB
+    return Draw(f"stress-ng --hdd {count}", Programs("stress-hdd", (command,)), SourcePlan("file", own, cold=True))
+
+
+def _mapped(rng: random.Random, counts: Sequence[int] = (80, 160, 320)) -> Draw:
+    pages = rng.choice(counts)
+    switch = LoopSwitch(Change(cold=True), Change(cold=False))
+    return Draw(
+        f"{pages} random pages of a cold mapping", switch, SourcePlan("mapped", pages, size=64 * MIB, scattered=True)
+    )
+
+
+GENERATORS = (
+    Generator("cold-reads", "disk", ("bottleneck_disk",), _cold, draw_mixed=lambda rng: _cold(rng, (24, 32))),
+    Generator("disk-readers", "disk", ("bottleneck_disk",), _readers),
+    Generator("disk-writers", "disk", ("bottleneck_disk",), _writers),
+    Generator("stress-hdd", "disk", ("bottleneck_disk",), _hdd, tuned=False, needs=("stress-ng",)),
+    Generator(
+        "cold-mapping", "disk", ("bottleneck_disk",), _mapped, tuned=False, draw_mixed=lambda r: _mapped(r, (320,))
+    ),
+)

@@ -1,0 +1,65 @@
+"""A network that takes long, a service that does, many small calls, and waiting for something that cannot be seen."""
+
+import random
+from collections.abc import Sequence
+
+from tests.benchmarks.labelled.causes.generator import Generator
+from tests.benchmarks.labelled.plan import Change, SourcePlan
+from tests.benchmarks.labelled.scene import Draw, LoopSwitch, WeatherSwitch
+from tests.benchmarks.labelled.surroundings import Weather
+
+KIB = 1024
+
+
+def _latency(rng: random.Random, milliseconds: Sequence[int] = (10, 20, 50, 100)) -> Draw:
+    seconds, amount = rng.choice(milliseconds) / 1e3, rng.choice((64, 256, 1024)) * KIB
+    switch = WeatherSwitch(Weather(network_seconds=seconds))
+    return Draw(f"{seconds * 1e3:.0f} ms more a round trip", switch, SourcePlan("remote", amount))
+
+
+def _narrow(rng: random.Random) -> Draw:
+    megabytes, amount = rng.choice((4, 8, 16)), rng.choice((512, 1024)) * KIB
+    switch = WeatherSwitch(Weather(bytes_per_second=megabytes * 1e6))
+    return Draw(f"a link of {megabytes} MB/s", switch, SourcePlan("remote", amount))
+
+
+def _calls(rng: random.Random) -> Draw:
+    many = rng.choice((30, 60, 100))
+    return Draw(f"{many} calls a step, not 2", LoopSwitch(Change(calls=many), Change(calls=2)), loop={"calls": 2})
+
+
+def _slow_service(rng: random.Random, counts: Sequence[int] = (2, 4, 8)) -> Draw:
+    calls, seconds = rng.choice(counts), rng.choice((0.005, 0.01, 0.03))
+    switch = WeatherSwitch(Weather(service_seconds=seconds))
+    return Draw(f"{calls} calls a step of {seconds * 1e3:.0f} ms", switch, loop={"calls": calls})
+
+
+def _sleepy(rng: random.Random) -> Draw:
+    workers, seconds = rng.choice((1, 2, 4)), rng.choice((0.1, 0.15, 0.2))
+    source = SourcePlan("remote", 64 * KIB)
+    return Draw(
+        f"{workers} workers that wait {seconds * 1e3:.0f} ms for each batch",
+        WeatherSwitch(Weather(record_seconds=seconds)), source, {"workers": workers},
+    )  # fmt: skip
+
+
+def _resolver(rng: random.Random) -> Draw:
+    seconds, count = rng.choice((0.01, 0.02, 0.04)), rng.choice((1, 2))
+    switch = WeatherSwitch(Weather(resolver_seconds=seconds))
+    return Draw(f"{count} look-ups a step of {seconds * 1e3:.0f} ms", switch, SourcePlan("resolver", count))
+
+
+GENERATORS = (
+    Generator("latency", "network", ("bottleneck_network",), _latency, draw_mixed=lambda rng: _latency(rng, (15, 25))),
+    Generator("narrow-link", "network", ("bottleneck_network",), _narrow, tuned=False),
+    Generator("small-calls", "service", ("bottleneck_service",), _calls),
+    Generator(
+        "slow-service",
+        "service",
+        ("bottleneck_service",),
+        _slow_service,
+        draw_mixed=lambda rng: _slow_service(rng, (2,)),
+    ),
+    Generator("idle-workers", "waiting", ("bottleneck_data_wait",), _sleepy),
+    Generator("slow-resolver", "waiting", ("bottleneck_data_wait", "bottleneck_network"), _resolver, tuned=False),
+)

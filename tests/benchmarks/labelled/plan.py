@@ -1,0 +1,57 @@
+"""What a training loop of the bench is told: how big its model is, where its batches come from, what it calls."""
+
+import struct
+from typing import Literal
+
+import msgspec
+
+SourceKind = Literal["memory", "file", "mapped", "anonymous", "remote", "resolver"]
+
+REQUEST = struct.Struct("!I")
+"""What the data server is asked: so many bytes."""
+
+
+class SourcePlan(msgspec.Struct, frozen=True):
+    """Where batches come from.
+
+    file: `amount` bytes by positioned reads, past the page cache while it is `cold`. mapped: `amount` random pages of
+    a mapped file of `size` bytes. anonymous: the same of memory that no file backs. remote: `amount` bytes from the
+    data server. resolver: as from memory, after `amount` look-ups of a name.
+    """
+
+    kind: SourceKind
+    amount: int = 0
+    size: int = 0
+    cold: bool = False
+    scattered: bool = False  # the kernel is not to read ahead
+
+
+class LoopPlan(msgspec.Struct, frozen=True):
+    """One training run."""
+
+    run: str
+    socket: str
+    trace: str
+    folder: str  # of data sets and checkpoints
+    seed: int = 0
+    batch: int = 256
+    features: int = 512
+    hidden: int = 512
+    threads: int = 1  # of the matrix library
+    sources: tuple[SourcePlan, ...] = (SourcePlan("memory"),)
+    workers: int = 0  # processes that load; 0: the loop loads
+    prefetch: int = 2  # batches a worker may be ahead
+    calls: int = 0  # to the service, one after the other, each step
+    data_port: int = 0
+    service_port: int = 0
+    resolver_port: int = 0
+    checkpoint_steps: int = 0  # every so many; 0: never
+    checkpoint_bytes: int = 0
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An order to a running loop; what is left out stays."""
+
+    calls: int | None = None
+    cold: bool | None = None
+    end: bool = False

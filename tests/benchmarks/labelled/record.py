@@ -1,0 +1,142 @@
+"""Records what the agent's own probes see, and what a training tells its socket, into a file of the spool's format."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Self, TypeVar
+
+from flyball_agent.clock import SystemClock
+from flyball_agent.host import build_probes, new_epoch
+from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.record import Extras, Tick
+from flyball_agent.runner import Runner
+from flyball_agent.runs.book import RunBook
+from flyball_agent.runs.socket import RunSocket
+from flyball_agent.runs.tenancy import TenancyReader
+from flyball_agent.runs.tenancy_probe import TenancyProbe
+from flyball_agent.sampler import Sampler
+from flyball_agent.settings import AgentSettings, ProbeSettings
+from flyball_agent.spool.format import (
+    HEADER,
+    Entry,
+    EntryKind,
+    decode_definition,
+    decode_epoch,
+    decode_record,
+    encode_definition,
+    encode_epoch,
+    encode_record,
+    entries_start,
+    scan,
+)
+from flyball_collector.diagnosis.player import Recording
+from flyball_collector.ingest.door import Door
+from flyball_collector.tick import KnownLayout
+from flyball_proto.layout import Layout
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+T = TypeVar("T")
+
+HOST = "bench"
+STOP_SECONDS = 2.0
+HOLD_SECONDS = 2.5
+"""As long as the collector lets a live host's newest reading stand."""
+
+
+class Recorder:
+    """The agent without its spool and uplink: sampler, probes and socket, one record a second."""
+
+    def __init__(self, socket_path: Path, latency_target: str) -> None:
+        probes = ProbeSettings(latency_targets=(latency_target,))
+        settings = AgentSettings(host=HOST, socket_path=str(socket_path), probes=probes)
+        clock, accounts = SystemClock(), Accounts()
+        self._book = RunBook()
+        found = build_probes(settings)
+        self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, self._book)
+        self.epoch = new_epoch(settings, clock)
+        self._socket_path, self._accounts = socket_path, accounts
+        runner = Runner([*found.all, self._tenancy, OwnProbe(accounts)], settings.probes.time_limit_seconds)
+        self._sampler = Sampler(
+            epoch=self.epoch, runner=runner, extras=self._extras, sinks=(self._keep,), clock=clock, accounts=accounts
+        )
+        self._lock = threading.Lock()
+        self._ticks: list[Tick] | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="run-socket", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._server = self._await(self._open())
+        self._sampler.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sampler.stop(STOP_SECONDS)
+        self._await(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_SECONDS)
+        self._loop.close()
+
+    def begin(self) -> None:
+        """Keep records from now on."""
+        with self._lock:
+            self._ticks = []
+
+    def end(self, path: Path) -> None:
+        """Write what was kept."""
+        with self._lock:
+            ticks, self._ticks = self._ticks or [], None
+        path.write_bytes(encode(encode_epoch(self.epoch), ticks))
+
+    def _keep(self, tick: Tick) -> None:
+        with self._lock:
+            if self._ticks is not None:
+                self._ticks.append(tick)
+
+    def _extras(self, _wall_ns: int) -> Extras:
+        return Extras(steps=self._book.take_reports(), tenancy=self._tenancy.body)
+
+    async def _open(self) -> RunSocket:
+        server = RunSocket(self._socket_path, self._book, self._accounts)
+        await server.start()
+        return server
+
+    async def _close(self) -> None:
+        await self._server.stop()
+
+    def _await(self, coroutine: Coroutine[object, object, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(STOP_SECONDS)
+
+
+def encode(epoch: bytes, ticks: list[Tick]) -> bytes:
+    """A spool file: each definition before the first record that needs it."""
+    parts, defined = [HEADER, epoch], set[int]()
+    for tick in ticks:
+        for definition in tick.definitions:
+            if definition.digest not in defined:
+                defined.add(definition.digest)
+                parts.append(encode_definition(definition))
+        parts.append(encode_record(tick))
+    return b"".join(parts)
+
+
+def read(path: Path) -> Recording:
+    """A recorded file as ticks for the player; the collector's own door reads the records."""
+    data = path.read_bytes()
+    layouts: dict[int, KnownLayout] = {}
+    door, epoch, ticks = Door(HOST, layouts), b"", []
+    for entry in scan(data, entries_start(data)):
+        if not isinstance(entry, Entry):
+            raise ValueError(f"{path}: damaged at byte {entry.start}")
+        if entry.kind == EntryKind.EPOCH and (found := decode_epoch(entry.body)) is not None:
+            epoch = found.id
+        definition = decode_definition(entry.body) if entry.kind == EntryKind.DEFINITION else None
+        if definition is not None and definition.kind == pb.Definition.LAYOUT:
+            layouts[definition.digest] = KnownLayout(Layout.parse(definition.body))
+        if entry.kind == EntryKind.RECORD and (record := decode_record(entry.body)) is not None:
+            tick = door.read(record.record, epoch, 0)
+            tick.corrected_ns = tick.received_ns = tick.agent_ns
+            tick.live = True
+            ticks.append(tick)
+    return Recording(ticks, 1.0, HOLD_SECONDS)

@@ -1,0 +1,101 @@
+"""The training loop is a real one: it learns, reports to the agent's socket, and obeys."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from flyball_agent.own import Accounts
+from flyball_agent.runs.book import RunBook
+from flyball_agent.runs.socket import RunSocket
+from tests.benchmarks.labelled.loop import Model, Sections
+from tests.benchmarks.labelled.plan import Change, LoopPlan, SourcePlan
+from tests.benchmarks.labelled.scene import Child
+from tests.benchmarks.labelled.sources import build_source
+from tests.benchmarks.labelled.surroundings import Surroundings, Weather
+from tests.benchmarks.labelled.trace import read_trace
+
+
+def a_plan(folder: Path, **changes: object) -> LoopPlan:
+    """A small loop."""
+    plan = LoopPlan("r", str(folder / "s"), str(folder / "t"), str(folder), batch=32, features=64, hidden=64)
+    return msgspec.structs.replace(plan, **changes)
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    """The gradients are right: the loss falls, and each part of a step is timed."""
+    plan = a_plan(tmp_path)
+    model, section = Model(plan), Sections()
+    model.rate = np.float32(0.1)
+    batch = np.random.default_rng(1).random((plan.batch, plan.features), dtype=np.float32)
+    losses = [model.step(batch, section) for _ in range(200)]
+    assert losses[-1] < 0.6 * losses[0]
+    assert set(section.seconds) == {"forward", "backward", "optimizer"}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+async def test_it_reports_to_the_agent(tmp_path: Path, workers: int) -> None:
+    """Steps, their seconds, the wait for data and the sections come through the socket; the trace has every step."""
+    book, accounts = RunBook(), Accounts()
+    server = RunSocket(tmp_path / "s", book, accounts)
+    await server.start()
+    with Child("loop", json.dumps(msgspec.to_builtins(a_plan(tmp_path, workers=workers)))) as loop:
+        assert await asyncio.to_thread(loop.hear) == b"ready\n"
+        loop.tell(None)
+        for _ in range(100):
+            await asyncio.sleep(0.1)
+            if reports := book.take_reports():
+                break
+        loop.tell(Change(end=True))
+        assert await asyncio.to_thread(loop.process.wait, 10) == 0
+    await server.stop()
+    assert accounts.client_errors == 0
+    report = reports[0]
+    assert (report.run, report.rank) == ("r", 0)
+    assert 0 < report.data_wait_seconds < report.step_seconds
+    assert {"data", "forward", "backward", "optimizer"} <= set(report.section_seconds)
+    assert len(read_trace(tmp_path / "t")) >= report.steps > 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SourcePlan("memory"),
+        SourcePlan("file", 65536, cold=True),
+        SourcePlan("file", 65536),
+        SourcePlan("mapped", 8, size=1 << 20),
+        SourcePlan("anonymous", 8, size=1 << 20),
+    ],
+)
+def test_batches_come_from_everywhere(tmp_path: Path, source: SourcePlan) -> None:
+    """Whatever the source, a batch has its shape, and pixels lie between 0 and 1."""
+    (tmp_path / "data.bin").write_bytes(bytes(range(256)) * 8192)
+    plan = a_plan(tmp_path)
+    batch = build_source(source, plan, lambda: source.cold).load(np.random.default_rng(1))
+    assert batch.shape == (plan.batch, plan.features)
+    assert batch.dtype == np.float32
+    assert 0 <= batch.min() <= batch.max() <= 1
+
+
+async def test_the_weather_of_the_surroundings_is_felt(tmp_path: Path) -> None:
+    """A data server that takes long makes batches late; the name service likewise."""
+    surroundings = Surroundings()
+    ports = await surroundings.start()
+    plan = a_plan(tmp_path, data_port=ports.data, resolver_port=ports.resolver)
+    loop, rng = asyncio.get_running_loop(), np.random.default_rng(1)
+
+    async def seconds(source: SourcePlan) -> float:
+        built = await asyncio.to_thread(build_source, source, plan, lambda: False)
+        started = loop.time()
+        await asyncio.to_thread(built.load, rng)
+        return loop.time() - started
+
+    surroundings.become(Weather(record_seconds=0.2, resolver_seconds=0.1))
+    assert await seconds(SourcePlan("remote", 100_000)) >= 0.2
+    assert await seconds(SourcePlan("resolver", 2)) >= 0.2
+    surroundings.become(Weather(network_seconds=0.3))
+    assert await seconds(SourcePlan("remote", 100_000)) >= 0.3
+    await surroundings.stop()

@@ -1,0 +1,41 @@
+"""What is recorded can be played: the agent's own probes into the collector's own fleet."""
+
+import json
+import socket
+import time
+from pathlib import Path
+
+from flyball_collector.diagnosis.player import Player
+from tests.benchmarks.labelled.record import HOST, Recorder, read
+
+
+def test_a_recording_is_what_probes_and_trainings_said(tmp_path: Path) -> None:
+    """Real readings of this machine, a training's steps, and nothing of the time before it began."""
+    with Recorder(tmp_path / "s", "http://127.0.0.1:9/health") as recorder, socket.socket(socket.AF_UNIX) as training:
+        time.sleep(1.2)
+        recorder.begin()
+        training.connect(str(tmp_path / "s"))
+        hello = {"kind": "hello", "run": "r"}
+        steps = {"kind": "steps", "step": 7, "steps": 7, "step_seconds": 0.7, "section_seconds": {"forward": 0.5}}
+        training.sendall("".join(json.dumps(line) + "\n" for line in (hello, steps)).encode())
+        time.sleep(2.2)
+        recorder.end(tmp_path / "e.spool")
+    recorded = read(tmp_path / "e.spool")
+    assert 2 <= len(recorded.ticks) <= 3
+    player, told = Player(recorded), []
+    for ticks, _ in player.play():
+        told += [report for tick in ticks if tick.told is not None for report in tick.told.steps]
+    view = player.diagnosis.view
+    assert view is not None
+    assert [host.host for host in view.hosts.names] == [HOST]
+    assert 0 <= view.host("cpu_busy_ratio")[0] <= 1
+    assert view.host("memory_available_bytes")[0] > 0
+    assert [(report.run, report.step, dict(report.section_seconds)) for report in told] == [("r", 7, {"forward": 0.5})]
+
+
+def test_of_what_was_not_begun_nothing_is_kept(tmp_path: Path) -> None:
+    """An empty recording is an empty file of the same form."""
+    with Recorder(tmp_path / "s", "http://127.0.0.1:9/health") as recorder:
+        time.sleep(1.1)
+        recorder.end(tmp_path / "e.spool")
+    assert read(tmp_path / "e.spool").ticks == []
