@@ -4,11 +4,14 @@ import asyncio
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
+from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.text import FleetWriter, ending, render_host
 from flyball_collector.fleet.fleet import Fleet
@@ -21,6 +24,28 @@ SHARED_NS = 10**9
 _GZIP = 16 + zlib.MAX_WBITS
 
 
+class Findings(Protocol):
+    """What the diagnosis found, as it stands now. Asked on the event loop; another thread may keep the answer."""
+
+    def of_fleet(self) -> DiagnosisSnapshot:
+        """Of every host, and of runs."""
+
+    def of_host(self, name: str) -> DiagnosisSnapshot:
+        """Of one host alone."""
+
+
+class NothingFound:
+    """Stands in where nobody diagnoses."""
+
+    def of_fleet(self) -> DiagnosisSnapshot:
+        """Nothing."""
+        return DiagnosisSnapshot()
+
+    def of_host(self, name: str) -> DiagnosisSnapshot:  # noqa: ARG002
+        """Nothing."""
+        return DiagnosisSnapshot()
+
+
 class Renderings:
     """What `/metrics` answers: the collector's own metrics, then the fleet."""
 
@@ -29,14 +54,17 @@ class Renderings:
         fleet: Fleet,
         own: OwnMetrics,
         *,
+        findings: Findings | None = None,
         vanish_after_seconds: float = 15.0,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self._fleet = fleet
+        self._findings: Findings = findings or NothingFound()
         self._own = own
         self._clock = clock
         self._vanish_after_seconds = vanish_after_seconds
         self._writer = FleetWriter(vanish_after_seconds)
+        self._found = DiagnosisWriter()
         self._turn = asyncio.Lock()  # the writer serves one thread at a time
         self._makings: set[asyncio.Task[bytes]] = set()
         self._newest: dict[tuple[Format, bool], tuple[int, bytes]] = {}
@@ -54,13 +82,17 @@ class Renderings:
         self._own.scrapes.labels("host").inc()
         now_ns = self._clock()
         snapshot = self._fleet.snapshot(now_ns, [name])
-        body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds)
+        found = DiagnosisWriter(instance=False).render(
+            self._findings.of_host(name), format_, known=(name,), heard=self._heard(snapshot, now_ns), runs=False
+        )
+        body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds, more=found)
         return zlib.compress(body, 1, _GZIP) if gzip and body is not None else body
 
     def of_collector(self, format_: Format, *, gzip: bool) -> bytes:
-        """The collector's own metrics alone: small, whatever the size of the fleet."""
+        """The collector's own metrics and those of runs, which are no host's: small, whatever the size of the fleet."""
         self._own.scrapes.labels("collector").inc()
-        body = own_text(self._own.registry, format_) + ending(format_)
+        runs = DiagnosisWriter().render(self._findings.of_fleet(), format_, known=(), heard=())
+        body = b"".join([own_text(self._own.registry, format_), *runs, ending(format_)])
         return zlib.compress(body, 1, _GZIP) if gzip else body
 
     async def _current(self, format_: Format, gzip: bool) -> bytes:
@@ -76,27 +108,38 @@ class Renderings:
     async def _make(self, format_: Format, gzip: bool, now_ns: int) -> bytes:
         started = time.monotonic()
         snapshot = self._fleet.snapshot(now_ns)
-        body = await asyncio.to_thread(self._render, snapshot, format_, gzip, now_ns)
+        body = await asyncio.to_thread(self._render, snapshot, self._findings.of_fleet(), format_, gzip, now_ns)
         self._own.scrape_seconds.observe(time.monotonic() - started)
-        self._own.scrape_series.set(self._writer.series)
+        self._own.scrape_series.set(self._writer.series + self._found.series)
         self._own.scrape_bytes.set(len(body))
         self._own.conflicting_series.set(self._writer.conflicting)
         return body
 
-    def _render(self, snapshot: Snapshot, format_: Format, gzip: bool, now_ns: int) -> bytes:
+    def _render(
+        self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, gzip: bool, now_ns: int
+    ) -> bytes:
         packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP) if gzip else None
         body = bytearray()
-        for piece in self._pieces(snapshot, format_, now_ns):
+        for piece in self._pieces(snapshot, diagnosis, format_, now_ns):
             body += packer.compress(piece) if packer is not None else piece
             time.sleep(0)  # lets an event loop that waits for the interpreter have it now, not 5 ms later
         if packer is not None:
             body += packer.flush()
         return bytes(body)
 
-    def _pieces(self, snapshot: Snapshot, format_: Format, now_ns: int) -> Iterator[bytes]:
+    def _pieces(
+        self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, now_ns: int
+    ) -> Iterator[bytes]:
         yield own_text(self._own.registry, format_)
         yield from self._writer.render(snapshot, format_, now_ns)
+        known = dict.fromkeys(host.name for host in snapshot.hosts)
+        yield from self._found.render(diagnosis, format_, known=known, heard=self._heard(snapshot, now_ns))
         yield ending(format_)
+
+    def _heard(self, snapshot: Snapshot, now_ns: int) -> frozenset[str]:
+        """Hosts whose readings are shown."""
+        oldest_ns = now_ns - int(self._vanish_after_seconds * 1e9)
+        return frozenset(host.name for host in snapshot.hosts if host.received_ns >= oldest_ns)
 
     def _let_go_of_old(self, now_ns: int) -> None:
         self._newest = {

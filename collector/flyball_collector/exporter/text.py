@@ -3,8 +3,8 @@
 Written in pieces of some hundred kilobytes, so that whoever drives the writer can give way to other threads.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, compress
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.exporter import about
 from flyball_collector.exporter.catalogue import Catalogue, Declaration, header, sample_name
+from flyball_collector.exporter.diagnosis import metrics as diagnosis
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.plan import Plan, make_plan
 from flyball_collector.exporter.series import HostSeries
@@ -35,7 +36,7 @@ class FleetWriter:
         self.conflicting = 0
         self._instance = instance  # label each line with its host
         self._vanish_after_ns = int(vanish_after_seconds * 1e9)
-        self._catalogue = Catalogue(map(Declaration.of, about.METRICS))
+        self._catalogue = Catalogue(map(Declaration.of, (*about.METRICS, *diagnosis.METRICS)))
         self._interned: dict[Declaration, Declaration] = {}
         self._hosts: dict[str, HostSeries] = {}
         self._plan = Plan([], 0)
@@ -112,7 +113,7 @@ class FleetWriter:
         """Lines of what is known; a family of which nothing is known is not named either."""
         for first in range(0, len(prefixes), ROWS):
             part = values[first : first + ROWS] if places is None else values[places[first : first + ROWS]]
-            lines, count = _lines(prefixes[first : first + ROWS], part, least)
+            lines, count = lines_of(prefixes[first : first + ROWS], part, least)
             if count:
                 self.series += count
                 yield head + lines
@@ -125,14 +126,24 @@ def render_fleet(snapshot: Snapshot, format_: Format, now_ns: int, vanish_after_
 
 
 def render_host(
-    snapshot: Snapshot, name: str, format_: Format, now_ns: int, vanish_after_seconds: float = 15.0
+    snapshot: Snapshot,
+    name: str,
+    format_: Format,
+    now_ns: int,
+    vanish_after_seconds: float = 15.0,
+    *,
+    more: Iterable[bytes] = (),
 ) -> bytes | None:
-    """One host's page, without the label `instance`, which the scrape adds; `None` when the host is unknown."""
+    """One host's page, without the label `instance`, which the scrape adds; `None` when the host is unknown.
+
+    `more` are pieces of other families, as the writer's own.
+    """
     hosts = tuple(host for host in snapshot.hosts if host.name == name)
     if not hosts:
         return None
     alone = Snapshot(snapshot.generation, hosts, snapshot.arena)
-    return page(FleetWriter(vanish_after_seconds, instance=False).render(alone, format_, now_ns), format_)
+    readings = FleetWriter(vanish_after_seconds, instance=False).render(alone, format_, now_ns)
+    return page(chain(readings, more), format_)
 
 
 def page(pieces: Iterator[bytes], format_: Format) -> bytes:
@@ -145,7 +156,8 @@ def ending(format_: Format) -> bytes:
     return b"\n# EOF\n" if format_ is Format.OPENMETRICS else b"\n"
 
 
-def _lines(prefixes: Sequence[bytes], values: NDArray[np.float64], least: float) -> tuple[bytes, int]:
+def lines_of(prefixes: Sequence[bytes], values: NDArray[np.float64], least: float = -np.inf) -> tuple[bytes, int]:
+    """Lines of the values that are known, and their number."""
     known = values >= least  # false for NaN, which is unknown
     if not known.all():
         prefixes = list(compress(prefixes, known.tolist()))

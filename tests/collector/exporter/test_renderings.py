@@ -84,7 +84,7 @@ async def test_scrapes_of_one_second_share_a_rendering(fleet: Fleet, clock: Cloc
     assert b'flyball_load{instance="a"} 4.0' in await renderings.of_fleet(Format.TEXT, gzip=False)
     assert own.registry.get_sample_value("flyball_collector_scrapes_total", {"kind": "fleet"}) == 12
     assert own.registry.get_sample_value("flyball_collector_scrape_render_seconds_count") == 2
-    assert own.registry.get_sample_value("flyball_collector_scrape_series") == 6
+    assert own.registry.get_sample_value("flyball_collector_scrape_series") == 9
 
 
 async def test_a_clock_that_fell_back_does_not_freeze_the_page(fleet: Fleet, clock: Clock) -> None:

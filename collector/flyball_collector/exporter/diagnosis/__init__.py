@@ -1,0 +1,1 @@
+"""What the diagnosis found, as Prometheus reads it."""

@@ -1,0 +1,93 @@
+"""What a writer in another thread may read of the diagnosis: how things stood at one instant."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.event import Event
+
+Floats = NDArray[np.float64]
+
+
+class Scores(NamedTuple):
+    """Along `hosts`; NaN is unknown."""
+
+    hosts: Sequence[str]
+    base: Sequence[tuple[str, Floats]]  # by resource
+    bottlenecks: Sequence[tuple[str, Floats]]  # by kind, without `bottleneck_`
+
+
+class Standing(NamedTuple):
+    """A condition that stands, with the newest numbers of what it foresees."""
+
+    event: Event
+    left: float | None = None
+    left_low: float | None = None
+    left_high: float | None = None
+    probability: float | None = None  # of what is foreseen; none where nothing is
+
+
+class AdviceFigure(NamedTuple):
+    """Advice that is given, to a host or to a run."""
+
+    host: str
+    run: str
+    rule: str
+    gain_low: float | None
+    gain_high: float | None
+
+
+class RunFigure(NamedTuple):
+    """A run, over all its ranks; `None` is unknown."""
+
+    run: str
+    ranks: int | None = None
+    median_seconds: float | None = None
+    slowest_seconds: float | None = None
+    left: float | None = None
+    left_low: float | None = None
+    left_high: float | None = None
+
+
+class WasteFigures(NamedTuple):
+    """GPU seconds by cause: along `hosts` × `causes`, and (run, cause, seconds)."""
+
+    causes: Sequence[str]
+    hosts: Sequence[str]
+    seconds: Floats
+    runs: Sequence[tuple[str, str, float]]
+
+
+class XidTime(NamedTuple):
+    """When the driver of a host last reported an error of a GPU, in Unix time."""
+
+    host: str
+    gpu: str
+    code: int
+    seconds: float
+
+
+class Price(NamedTuple):
+    """Of an hour of a GPU."""
+
+    amount: float
+    currency: str
+
+
+NO_SCORES = Scores((), (), ())
+NO_WASTE = WasteFigures((), (), np.zeros((0, 0)), ())
+
+
+class DiagnosisSnapshot(NamedTuple):
+    """Everything that the exporter tells of the diagnosis."""
+
+    scores: Scores = NO_SCORES
+    primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
+    standing: Sequence[Standing] = ()
+    advice: Sequence[AdviceFigure] = ()
+    runs: Sequence[RunFigure] = ()
+    waste: WasteFigures = NO_WASTE
+    xids: Sequence[XidTime] = ()
+    price: Price | None = None

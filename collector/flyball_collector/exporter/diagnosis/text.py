@@ -1,0 +1,237 @@
+"""The diagnosis as text for Prometheus: hosts by host, then runs, each line made once and kept while it holds."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.kinds import Group, Severity
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.exporter.catalogue import header, sample_name
+from flyball_collector.exporter.diagnosis import metrics as m
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
+from flyball_collector.exporter.escape import labels_text
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.series import prefix
+from flyball_collector.exporter.text import ROWS, lines_of
+from flyball_proto.metric import Metric
+
+MAX_OF_KIND = 64
+"""Conditions of one kind that a host may show: mounts and interfaces are its own word. So with advice and XIDs."""
+
+MAX_RUNS = 1024
+"""Runs shown, by name."""
+
+LONGEST_LABEL = 200
+"""Characters of a label value."""
+
+OF_SILENT_HOSTS = frozenset({"host_lost", "data_gap"})
+"""What is still true of a host that says nothing; everything else leaves with its readings."""
+
+_T = TypeVar("_T")
+Labels = tuple[tuple[str, str], ...]
+Row = tuple[str, Labels, float | None]
+"""A host, or nothing; labels; a value."""
+
+_RUN_VALUES: tuple[tuple[Metric, Callable[[RunFigure], float | None]], ...] = (
+    (m.RUN_RANKS, lambda run: run.ranks),
+    (m.RUN_MEDIAN, lambda run: run.median_seconds),
+    (m.RUN_SLOWEST, lambda run: run.slowest_seconds),
+    (m.RUN_LEFT, lambda run: run.left),
+    (m.RUN_LEFT_LOW, lambda run: run.left_low),
+    (m.RUN_LEFT_HIGH, lambda run: run.left_high),
+)
+_RISK_VALUES: tuple[tuple[Metric, Callable[[Standing], float | None]], ...] = (
+    (m.RISK_LEFT, lambda standing: standing.left),
+    (m.RISK_LEFT_LOW, lambda standing: standing.left_low),
+    (m.RISK_LEFT_HIGH, lambda standing: standing.left_high),
+    (m.RISK_PROBABILITY, lambda standing: standing.probability),
+)
+
+
+class DiagnosisWriter:
+    """Renders snapshots of the diagnosis. One thread at a time. `series` tells of the newest rendering."""
+
+    def __init__(self, *, instance: bool = True) -> None:
+        self.series = 0
+        self._instance = instance  # label each line with its host
+        self._columns: dict[tuple[str, str], tuple[Sequence[str], list[bytes]]] = {}  # along hosts
+        self._lines: dict[Hashable, bytes] = {}  # of the newest rendering
+
+    def render(
+        self,
+        snapshot: DiagnosisSnapshot,
+        format_: Format,
+        *,
+        known: Collection[str],
+        heard: Collection[str],
+        runs: bool = True,
+    ) -> Iterator[bytes]:
+        """Lines of the `known` hosts, readings of those `heard` of lately, and of runs; in pieces, as the fleet's."""
+        self.series = 0
+        before, self._lines = self._lines, {}
+        here = [each for each in snapshot.standing if _is_shown(each, known, heard)]
+        kept = [each for each in here if runs or each.event.subject.host]
+        yield from self._hosts(snapshot, here, format_, known, heard)
+        for metric, rows in self._rows(snapshot, kept, heard, runs=runs):
+            yield from self._family(metric, rows, before, format_)
+
+    def _hosts(
+        self,
+        snapshot: DiagnosisSnapshot,
+        standing: Sequence[Standing],
+        format_: Format,
+        known: Collection[str],
+        heard: Collection[str],
+    ) -> Iterator[bytes]:
+        """Families of which many hosts have the same series."""
+        scores, waste = snapshot.scores, snapshot.waste
+        yield from self._along(m.BASE_SCORE, "resource", scores.hosts, scores.base, heard, format_)
+        yield from self._along(m.SCORE, "bottleneck", scores.hosts, scores.bottlenecks, heard, format_)
+        names = tuple(known)
+        yield from self._along(m.COUNT, "severity", names, _counts(standing, names), known, format_)
+        lost = [(cause, waste.seconds[:, place]) for place, cause in enumerate(waste.causes)]
+        spent = [(cause, np.where(seconds > 0, seconds, np.nan)) for cause, seconds in lost]
+        yield from self._along(m.WASTED, "cause", waste.hosts, spent, heard, format_)
+
+    def _rows(
+        self, snapshot: DiagnosisSnapshot, standing: Sequence[Standing], heard: Collection[str], *, runs: bool
+    ) -> Iterator[tuple[Metric, Iterable[Row]]]:
+        """Families of which most hosts have nothing."""
+        yield m.CONFIDENCE, _confidences(standing)
+        yield m.PRIMARY, [(host, (("bottleneck", name),), 1) for host, name in snapshot.primary if host in heard]
+        shown = list(_bounded(standing, lambda each: (each.event.subject.host, each.event.kind.name)))
+        yield m.ACTIVE, [(e.event.subject.host, _condition(e), 1) for e in shown]
+        risks = [each for each in shown if each.event.kind.group is Group.RISK]
+        for metric, of_risk in _RISK_VALUES:
+            yield metric, [(each.event.subject.host, _risk(each), of_risk(each)) for each in risks]
+        advice = [each for each in snapshot.advice if each.host in heard or (runs and not each.host)]
+        told = list(_bounded(advice, lambda each: each.host))
+        yield m.ADVICE, [(each.host, (("rule", each.rule), ("run", each.run)), 1) for each in told]
+        yield m.ADVICE_LOW, [(each.host, (("rule", each.rule), ("run", each.run)), each.gain_low) for each in told]
+        yield m.ADVICE_HIGH, [(each.host, (("rule", each.rule), ("run", each.run)), each.gain_high) for each in told]
+        xids = _bounded([each for each in snapshot.xids if each.host in heard], lambda each: each.host)
+        yield m.XID_TIME, [(xid.host, (("gpu", xid.gpu), ("code", str(xid.code))), xid.seconds) for xid in xids]
+        if runs:
+            yield from self._runs(snapshot)
+
+    @staticmethod
+    def _runs(snapshot: DiagnosisSnapshot) -> Iterator[tuple[Metric, Iterable[Row]]]:
+        figures = sorted(snapshot.runs, key=lambda figure: figure.run)[:MAX_RUNS]
+        for metric, of_run in _RUN_VALUES:
+            yield metric, [("", (("run", figure.run),), of_run(figure)) for figure in figures]
+        lost = sorted(snapshot.waste.runs)
+        names = set(sorted({run for run, _, _ in lost})[:MAX_RUNS])
+        yield m.RUN_WASTED, [("", (("run", run), ("cause", cause)), s) for run, cause, s in lost if run in names]
+        if snapshot.price is not None:
+            yield m.PRICE, [("", (("currency", snapshot.price.currency),), snapshot.price.amount)]
+
+    def _along(
+        self,
+        metric: Metric,
+        label: str,
+        hosts: Sequence[str],
+        columns: Iterable[tuple[str, NDArray[np.float64]]],
+        wanted: Collection[str],
+        format_: Format,
+    ) -> Iterator[bytes]:
+        """A family with a label of few values, each along the hosts."""
+        head = _head(metric, format_)
+        places = np.flatnonzero(np.fromiter((host in wanted for host in hosts), dtype=bool, count=len(hosts)))
+        rows = places.tolist()
+        for value, numbers in columns:
+            prefixes = self._column(metric, label, value, hosts)
+            for piece in self._pieces([prefixes[row] for row in rows], numbers[places], head):
+                yield piece
+                head = b""
+
+    def _column(self, metric: Metric, label: str, value: str, hosts: Sequence[str]) -> list[bytes]:
+        """Prefixes along hosts; made anew when hosts come or go."""
+        of, prefixes = self._columns.get((metric.name, value), ((), []))
+        if of is not hosts and of != hosts:
+            prefixes = [self._prefix(metric, host, ((label, value),)) for host in hosts]
+        self._columns[metric.name, value] = hosts, prefixes
+        return prefixes
+
+    def _family(
+        self, metric: Metric, rows: Iterable[Row], before: dict[Hashable, bytes], format_: Format
+    ) -> Iterator[bytes]:
+        """A family of single lines; what looks the same after it was cut to its length comes once."""
+        found: dict[bytes, float | None] = {}
+        for host, labels, value in rows:
+            key = (metric.name, host, labels)
+            line = before.get(key) or self._prefix(metric, host, labels)
+            self._lines[key] = line
+            found.setdefault(line, value)
+        values = np.array(list(found.values()), dtype=np.float64)
+        yield from self._pieces(list(found), values, _head(metric, format_))
+
+    def _pieces(self, prefixes: Sequence[bytes], values: NDArray[np.float64], head: bytes) -> Iterator[bytes]:
+        known = np.where(np.isfinite(values), values, np.nan)
+        for first in range(0, len(prefixes), ROWS):
+            lines, count = lines_of(prefixes[first : first + ROWS], known[first : first + ROWS])
+            if count:
+                self.series += count
+                yield head + lines
+                head = b""
+
+    def _prefix(self, metric: Metric, host: str, labels: Labels) -> bytes:
+        instance = [("instance", host)] if self._instance else []
+        cut = [(name, value[:LONGEST_LABEL]) for name, value in labels]
+        return prefix(sample_name(metric), labels_text([*instance, *cut]))
+
+
+def _is_shown(standing: Standing, known: Collection[str], heard: Collection[str]) -> bool:
+    """A run has no host; a silent host has only what is true of it."""
+    host = standing.event.subject.host
+    return not host or host in heard or (host in known and standing.event.kind.name in OF_SILENT_HOSTS)
+
+
+def _bounded(rows: Iterable[_T], key: Callable[[_T], Hashable]) -> Iterator[_T]:
+    counts: Counter[Hashable] = Counter()
+    for row in rows:
+        of = key(row)
+        counts[of] += 1
+        if counts[of] <= MAX_OF_KIND:
+            yield row
+
+
+def _counts(standing: Iterable[Standing], hosts: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
+    places = {host: place for place, host in enumerate(hosts)}
+    counts = np.zeros((len(Severity), len(hosts)))
+    for each in standing:
+        place = places.get(each.event.subject.host)
+        if place is not None:
+            counts[each.event.severity, place] += 1
+    return [(severity.word, counts[severity]) for severity in Severity]
+
+
+def _confidences(standing: Iterable[Standing]) -> list[Row]:
+    """Of each bottleneck of a host the surest."""
+    best: dict[tuple[str, str], float] = {}
+    for each in standing:
+        event = each.event
+        if event.kind.group is Group.BOTTLENECK and event.subject.host:
+            key = (event.subject.host, event.kind.name.removeprefix("bottleneck_"))
+            best[key] = max(best.get(key, 0.0), event.confidence)
+    return [(host, (("bottleneck", name),), confidence) for (host, name), confidence in best.items()]
+
+
+def _condition(standing: Standing) -> Labels:
+    event = standing.event
+    return (("kind", event.kind.name), ("severity", event.severity.word), *_subject(event.subject))
+
+
+def _risk(standing: Standing) -> Labels:
+    return (("risk", standing.event.kind.name), *_subject(standing.event.subject))
+
+
+def _subject(subject: Subject) -> Labels:
+    rank = str(subject.rank) if subject.rank is not None else ""
+    return (("gpu", subject.gpu), ("resource", subject.resource), ("run", subject.run), ("rank", rank))
+
+
+def _head(metric: Metric, format_: Format) -> bytes:
+    return header(sample_name(metric), metric.kind, metric.help, (), format_)

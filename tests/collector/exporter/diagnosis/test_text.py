@@ -1,0 +1,206 @@
+"""The diagnosis as text: what is shown of whom, bounded, escaped, and gone with its host."""
+
+import subprocess
+
+import numpy as np
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.exporter.diagnosis.metrics import METRICS
+from flyball_collector.exporter.diagnosis.snapshot import (
+    AdviceFigure,
+    DiagnosisSnapshot,
+    Price,
+    RunFigure,
+    Scores,
+    Standing,
+    WasteFigures,
+    XidTime,
+)
+from flyball_collector.exporter.diagnosis.text import MAX_OF_KIND, MAX_RUNS, DiagnosisWriter
+from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.text import page
+
+BOTH = ("a", "b")
+
+
+def event(kind: str, subject: Subject, severity: Severity = Severity.WARNING, confidence: float = 0.9) -> Event:
+    return Event(
+        condition="c",
+        time_ns=1,
+        state=State.RAISED,
+        kind=BY_NAME[kind],
+        subject=subject,
+        severity=severity,
+        confidence=confidence,
+    )
+
+
+FULL = DiagnosisSnapshot(
+    scores=Scores(
+        BOTH,
+        [("cpu", np.array([0.5, np.nan]))],
+        [("disk", np.array([0.25, 0.75])), ("idle_gpu", np.array([np.inf, 0.5]))],
+    ),
+    primary=[("a", "disk"), ("b", "disk")],
+    standing=[
+        Standing(event("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO, 0.4)),
+        Standing(event("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO, 0.7)),
+        Standing(event("memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL), 60.0, 50.0, None, 0.8),
+        Standing(event("host_lost", Subject("b"), Severity.CRITICAL)),
+        Standing(event("straggler", Subject("a", run="r", rank=3))),
+        Standing(event("run_hang", Subject(run="r"), Severity.CRITICAL)),
+    ],
+    advice=[AdviceFigure("a", "", "more_workers", 0.1, None), AdviceFigure("", "r", "batch_calls", 0.5, 2.0)],
+    runs=[RunFigure("r", 16, 0.5, 0.75, 3600.0, None, 4000.0)],
+    waste=WasteFigures(("disk", "run_hang"), BOTH, np.array([[12.0, 0.0], [3.0, 0.0]]), [("r", "disk", 15.0)]),
+    xids=[XidTime("a", "GPU-1", 79, 1_900_000_000.25)],
+    price=Price(2.5, "EUR"),
+)
+
+
+def text(
+    snapshot: DiagnosisSnapshot = FULL,
+    *,
+    known: tuple[str, ...] = BOTH,
+    heard: tuple[str, ...] = BOTH,
+    format_: Format = Format.TEXT,
+    writer: DiagnosisWriter | None = None,
+) -> str:
+    return page((writer or DiagnosisWriter()).render(snapshot, format_, known=known, heard=heard), format_).decode()
+
+
+def lines(page_: str) -> set[str]:
+    return {line for line in page_.splitlines() if not line.startswith("#")}
+
+
+def test_everything_is_told_with_its_labels() -> None:
+    """Every metric appears; what is unknown or endless has no series."""
+    assert lines(text()) == {
+        'flyball_base_score_ratio{instance="a",resource="cpu"} 0.5',
+        'flyball_score_ratio{instance="a",bottleneck="disk"} 0.25',
+        'flyball_score_ratio{instance="b",bottleneck="disk"} 0.75',
+        'flyball_score_ratio{instance="b",bottleneck="idle_gpu"} 0.5',
+        'flyball_score_confidence_ratio{instance="a",bottleneck="pcie"} 0.7',
+        'flyball_primary_bottleneck{instance="a",bottleneck="disk"} 1.0',
+        'flyball_primary_bottleneck{instance="b",bottleneck="disk"} 1.0',
+        'flyball_conditions{instance="a",severity="info"} 2.0',
+        'flyball_conditions{instance="a",severity="warning"} 1.0',
+        'flyball_conditions{instance="a",severity="critical"} 1.0',
+        'flyball_conditions{instance="b",severity="info"} 0.0',
+        'flyball_conditions{instance="b",severity="warning"} 0.0',
+        'flyball_conditions{instance="b",severity="critical"} 1.0',
+        'flyball_condition_active{instance="a",kind="bottleneck_pcie",severity="info",gpu="GPU-1"} 1.0',
+        'flyball_condition_active{instance="a",kind="bottleneck_pcie",severity="info",gpu="GPU-2"} 1.0',
+        'flyball_condition_active{instance="a",kind="memory_exhaustion",severity="critical",gpu="GPU-1"} 1.0',
+        'flyball_condition_active{instance="a",kind="straggler",severity="warning",run="r",rank="3"} 1.0',
+        'flyball_condition_active{instance="b",kind="host_lost",severity="critical"} 1.0',
+        'flyball_condition_active{kind="run_hang",severity="critical",run="r"} 1.0',
+        'flyball_risk_left_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 60.0',
+        'flyball_risk_left_low_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 50.0',
+        'flyball_risk_probability_ratio{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 0.8',
+        'flyball_advice_active{instance="a",rule="more_workers"} 1.0',
+        'flyball_advice_active{rule="batch_calls",run="r"} 1.0',
+        'flyball_advice_gain_low_ratio{instance="a",rule="more_workers"} 0.1',
+        'flyball_advice_gain_low_ratio{rule="batch_calls",run="r"} 0.5',
+        'flyball_advice_gain_high_ratio{rule="batch_calls",run="r"} 2.0',
+        'flyball_wasted_gpu_seconds_total{instance="a",cause="disk"} 12.0',
+        'flyball_wasted_gpu_seconds_total{instance="b",cause="disk"} 3.0',
+        'flyball_run_wasted_gpu_seconds_total{run="r",cause="disk"} 15.0',
+        'flyball_gpu_xid_last_timestamp_seconds{instance="a",gpu="GPU-1",code="79"} 1900000000.25',
+        'flyball_run_ranks{run="r"} 16.0',
+        'flyball_run_step_median_seconds{run="r"} 0.5',
+        'flyball_run_slowest_step_seconds{run="r"} 0.75',
+        'flyball_run_remaining_seconds{run="r"} 3600.0',
+        'flyball_run_remaining_high_seconds{run="r"} 4000.0',
+        'flyball_gpu_hour_price{currency="EUR"} 2.5',
+    }
+
+
+def test_both_formats_can_be_read_and_promtool_is_content() -> None:
+    """Every family has one head, names and types are as Prometheus wants them."""
+    families = [family.name for family in parse_text(text())]
+    assert len(families) == len(set(families))
+    openmetrics = text(format_=Format.OPENMETRICS)
+    assert {f.name for f in parse_openmetrics(openmetrics)} == set(families)  # type: ignore[no-untyped-call]
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text().encode(), capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")
+
+
+def test_a_silent_host_keeps_only_what_is_true_of_it() -> None:
+    """Its scores, risks and advice leave with its readings; that it is lost stays, and is counted."""
+    left = {line for line in lines(text(heard=("a",))) if 'instance="b"' in line}
+    assert left == {
+        'flyball_conditions{instance="b",severity="info"} 0.0',
+        'flyball_conditions{instance="b",severity="warning"} 0.0',
+        'flyball_conditions{instance="b",severity="critical"} 1.0',
+        'flyball_condition_active{instance="b",kind="host_lost",severity="critical"} 1.0',
+    }
+
+
+def test_a_forgotten_host_is_gone() -> None:
+    """No series of it is left, in the same writer too; and it comes back as it was."""
+    writer = DiagnosisWriter()
+    before = lines(text(writer=writer))
+    assert not any('instance="b"' in line for line in lines(text(known=("a",), heard=("a",), writer=writer)))
+    assert lines(text(writer=writer)) == before
+
+
+def test_a_hosts_own_page_has_no_instance_and_no_runs() -> None:
+    """The scrape adds the instance; runs are told elsewhere, once."""
+    pieces = DiagnosisWriter(instance=False).render(FULL, Format.TEXT, known=("a",), heard=("a",), runs=False)
+    found = lines(page(pieces, Format.TEXT).decode())
+    assert "instance" not in " ".join(found)
+    assert 'flyball_score_ratio{bottleneck="disk"} 0.25' in found
+    assert 'flyball_condition_active{kind="straggler",severity="warning",run="r",rank="3"} 1.0' in found
+    assert not any("run_hang" in line or "flyball_run_" in line or "price" in line for line in found)
+
+
+def test_labels_are_escaped_and_cut() -> None:
+    """What a host calls its mounts cannot break a line; two that are the same after the cut come once."""
+    standing = [
+        Standing(event("disk_full", Subject("a", resource='/x"\n\\')), 1.0),
+        Standing(event("disk_full", Subject("a", resource="/" + "y" * 1000 + "1")), 2.0),
+        Standing(event("disk_full", Subject("a", resource="/" + "y" * 1000 + "2")), 3.0),
+    ]
+    found = text(DiagnosisSnapshot(standing=standing), known=("a",), heard=("a",))
+    (left,) = [family for family in parse_text(found) if family.name == "flyball_risk_left_seconds"]
+    assert [(s.labels["resource"], s.value) for s in left.samples] == [('/x"\n\\', 1.0), ("/" + "y" * 199, 2.0)]
+
+
+def test_a_host_has_no_more_series_than_its_share() -> None:
+    """A thousand mounts of one host leave the others' conditions alone; runs are bounded too."""
+    many = [Standing(event("disk_full", Subject("a", resource=f"/{n}")), 1.0) for n in range(1000)]
+    other = Standing(event("disk_full", Subject("b", resource="/data")), 1.0)
+    runs = [RunFigure(f"r{n:05}", 1) for n in range(5000)]
+    lost = WasteFigures((), (), np.zeros((0, 0)), [(run.run, "disk", 1.0) for run in runs])
+    found = lines(text(DiagnosisSnapshot(standing=[*many, other], runs=runs, waste=lost)))
+    active = [line for line in found if line.startswith("flyball_condition_active")]
+    assert len(active) == MAX_OF_KIND + 1
+    assert any('resource="/data"' in line for line in active)
+    assert 'flyball_conditions{instance="a",severity="warning"} 1000.0' in found
+    assert sum(line.startswith("flyball_run_ranks") for line in found) == MAX_RUNS
+    assert sum(line.startswith("flyball_run_wasted") for line in found) == MAX_RUNS
+
+
+def test_what_is_rendered_twice_is_the_same() -> None:
+    """Remembered lines do not go stale: values are the snapshot's."""
+    writer = DiagnosisWriter()
+    first = text(writer=writer)
+    assert text(writer=writer) == first
+    assert writer.series == len(lines(first))
+    other = FULL._replace(scores=Scores(("b", "c"), [("cpu", np.array([0.1, 0.2]))], []))
+    found = lines(text(other, known=("b", "c"), heard=("b", "c"), writer=writer))
+    assert {line for line in found if "base_score" in line} == {
+        'flyball_base_score_ratio{instance="b",resource="cpu"} 0.1',
+        'flyball_base_score_ratio{instance="c",resource="cpu"} 0.2',
+    }
+
+
+def test_every_metric_says_what_it_is() -> None:
+    """Each name once, with a help that ends in a full stop."""
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    assert all(metric.help.endswith(".") for metric in METRICS)
