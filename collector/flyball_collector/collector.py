@@ -11,7 +11,7 @@ import grpc
 import structlog
 
 from flyball_collector.diagnosis.engine import Diagnosis
-from flyball_collector.diagnosis.event import Event
+from flyball_collector.events import Events
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.pulse import FleetPulse
@@ -97,7 +97,8 @@ class Collector:
         store = await asyncio.to_thread(open_store, settings.store.url)
         stack.push_async_callback(asyncio.to_thread, store.close)
         ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
-        application = build_application(self._parts(store, ingest, tokens))
+        events = Events(settings, store, self._fleet, self._diagnosis, self._metrics, time.time_ns)
+        application = build_application(self._parts(store, ingest, tokens, events))
         stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
         stack.push_async_callback(stop_ingest)
         try:
@@ -112,7 +113,7 @@ class Collector:
             pulse = FleetPulse(
                 self._fleet,
                 self._metrics,
-                diagnose=self._diagnose,
+                diagnose=lambda now_ns: self._diagnosis.slices(now_ns, events.tell),
                 vanish_after_seconds=settings.vanish_after_seconds,
             )
             expiry = ExpiryWatch(certificates_of(settings), self._metrics)
@@ -120,6 +121,7 @@ class Collector:
                 tasks.create_task(heart.run(), name="heartbeat"),
                 tasks.create_task(pulse.run(), name="fleet-pulse"),
                 tasks.create_task(ingest.failed(), name="ingest"),
+                tasks.create_task(events.run(lambda: ingest.warming), name="events"),
                 tasks.create_task(expiry.run(), name="certificate-expiry"),
             ]
             http = tasks.create_task(
@@ -131,19 +133,12 @@ class Collector:
             await stop_ingest()
             http_stop.set()
             await http
+            await events.stop()
             for task in background:
                 task.cancel()
         _log.info("collector_stopped")
 
-    def _diagnose(self, now_ns: int) -> Iterator[None]:
-        """One second's diagnosis in slices; what it finds is told."""
-        return self._diagnosis.slices(now_ns, self._tell)
-
-    def _tell(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self._metrics.events.labels(event.kind.name, event.state).inc()
-
-    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None) -> Parts:
+    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> Parts:
         return Parts(
             settings=self._settings,
             fleet=self._fleet,
@@ -157,6 +152,9 @@ class Collector:
             warming=lambda: ingest.warming,
             forget_host=ingest.forget_host,
             origins=self._loaded.origins,
+            timeline=events.timeline,
+            silences=events.notifier.silences,
+            diagnosis=self._diagnosis,
         )
 
     def _is_ready(self) -> None:

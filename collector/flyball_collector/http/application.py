@@ -14,7 +14,15 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Message, Scope
 
-from flyball_collector.http import errors, health_routes, host_routes, page_routes, series_routes
+from flyball_collector.http import (
+    errors,
+    event_routes,
+    health_routes,
+    host_routes,
+    page_routes,
+    series_routes,
+    silence_routes,
+)
 from flyball_collector.http.declarations import list_metrics
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.guard import Doorman
@@ -34,6 +42,12 @@ API: Sequence[HTTPRouteHandler] = (
     host_routes.remove_host,
     series_routes.series,
     list_metrics,
+    event_routes.list_events,
+    event_routes.list_conditions,
+    event_routes.list_kinds,
+    silence_routes.list_silences,
+    silence_routes.add_silence,
+    silence_routes.end_silence,
     health_routes.config,
 )
 SCRAPED: Sequence[HTTPRouteHandler] = (metrics, collector_metrics, service_discovery)

@@ -42,12 +42,12 @@ class ApiError(Exception):
 
 def unknown_host(name: str, known: Iterable[str]) -> ApiError:
     """A host that nobody has heard of, and the names that look like it."""
-    return ApiError(404, "unknown_host", f"no host is called {name!r}", _near(name, known, "GET /api/v1/hosts"))
+    return ApiError(404, "unknown_host", f"no host is called {name!r}", near(name, known, "GET /api/v1/hosts"))
 
 
 def unknown_metric(name: str, known: Iterable[str]) -> ApiError:
     """A metric that no agent declares, and the names that look like it."""
-    return ApiError(404, "unknown_metric", f"no metric is called {name!r}", _near(name, known, "GET /api/v1/metrics"))
+    return ApiError(404, "unknown_metric", f"no metric is called {name!r}", near(name, known, "GET /api/v1/metrics"))
 
 
 def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
@@ -55,9 +55,10 @@ def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
     return ApiError(400, "bad_value", f"{parameter}: {what}", hint)
 
 
-def _near(name: str, known: Iterable[str], elsewhere: str) -> str:
-    near = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
-    return f"did you mean {', '.join(near)}?" if near else f"{elsewhere} lists them"
+def near(name: str, known: Iterable[str], elsewhere: str) -> str:
+    """A hint: the names that look like this one, or where they are listed."""
+    alike = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
+    return f"did you mean {', '.join(alike)}?" if alike else f"{elsewhere} lists them"
 
 
 def _answer(status: int, fault: Fault, headers: dict[str, str] | None = None) -> Response[FaultAnswer]:

@@ -6,6 +6,7 @@ browser: names that are not the loopback's are refused (DNS rebinding), operatin
 send (cross-site requests), and whatever came through a proxy is not local.
 """
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from litestar.connection import ASGIConnection
@@ -15,6 +16,7 @@ from flyball_collector.http.errors import ApiError
 from flyball_collector.security.tokens import Role, TokensFile, is_loopback, split_listen
 
 OPERATOR_HEADER = "x-flyball-operator"
+_WHO = "flyball_who"
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 Connection = ASGIConnection[BaseRouteHandler, object, object, object]  # type: ignore[type-var]  # no state of ours
@@ -48,6 +50,7 @@ class Doorman:
         if token.role < needed:
             what = f"{token.name} is a {token.role.name.lower()}; this needs {needed.name.lower()}"
             raise ApiError(403, "not_allowed", what, "use an operator's token")
+        connection.scope["state"][_WHO] = token.name
 
     def _check_open(self, connection: Connection, needed: Role) -> None:
         if self._on_loopback and not _is_local_name(connection):
@@ -61,6 +64,11 @@ class Doorman:
         if OPERATOR_HEADER not in connection.headers:
             what = f"the header {OPERATOR_HEADER}: 1 is missing, so this may come from a strange web page"
             raise ApiError(403, "not_allowed", what, "send the header")
+
+
+def who(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """Whose token it was; empty where none is needed."""
+    return str(connection.state.get(_WHO, ""))
 
 
 def _host(connection: Connection) -> str:

@@ -155,6 +155,8 @@ async def remove_host(parts: Here, turnstile: NamedDependency[Turnstile], name: 
         raise ApiError(409, "host_connected", what, "stop its agent first: systemctl stop flyball-agent")
     parts.forget_host(name)
     known = parts.fleet.remove(name)
+    parts.timeline.forget_recent(name)
+    await turnstile.call(parts.timeline.remove_host, name)
     blocks = await turnstile.call(parts.store.remove_host, name)
     if not known and not blocks:
         raise unknown_host(name, [each.name for each in parts.fleet.hosts()])

@@ -7,12 +7,15 @@ from typing import Protocol, TypeAlias
 from litestar.di import NamedDependency
 
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.notify.silences import Silences
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.security.tokens import TokensFile
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store
+from flyball_collector.timeline.timeline import Timeline
 from flyball_proto.layout import Layout
 
 
@@ -46,6 +49,9 @@ class Parts:
     clock: Callable[[], int]  # wall clock in nanoseconds
     renderings: Renderings
     own_metrics: OwnMetrics
+    timeline: Timeline
+    silences: Silences
+    diagnosis: Diagnosis
     tokens: TokensFile | None = None
     recent: RecentRows = field(default_factory=NothingRecent)
     not_ready: Callable[[], Sequence[str]] = always_ready  # why the collector is not ready; nothing: it is

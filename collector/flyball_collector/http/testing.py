@@ -14,16 +14,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.application import build_application
 from flyball_collector.http.parts import Parts
 from flyball_collector.http.server import REQUEST_SECONDS, bind, serve
+from flyball_collector.notify.silences import Silences
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, HttpSettings
 from flyball_collector.store.contract import Store
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.tick import KnownLayout, Tick
+from flyball_collector.timeline.timeline import Timeline
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import counter, gauge
 from flyball_proto.silence import Reason, Silence
@@ -177,10 +180,15 @@ def make_parts(
     """Parts around a fleet in memory; the HTTP port is the kernel's choice."""
     fleet = Fleet() if fleet is None else fleet  # an empty fleet is false
     clock, own = clock or Clock(), OwnMetrics()
+    store = store or MemoryStore(clock=clock)
+    settings = CollectorSettings(http=HttpSettings(listen="127.0.0.1:0"))
     return Parts(
-        settings=CollectorSettings(http=HttpSettings(listen="127.0.0.1:0")),
+        settings=settings,
         fleet=fleet,
-        store=store or MemoryStore(clock=clock),
+        store=store,
+        timeline=Timeline(store, own),
+        silences=Silences(),
+        diagnosis=Diagnosis(fleet, settings.diagnosis),
         clock=clock,
         renderings=Renderings(fleet, own, clock=clock),
         own_metrics=own,

@@ -35,7 +35,11 @@ def start_jobs(
         timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )
     first = datetime.now(UTC) + timedelta(seconds=first_after_seconds)
-    for job, every_seconds in ((jobs.tidy_store, _TIDY_EVERY_SECONDS), (jobs.forget_hosts, _FORGET_EVERY_SECONDS)):
+    for job, every_seconds in (
+        (jobs.tidy_store, _TIDY_EVERY_SECONDS),
+        (jobs.forget_hosts, _FORGET_EVERY_SECONDS),
+        (jobs.forget_events, _FORGET_EVERY_SECONDS),
+    ):
         scheduler.add_job(job, "interval", seconds=every_seconds, next_run_time=first, id=job.__name__)
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)

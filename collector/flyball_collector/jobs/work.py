@@ -9,6 +9,7 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, StoreSettings
 from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.timeline.timeline import forget_before
 
 _log = structlog.get_logger(__name__)
 
@@ -56,6 +57,16 @@ class Jobs:
         for name in self._fleet.forget_before(before_ns):
             _log.info("host_forgotten", host=name, hours=self._settings.forget_host_hours)
         self._count("forget_hosts", "done")
+
+    async def forget_events(self) -> None:
+        """Entries of the timeline go after their time; while the store is down `tidy_store` is the one to say so."""
+        before_ns = self._now_ns() - int(self._settings.store.events_days * 24 * _HOUR_NS)
+        try:
+            await asyncio.to_thread(forget_before, self._store, before_ns)
+        except StoreError:
+            self._count("forget_events", "failed")
+        else:
+            self._count("forget_events", "done")
 
     def _count(self, job: str, outcome: str) -> None:
         self._metrics.job_runs.labels(job, outcome).inc()

@@ -3,8 +3,7 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import structlog
 
@@ -152,10 +151,8 @@ class Timeline:
         return entries
 
 
-class Caller(Protocol):
-    """Runs a blocking function elsewhere."""
-
-    async def __call__(self, function: Callable[[], Page]) -> Page: ...
+Caller = Callable[[Callable[[], Page]], Awaitable[Page]]
+"""Runs a blocking function elsewhere."""
 
 
 async def in_a_thread(function: Callable[[], Page]) -> Page:

@@ -17,6 +17,10 @@ from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.store.minutes import HOUR_NS
 from flyball_collector.store.sqlite import SqliteStore
+from flyball_collector.testing import FlakyStore
+from flyball_collector.timeline.documents import EVENT, puts_of
+from flyball_collector.timeline.entry import entry_of
+from flyball_collector.timeline.testing import make_event
 
 SETTINGS = CollectorSettings(store=StoreSettings(seconds_hours=2, minutes_days=1))
 
@@ -91,3 +95,16 @@ def test_no_limit_means_no_limit() -> None:
     store = filled()
     settings = msgspec.structs.replace(SETTINGS.store, seconds_hours=1000, max_bytes=0)
     assert tidy(store, settings, START_NS + HOUR_NS)[0] == 0
+
+
+async def test_events_go_in_their_time() -> None:
+    """Entries older than `events_days` are forgotten; a store that is down is counted."""
+    metrics, store = OwnMetrics(), FlakyStore()
+    entries = [entry_of(make_event(at=day * 86400.0)) for day in range(40)]
+    store.put_documents([put for entry in entries for put in puts_of(entry)])
+    jobs = Jobs(store, SETTINGS, Fleet(), metrics, lambda: entries[-1].time_ns)
+    await jobs.forget_events()
+    assert [document.id for document in store.list_documents(EVENT)] == [entry.id for entry in entries[-31:]]
+    store.down = True
+    await jobs.forget_events()
+    assert (runs(metrics, "forget_events", "done"), runs(metrics, "forget_events", "failed")) == (1, 1)

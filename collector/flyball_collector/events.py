@@ -1,0 +1,88 @@
+"""What becomes of events: from the diagnosis and the hosts into the timeline, from there to receivers; and back."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.event import Event
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.notify.notifier import Notifier
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.settings import CollectorSettings
+from flyball_collector.store.contract import Store
+from flyball_collector.timeline.host_news import HostNews
+from flyball_collector.timeline.timeline import Timeline
+
+_log = structlog.get_logger(__name__)
+
+_LOOK_SECONDS = 1.0
+_STOP_SECONDS = 5.0
+
+
+class Events:
+    """Holds the diagnosis until everything that stood before a restart is known again."""
+
+    def __init__(
+        self,
+        settings: CollectorSettings,
+        store: Store,
+        fleet: Fleet,
+        diagnosis: Diagnosis,
+        metrics: OwnMetrics,
+        clock: Callable[[], int],
+    ) -> None:
+        self.timeline = Timeline(store, metrics)
+        self.notifier = Notifier(settings.notify, self.timeline, store, metrics, clock)
+        self.timeline.listener = self.notifier.hear
+        self._fleet = fleet
+        self._diagnosis = diagnosis
+        self._metrics = metrics
+        self._clock = clock
+        self._news = HostNews()
+        self._written = asyncio.Event()
+        diagnosis.holds = True
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """What diagnosis found in this second."""
+        for event in events:
+            self._metrics.events.labels(event.kind.name, event.state).inc()
+        self.timeline.take(events)
+
+    async def run(self, warming: Callable[[], bool] = bool) -> None:
+        """Load, once windows are warm too; then write, notify, and look for news of hosts. Never returns."""
+        stood = await self.timeline.load()
+        await self.notifier.load()
+        self._diagnosis.conditions.load(stood, self._clock())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._write(), name="timeline")
+            tasks.create_task(self.notifier.run(), name="notifier")
+            while warming():  # noqa: ASYNC110  it ends once, and nobody needs to know when at once
+                await asyncio.sleep(_LOOK_SECONDS / 10)
+            self._diagnosis.holds = False
+            tasks.create_task(self._look(), name="host-news")
+
+    async def stop(self) -> None:
+        """Have everything written; what the store does not take in time is lost but for what is in it already."""
+        self.timeline.close()
+        if self.timeline.loaded.is_set():
+            try:
+                await asyncio.wait_for(self._written.wait(), _STOP_SECONDS)
+            except TimeoutError:
+                _log.error("timeline_not_written_at_end", waiting=len(self.timeline.journal))
+        self.notifier.shut_down()
+        self.timeline.journal.shut_down()
+
+    async def _write(self) -> None:
+        await self.timeline.run()
+        if len(self.timeline.journal):
+            _log.error("timeline_not_written_at_end", waiting=len(self.timeline.journal))
+        self._written.set()
+
+    async def _look(self) -> None:
+        while True:
+            for note in self._news.look(self._fleet.hosts(), self._clock()):
+                self._metrics.events.labels(note.kind, note.state).inc()
+                self.timeline.add(note)
+            await asyncio.sleep(_LOOK_SECONDS)
