@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.health.settings import HealthSettings
 
@@ -15,5 +16,6 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     disabled: Annotated[
         tuple[str, ...], Meta(description="Kinds of condition and rules of advice that are not to be told.")
     ] = ()
+    advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()

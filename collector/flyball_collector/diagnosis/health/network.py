@@ -80,9 +80,9 @@ class NetworkDetector:
             known=view.alive[np.concatenate([interfaces.hosts, hosts.hosts])],
             because=words,
             evidence={
-                "error_share": np.concatenate([error_share, np.full(len(hosts), np.nan)]),
-                "drop_share": np.concatenate([drop_share, np.full(len(hosts), np.nan)]),
-                "retransmit_share": np.concatenate([np.full(count, np.nan), resent]),
+                "error_ratio": np.concatenate([error_share, np.full(len(hosts), np.nan)]),
+                "drop_ratio": np.concatenate([drop_share, np.full(len(hosts), np.nan)]),
+                "retransmit_ratio": np.concatenate([np.full(count, np.nan), resent]),
             },
         )
 

@@ -48,5 +48,5 @@ class PcieDetector:
             known=loaded,
             level=1 - np.minimum(share, 1.0),
             because=words,
-            evidence={"pcie_generation": generation, "pcie_width_lanes": width, "rate_share": share},
+            evidence={"pcie_generation": generation, "pcie_width_lanes": width, "rate_ratio": share},
         )

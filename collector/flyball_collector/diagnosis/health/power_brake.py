@@ -44,5 +44,5 @@ class PowerBrakeDetector:
             known=enters | ~np.isnan(flag),
             level=share,
             because=words,
-            evidence={"braked_share": share},
+            evidence={"braked_ratio": share},
         )

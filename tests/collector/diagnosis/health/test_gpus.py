@@ -174,7 +174,7 @@ def test_a_slow_pcie_link_counts_only_under_load() -> None:
     pcie(on, 4, 8, 0.9)
     assert on.kinds(25) == []
     [event] = on.step(10)
-    assert (event.kind.name, event.evidence["rate_share"]) == ("pcie_degraded", 0.5)
+    assert (event.kind.name, event.evidence["rate_ratio"]) == ("pcie_degraded", 0.5)
     pcie(on, 1, 16, 0)
     assert on.kinds(120) == []
     pcie(on, 4, 16, 0.9)

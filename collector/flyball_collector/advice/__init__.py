@@ -1,0 +1,1 @@
+"""Advice: what to change, why, and what it should bring."""

@@ -1,0 +1,111 @@
+"""The advisor: looks every few seconds at what stands, and says what to change; what it said stays as it is until it
+changes materially."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from flyball_collector.advice.advice import Advice, Gain
+from flyball_collector.advice.ranking import leaves_only, ranked
+from flyball_collector.advice.rule import Rule
+from flyball_collector.advice.rules.catalogue import RULES
+from flyball_collector.advice.scene import Scene
+from flyball_collector.advice.settings import AdviceSettings
+from flyball_collector.advice.situation import Situation
+from flyball_collector.diagnosis.conditions import Standing
+from flyball_collector.diagnosis.health.growth import Growth
+from flyball_collector.diagnosis.kinds import Group
+from flyball_collector.diagnosis.subject import Subject  # noqa: TC001  it stands in the annotation of an attribute
+from flyball_collector.diagnosis.view import View
+
+_CHANGED = 0.25  # of a number, before it is said again
+_SURER = 0.2
+_LOOKS = 6  # remembered, for what happens at the same time
+_OPENED_SECONDS = 60.0
+
+_UNTRUSTED = ("host_lost", "data_gap")
+"""While these stand nothing is known of a host, and advice that would make it faster is out of place."""
+
+
+class Advisor:
+    """Call `consider` every ten seconds or so, and on whatever loop the diagnosis runs."""
+
+    def __init__(
+        self, settings: AdviceSettings, *, disabled: Iterable[str] = (), rules: Sequence[Rule] = RULES
+    ) -> None:
+        off = frozenset(disabled)
+        self._settings = settings
+        self._by_name = {rule.name: rule for rule in rules if rule.name not in off}
+        self._by_kind: dict[str, list[Rule]] = {}
+        for rule in self._by_name.values():
+            for kind in rule.kinds:
+                self._by_kind.setdefault(kind, []).append(rule)
+        self._overlaps: dict[str, deque[float]] = {}
+        self._opened = Growth(_OPENED_SECONDS, 6)
+        self._given: dict[tuple[str, Subject], Advice] = {}
+
+    @property
+    def given(self) -> tuple[Advice, ...]:
+        """The latest advice, the most urgent first."""
+        return ranked(self._given.values())
+
+    def consider(self, view: View, standing: Iterable[Standing]) -> tuple[Advice, ...]:
+        """The advice for what stands now."""
+        opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
+        means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items() if seen}
+        scene = Scene(view, means, opened)
+        situations = scene.situations(item.event for item in standing if item.kind.name in self._by_kind)
+        self._look_together(scene, situations)
+        found = leaves_only((advice for one in situations for advice in self._of(one)), self._by_name)
+        self._given = {(one.rule, one.subject): self._settled(one) for one in found}
+        return self.given
+
+    def _of(self, situation: Situation) -> Iterable[Advice]:
+        """What the rules say of one host or run."""
+        asked = {rule.name: rule for kind in situation.standing for rule in self._by_kind.get(kind, ())}
+        blind = situation.stands(*_UNTRUSTED)
+        for rule in asked.values():
+            advice = rule.advise(situation, self._settings)
+            if advice is not None and not (blind and advice.gain is not None):
+                yield advice
+
+    def _look_together(self, scene: Scene, situations: Iterable[Situation]) -> None:
+        """Remember how much of the time hosts of which something is said waited while their GPUs idled."""
+        hosts = {
+            one.subject.host
+            for one in situations
+            if one.gpus and any(e.kind.group is Group.BOTTLENECK for events in one.standing.values() for e in events)
+        }
+        self._overlaps = {host: seen for host, seen in self._overlaps.items() if host in hosts}
+        for host in hosts:
+            overlap = scene.overlap(host)
+            if overlap is not None:
+                self._overlaps.setdefault(host, deque(maxlen=_LOOKS)).append(overlap)
+
+    def _settled(self, new: Advice) -> Advice:
+        """What was said before, unless it is materially another thing now."""
+        old = self._given.get((new.rule, new.subject))
+        return old if old is not None and not materially_other(old, new) else new
+
+
+def materially_other(old: Advice, new: Advice) -> bool:
+    """Whether it is worth saying again: another safety, urgency, or numbers that differ by a quarter."""
+    if (old.safety, old.severity, old.caution) != (new.safety, new.severity, new.caution):
+        return True
+    if old.proposed.keys() != new.proposed.keys() or abs(old.confidence - new.confidence) >= _SURER:
+        return True
+    if not old.proposed and old.gain is None and new.gain is None and old.change != new.change:
+        return True
+    return _gains_differ(old.gain, new.gain) or any(_differ(old.proposed[k], new.proposed[k]) for k in old.proposed)
+
+
+def _gains_differ(old: Gain | None, new: Gain | None) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return any(
+        abs(before - after) > max(_CHANGED * (before - 1.0), 0.05)
+        for before, after in ((old.lower, new.lower), (old.upper, new.upper))
+    )
+
+
+def _differ(old: float, new: float) -> bool:
+    return abs(old - new) > _CHANGED * max(abs(old), 1e-9)

@@ -1,0 +1,17 @@
+"""Every rule, group by group."""
+
+from flyball_collector.advice.rule import Rule
+from flyball_collector.advice.rules import communication, compute, hardware, memory, runs, service
+from flyball_collector.advice.rules import input as input_rules
+
+RULES: tuple[Rule, ...] = (
+    *input_rules.RULES,
+    *service.RULES,
+    *compute.RULES,
+    *communication.RULES,
+    *memory.RULES,
+    *hardware.RULES,
+    *runs.RULES,
+)
+
+BY_NAME = {rule.name: rule for rule in RULES}

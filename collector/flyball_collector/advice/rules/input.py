@@ -1,0 +1,131 @@
+"""Steps that wait for their input: storage, preprocessing, workers."""
+
+from flyball_collector.advice.advice import Effort, Gain, Safety
+from flyball_collector.advice.amdahl import removal
+from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.settings import AdviceSettings
+from flyball_collector.advice.situation import Situation
+from flyball_collector.advice.workers import more_workers
+
+_BUSY = 0.9
+
+
+def _waiting(s: Situation, settings: AdviceSettings) -> Gain | None:
+    """What ending the wait for input could bring, if it is worth it."""
+    found = s.recoverable(s.data_wait_share)
+    return removal(found) if found is not None and found >= settings.data_wait_share else None
+
+
+def find_more_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """Loader workers, where processor and disks have room for them and the memory is predicted to hold them."""
+    gain, found = _waiting(s, settings), more_workers(s, settings)
+    saturated = s.disk_busy_share is not None and s.disk_busy_share >= _BUSY
+    if gain is None or found is None or saturated:
+        return None
+    added, room = found
+    basis = "assumed" if room.assumed else "measured"
+    return Draft(
+        because=f"{share(s.data_wait_share)} of each step waits for input; CPU {share(s.cpu_busy_share)} busy",
+        evidence={"data_wait_ratio": s.data_wait_share, "cpu_busy_ratio": s.cpu_busy_share},
+        change=(
+            f"add up to {added} loader workers (from the next epoch), two first, and stop when it helps no more; "
+            f"each is {basis} to take {room.memory_bytes / 1e9:.1f} GB RAM, {room.shared_bytes / 1e9:.2f} in /dev/shm"
+        ),
+        proposed={
+            "workers_added": added,
+            "memory_bytes": added * (room.memory_bytes + room.shared_bytes),
+            "shared_memory_bytes": added * room.shared_bytes,
+        },
+        gain=gain,
+        caution="a different number of workers may change the order of random augmentations",
+    )
+
+
+def find_faster_storage(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """The disk is what input waits for: keep more of it nearer."""
+    gain = _waiting(s, settings)
+    if gain is None and s.gpus:
+        return None  # the GPUs do not notice
+    stalled = s.io_stalled_share if s.io_stalled_share is not None else s.evidence("io_pressure_full_ratio")
+    return Draft(
+        because=f"everything stood still for disks {share(stalled)} of the time; disk {share(s.disk_busy_share)} busy",
+        evidence={
+            "io_stalled_ratio": stalled,
+            "disk_busy_ratio": s.disk_busy_share,
+            "data_wait_ratio": s.data_wait_share,
+        },
+        change="cache or pre-stage the data on local NVMe, or pack small files into larger shards, read in order",
+        gain=gain,
+        caution="packing keeps the order of samples only if the shuffle is done over the same index",
+    )
+
+
+def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """The processor is what input waits for: more workers would not help."""
+    gain = _waiting(s, settings)
+    if (gain is None and s.gpus) or s.cpu_busy_share is None or s.cpu_busy_share < 0.8:
+        return None
+    return Draft(
+        because=f"CPU {share(s.cpu_busy_share)} busy while {share(s.data_wait_share)} of each step waits for input",
+        evidence={"cpu_busy_ratio": s.cpu_busy_share, "data_wait_ratio": s.data_wait_share},
+        change="do the preprocessing once and store the result, use cheaper transforms, or move them to the GPU",
+        gain=gain,
+        caution="transforms on the GPU may differ in rounding; an affinity or a cgroup limit may be the real cause",
+    )
+
+
+def find_resize_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """More workers than cores only disturb each other. (Fewer than cores is `more_workers`.)"""
+    if s.workers is None or s.cores is None or s.workers <= 2 * s.cores:
+        return None
+    aim = max(1, min(int(s.cores), settings.most_workers * max(s.gpus, 1)))
+    return Draft(
+        because=f"{s.workers} loader workers on {s.cores:g} cores",
+        evidence={"workers": float(s.workers), "cores": s.cores},
+        change=f"use {aim} loader workers (from the next epoch)",
+        proposed={"workers": aim},
+        confidence=0.6,
+    )
+
+
+_WAIT_SOURCES = "pytorch/kineto's profiler advice (data loading above 5 %); TensorFlow's data performance guide"
+
+RULES = (
+    Rule(
+        name="more_workers",
+        about="Input is late although processor and disks have room.",
+        kinds=("bottleneck_data_wait",),
+        effort=Effort.SETTING,
+        safety=Safety.SAFE,
+        source=_WAIT_SOURCES,
+        find=find_more_workers,
+        leaves=("faster_storage", "cheaper_preprocessing", "batch_calls", "parallel_workers", "resize_workers"),
+    ),
+    Rule(
+        name="faster_storage",
+        about="Input waits for disks.",
+        kinds=("bottleneck_disk",),
+        effort=Effort.REWORK,
+        safety=Safety.ADVISE,
+        source="Linux kernel, accounting/psi; arXiv 2007.06775 (data stalls)",
+        find=find_faster_storage,
+    ),
+    Rule(
+        name="cheaper_preprocessing",
+        about="Input waits for the processor.",
+        kinds=("bottleneck_cpu",),
+        effort=Effort.CODE,
+        safety=Safety.ADVISE,
+        source="smdebug's profiler rule on CPU bottlenecks; arXiv 2007.06775 (data stalls)",
+        find=find_cheaper_preprocessing,
+    ),
+    Rule(
+        name="resize_workers",
+        about="There are many more loader workers than cores.",
+        kinds=("bottleneck_cpu", "bottleneck_data_wait", "memory_pressure"),
+        effort=Effort.SETTING,
+        safety=Safety.SAFE,
+        source="smdebug's profiler rule on data loaders; the PyTorch data loading tutorial",
+        find=find_resize_workers,
+    ),
+)

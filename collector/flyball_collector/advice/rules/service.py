@@ -1,0 +1,161 @@
+"""Training that waits for a service it calls: the three levers, and the server's own batching."""
+
+from flyball_collector.advice.advice import Effort, Gain, Safety
+from flyball_collector.advice.amdahl import removal
+from flyball_collector.advice.levers import Levers, SampleTime, expect
+from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.settings import AdviceSettings
+from flyball_collector.advice.situation import Situation
+from flyball_collector.advice.workers import more_workers
+
+_INTO = 4.0  # calls a sample that a batch interface leaves
+_LEAST_SHARE = 0.2  # of the time, in calls
+
+
+def service_share(s: Situation) -> float | None:
+    """Share of the time that calls take, as far as GPUs idle meanwhile."""
+    told = s.service_share if s.service_share is not None else s.evidence("service_ratio")
+    if told is None and s.stands("bottleneck_service"):
+        levels = [event.level for event in s.events("bottleneck_service") if event.level is not None]
+        told = max(levels, default=None)
+    return s.recoverable(told if told is not None else s.data_wait_share)
+
+
+def levers(s: Situation, settings: AdviceSettings) -> Levers | None:
+    """What each would bring by the measured shares; nothing where the share of the calls is unknown or small."""
+    in_calls = service_share(s)
+    if in_calls is None or in_calls < _LEAST_SHARE:
+        return None
+    connecting = in_calls * (s.pool_wait_share or 0.0)
+    cores = s.cores or 1.0
+    busy = 1.0 - in_calls if s.cpu_busy_share is None else min(1.0 - in_calls, s.cpu_busy_share * cores)
+    time = SampleTime(in_calls - connecting, 0.0, connecting, busy, max(0.0, 1.0 - in_calls - busy))
+    found = more_workers(s, settings)
+    return expect(
+        time,
+        calls=s.calls_per_sample or 1.0,
+        into=min(_INTO, s.calls_per_sample or 1.0),
+        workers=1 + (found[0] if found else 0),
+        cores=cores,
+    )
+
+
+def find_batch_calls(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """Many small calls for one sample: carry the same items in few."""
+    found, calls = levers(s, settings), s.calls_per_sample
+    if found is None or (calls is not None and calls < 2 * _INTO):
+        return None
+    count = "many small calls" if calls is None else f"{calls:.0f} calls"
+    return Draft(
+        because=f"{share(service_share(s))} of the time is spent in {count} a sample, one after the other",
+        evidence={"service_ratio": service_share(s), "calls_per_sample": calls, "call_seconds": s.call_seconds},
+        change="collect the items of a sample and send them in 2 to 4 calls (a batch endpoint, a pipeline, one query)",
+        proposed={"calls_per_sample": _INTO},
+        gain=found.batch_calls if calls is not None else removal(service_share(s) or 0.0, (0.25, 0.9)),
+        caution="raise the service's limits on request size and its time-outs together with it",
+    )
+
+
+def find_tune_pool(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """Calls wait for a connection, or open a new one each time."""
+    found = levers(s, settings)
+    fresh = s.connections_opened_per_second
+    rate = None if not s.call_seconds else 1.0 / s.call_seconds
+    opens_each = fresh is not None and rate is not None and fresh >= 0.5 * rate and fresh >= 1.0
+    waits = s.pool_wait_share is not None and s.pool_wait_share >= 0.05
+    if found is None or not (opens_each or waits):
+        return None
+    opened = "" if fresh is None else f"; {fresh:.0f} connections opened a second"
+    return Draft(
+        because=f"{share(s.pool_wait_share)} of a call waits for a connection{opened}",
+        evidence={"pool_wait_ratio": s.pool_wait_share, "connections_opened_per_second": fresh},
+        change=(
+            "keep connections open in a pool of as many as calls are in flight, a quarter more at a time; give the "
+            "service's database cache and batch size room; set time-outs to a few times the usual call"
+        ),
+        proposed={"pool_change_ratio": 0.25},
+        gain=found.tune_pool if waits else Gain(1.0, 1.15),
+        confidence=0.6,
+    )
+
+
+def find_parallel_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
+    """The processor waits while calls are under way: let several workers wait at the same time."""
+    idle = s.cpu_busy_share is not None and s.cpu_busy_share < settings.cpu_idle_share
+    saturated = s.disk_busy_share is not None and s.disk_busy_share >= 0.9
+    found, more = levers(s, settings), more_workers(s, settings)
+    if not idle or saturated or found is None or more is None:
+        return None
+    added, room = more
+    return Draft(
+        because=f"the CPU is {share(s.cpu_busy_share)} busy; {share(service_share(s))} of the time waits for calls",
+        evidence={"cpu_busy_ratio": s.cpu_busy_share, "service_ratio": service_share(s), "cores": s.cores},
+        change=(
+            f"work on samples with up to {added} more workers, each with a session and connections of its own (from "
+            "the next epoch); begin with two and stop when the service's own latency rises"
+        ),
+        proposed={
+            "workers_added": added,
+            "memory_bytes": added * (room.memory_bytes + room.shared_bytes),
+            "shared_memory_bytes": added * room.shared_bytes,
+        },
+        gain=found.parallel_workers,
+        caution="only where samples do not depend on each other; a saturated service gets slower",
+    )
+
+
+def find_serve_batches(s: Situation, _: AdviceSettings) -> Draft | None:
+    """Calls wait in the server's queue: let it answer several at once."""
+    queue = s.server_queue_share
+    in_calls = service_share(s)
+    if queue is None or in_calls is None or queue <= 0.2:
+        return None
+    return Draft(
+        because=f"{share(queue)} of a call is spent in the server's queue",
+        evidence={"server_queue_ratio": queue, "service_ratio": in_calls},
+        change="switch on dynamic batching in the server; keep twice its largest batch × instances in flight",
+        gain=removal(in_calls * queue),
+        confidence=0.6,
+    )
+
+
+_SERVICE = ("bottleneck_service", "bottleneck_network", "bottleneck_data_wait")
+
+RULES = (
+    Rule(
+        name="batch_calls",
+        about="Many small calls to a service, one after the other.",
+        kinds=("bottleneck_service",),
+        effort=Effort.CODE,
+        safety=Safety.ADVISE,
+        source="NVIDIA Triton's optimization guide (3.7×); gRPC batching measurements (9× to 66×); 4–7× reported",
+        find=find_batch_calls,
+    ),
+    Rule(
+        name="tune_pool",
+        about="Calls wait for connections.",
+        kinds=("bottleneck_service", "bottleneck_network"),
+        effort=Effort.SETTING,
+        safety=Safety.ADVISE,  # whether the training owns the pool is not known
+        source="gRPC performance guide; HikariCP on pool sizing; 1.15× reported",
+        find=find_tune_pool,
+    ),
+    Rule(
+        name="parallel_workers",
+        about="The processor waits while calls are under way.",
+        kinds=_SERVICE,
+        effort=Effort.CODE,
+        safety=Safety.SAFE,
+        source="arXiv 2211.04908 (concurrent loading); 2–3× with 4 to 8 workers reported",
+        find=find_parallel_workers,
+    ),
+    Rule(
+        name="serve_batches",
+        about="Calls queue at the server.",
+        kinds=("bottleneck_service",),
+        effort=Effort.SETTING,
+        safety=Safety.ADVISE,
+        source="NVIDIA Triton's optimization guide",
+        find=find_serve_batches,
+    ),
+)
