@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
-from flyball.command import certs, config, demo, host, hosts, replay, spool, store, token, up, version
+from flyball.command import capsule, certs, config, demo, host, hosts, replay, spool, store, token, up, version
 from flyball.command.errors import CommandError
 
 
@@ -23,6 +23,7 @@ def build() -> typer.Typer:
     app.command(epilog=demo.EXAMPLE)(demo.demo)
     app.command(epilog=hosts.EXAMPLE)(hosts.hosts)
     app.command(epilog=host.EXAMPLE)(host.host)
+    app.command(epilog=capsule.EXAMPLE)(capsule.capsule)
     app.command(epilog=replay.EXAMPLE)(replay.replay)
     app.add_typer(config.build(), name="config")
     app.add_typer(certs.build(), name="certs")

@@ -20,7 +20,9 @@ from flyball.command.words import clean
 
 DEFAULT_URL = "http://127.0.0.1:3591"
 TIME_LIMIT_SECONDS = 10.0
+DOWNLOAD_SECONDS = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_DOWNLOAD_BYTES = 512 * 1024 * 1024
 
 CollectorOption = Annotated[
     str, typer.Option("--collector", metavar="URL", envvar="FLYBALL_COLLECTOR", help="HTTP address of the collector.")
@@ -52,26 +54,44 @@ class Api:
         """What the collector answers, decoded."""
         return self._ask("GET", path, query)
 
+    def download(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
+        """A file that the collector makes."""
+        return self._fetch("GET", path, query, DOWNLOAD_SECONDS, MAX_DOWNLOAD_BYTES)
+
     def delete(self, path: str) -> Any:
         """Have something forgotten."""
         return self._ask("DELETE", path, None)
 
     def _ask(self, method: str, path: str, query: Mapping[str, object] | None) -> Any:
+        try:
+            return json.loads(self._fetch(method, path, query))
+        except ValueError:
+            raise CommandError(f"what answers at {self.url} is not a Flyball collector; see --collector") from None
+
+    def _fetch(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object] | None,
+        seconds: float = TIME_LIMIT_SECONDS,
+        most: int = MAX_ANSWER_BYTES,
+    ) -> bytes:
         where = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip", "X-Flyball-Operator": "1"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(where, method=method, headers=headers)  # noqa: S310  the scheme was checked
         try:
-            with self._opener.open(request, timeout=TIME_LIMIT_SECONDS) as answer:
-                return json.loads(_body(answer))
+            with self._opener.open(request, timeout=seconds) as answer:
+                body = _body(answer, most)
         except urllib.error.HTTPError as error:
             with error:
                 raise CommandError(_refusal(error, self.url)) from None
         except (OSError, HTTPException) as error:  # a time-out is an OSError
             raise CommandError(_unreachable(error, self.url)) from None
-        except ValueError:
-            raise CommandError(f"what answers at {self.url} is not a Flyball collector; see --collector") from None
+        if len(body) > most:
+            raise CommandError(f"the answer of {self.url} is longer than {most // 1024**2} MiB; ask for less")
+        return body
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -114,8 +134,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _body(answer: HTTPResponse | urllib.error.HTTPError) -> bytes:
-    body = answer.read(MAX_ANSWER_BYTES)
+def _body(answer: HTTPResponse | urllib.error.HTTPError, most: int = MAX_ANSWER_BYTES) -> bytes:
+    """What was sent; a byte more than `most` says that there would be more."""
+    body = answer.read(most + 1)
     return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
 
 

@@ -1,7 +1,6 @@
 """The HTTP application: every route in one list, with who may call it."""
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from litestar import Litestar, Request, Router, get
@@ -15,6 +14,8 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Message, Scope
 
 from flyball_collector.http import (
+    capsule_routes,
+    diagnosis_routes,
     errors,
     event_routes,
     health_routes,
@@ -31,6 +32,7 @@ from flyball_collector.http.overview import Overviews
 from flyball_collector.http.overview_route import overview
 from flyball_collector.http.parts import Parts
 from flyball_collector.http.turnstile import Turnstile
+from flyball_collector.http.versions import own_version
 
 # A handler says with `opt={"role": …}` that it needs more than a viewer.
 API: Sequence[HTTPRouteHandler] = (
@@ -45,6 +47,11 @@ API: Sequence[HTTPRouteHandler] = (
     event_routes.list_events,
     event_routes.list_conditions,
     event_routes.list_kinds,
+    diagnosis_routes.host_diagnosis,
+    diagnosis_routes.list_runs,
+    diagnosis_routes.run_diagnosis,
+    diagnosis_routes.list_advice,
+    capsule_routes.capsule,
     silence_routes.list_silences,
     silence_routes.add_silence,
     silence_routes.end_silence,
@@ -116,16 +123,9 @@ def _openapi() -> OpenAPIConfig:
     """The description alone: the renderers that Litestar would add load scripts from elsewhere."""
     return OpenAPIConfig(
         title="Flyball collector",
-        version=_version(),
+        version=own_version(),
         description="What every host of a training fleet says, now and lately.",
         path="/api",
         render_plugins=[JsonRenderPlugin(path="/openapi.json"), YamlRenderPlugin(path="/openapi.yaml")],
         components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
     )
-
-
-def _version() -> str:
-    try:
-        return version("flyball")
-    except PackageNotFoundError:
-        return "unknown"

@@ -1,0 +1,11 @@
+"""Which version this is."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def own_version() -> str:
+    """The version of the installed package."""
+    try:
+        return version("flyball")
+    except PackageNotFoundError:
+        return "unknown"
