@@ -6,9 +6,10 @@ from typing import Protocol, TypeAlias
 
 from litestar.di import NamedDependency
 
+from flyball_collector.advice.advice import Advice
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.diagnosis.engine import Diagnosis
-from flyball_collector.exporter.renderings import Renderings
+from flyball_collector.exporter.renderings import Findings, NothingFound, Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.notify.silences import Silences
 from flyball_collector.own_metrics import OwnMetrics
@@ -57,6 +58,8 @@ class Parts:
     not_ready: Callable[[], Sequence[str]] = always_ready  # why the collector is not ready; nothing: it is
     warming: Callable[[], bool] = bool  # the windows are still being loaded
     forget_host: Callable[[str], None] = lambda _: None  # lets go of what is gathered and not stored
+    findings: Findings = field(default_factory=NothingFound)  # scores, primary bottlenecks, figures of runs
+    advice: Callable[[], Sequence[Advice]] = tuple  # the most urgent first
     origins: Mapping[str, str] = field(default_factory=dict)  # where each setting came from
 
 

@@ -1,0 +1,225 @@
+"""What the diagnosis says of a host or a run, as it is answered."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from flyball_collector.advice.advice import Advice
+from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
+from flyball_collector.http.times import Moment, moment
+from flyball_collector.timeline.answer import EntryAnswer, entry_answer
+from flyball_collector.timeline.entry import Entry, entry_of
+
+_PREFIX = "bottleneck_"
+_MEANINGS = {kind.name.removeprefix(_PREFIX): kind.meaning for kind in BOTTLENECKS}
+
+
+class ScoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one thing bounds the work; null is unknown. A confidence is given only to what is raised."""
+
+    bottleneck: str
+    meaning: str
+    score: float | None
+    raised: bool
+    confidence: float | None
+
+
+class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What to change. Gains of several pieces overlap: they are never added."""
+
+    rule: str
+    host: str | None
+    gpu: str | None
+    run: str | None
+    rank: int | None
+    resource: str | None
+    change: str
+    because: str
+    evidence: dict[str, float]
+    proposed: dict[str, float]
+    gain_low: float | None  # factor of speed, 1 is none; null: it prevents or repairs
+    gain_high: float | None
+    confidence: float
+    severity: str
+    effort: str  # setting, code, rework, hardware
+    safety: str  # A0: for people only; A1: changes no result; A2: with consent
+    changes_results: bool
+    needs_consent: bool
+    caution: str
+    source: str
+    conditions: list[str]
+
+
+class HostBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """A host of a run."""
+
+    host: str
+    primary: str | None
+
+
+class DiagnosisAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the diagnosis says of one host or run now."""
+
+    host: str | None
+    run: str | None
+    time: Moment
+    primary: str | None  # what bounds it most of all that is raised
+    base_scores: dict[str, float | None]  # plain shares of plain limits: for orientation, not calibrated
+    scores: list[ScoreAnswer]
+    conditions: list[EntryAnswer]  # the worst first, risks among them
+    risks: list[EntryAnswer]  # the next to come first
+    advice: list[AdviceAnswer]
+    hosts: list[HostBrief]  # of a run
+    runs: list[str]  # of a host
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run over all its ranks; null is unknown."""
+
+    run: str
+    ranks: int
+    world_size: int | None
+    hosts: list[str]
+    step: int | None
+    step_median_seconds: float | None
+    step_slowest_seconds: float | None
+    remaining_seconds: float | None
+    remaining_low_seconds: float | None
+    remaining_high_seconds: float | None
+    last_report: Moment | None
+    conditions: int
+    severity: str | None  # of the worst that stands
+
+
+def advice_answer(advice: Advice) -> AdviceAnswer:
+    """A piece of advice."""
+    about, gain = advice.subject, advice.gain
+    return AdviceAnswer(
+        rule=advice.rule,
+        host=about.host or None,
+        gpu=about.gpu or None,
+        run=about.run or None,
+        rank=about.rank,
+        resource=about.resource or None,
+        change=advice.change,
+        because=advice.because,
+        evidence=_numbers(advice.evidence),
+        proposed=_numbers(advice.proposed),
+        gain_low=round(gain.lower, 3) if gain else None,
+        gain_high=round(gain.upper, 3) if gain else None,
+        confidence=round(advice.confidence, 3),
+        severity=advice.severity.word,
+        effort=advice.effort.name.lower(),
+        safety=advice.safety.value,
+        changes_results=advice.changes_results,
+        needs_consent=advice.needs_consent,
+        caution=advice.caution,
+        source=advice.source,
+        conditions=list(advice.conditions),
+    )
+
+
+def conditions_of(found: DiagnosisSnapshot, entries: Iterable[Entry]) -> list[Entry]:
+    """Entries, with the newest numbers of what they foresee in place of those that were told."""
+    fresh = {standing.event.condition: standing for standing in found.standing}
+    return [_fresh(entry, fresh.get(entry.condition)) for entry in entries]
+
+
+def risks_of(entries: Iterable[Entry]) -> list[EntryAnswer]:
+    """What will break, the next to come first."""
+    risks = [entry for entry in entries if (kind := BY_NAME.get(entry.kind)) and kind.group is Group.RISK]
+    risks.sort(key=lambda entry: math.inf if entry.seconds_left is None else entry.seconds_left)
+    return [entry_answer(entry) for entry in risks]
+
+
+def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> list[ScoreAnswer]:
+    """Every bottleneck that is scored, the largest first; of several hosts the mean of what is known."""
+    raised: dict[str, float | None] = {}
+    for entry in entries:
+        if entry.kind.startswith(_PREFIX):
+            name = entry.kind.removeprefix(_PREFIX)
+            raised[name] = max(entry.confidence or 0.0, raised.get(name) or 0.0)
+    scores = _means([(name, values) for one in found for name, values in one.scores.bottlenecks])
+    names = sorted({*scores, *raised}, key=lambda name: (name not in raised, -(scores.get(name) or 0.0), name))
+    return [
+        ScoreAnswer(
+            bottleneck=name,
+            meaning=_MEANINGS.get(name, ""),
+            score=scores.get(name),
+            raised=name in raised,
+            confidence=raised.get(name),
+        )
+        for name in names
+    ]
+
+
+def base_scores_of(found: Sequence[DiagnosisSnapshot]) -> dict[str, float | None]:
+    """The four plain scores; of several hosts their mean."""
+    return _means([(name, values) for one in found for name, values in one.scores.base])
+
+
+def primary_of(found: Iterable[DiagnosisSnapshot]) -> str | None:
+    """What is primary on most hosts; of two as frequent ones the first by the alphabet."""
+    named = [name for one in found for _, name in one.primary]
+    return min(named, key=lambda name: (-named.count(name), name)) if named else None
+
+
+def run_summary(
+    run: str,
+    ranks: Sequence[Mapping[str, float | str]],
+    figure: RunFigure | None,
+    standing: Sequence[Entry],
+) -> RunSummary:
+    """A run from its ranks' newest words, its figures, and what stands for it."""
+    worst = max(standing, key=lambda entry: entry.badness, default=None)
+    figure = figure or RunFigure(run)
+    received = _largest(rank["received"] for rank in ranks)
+    return RunSummary(
+        run=run,
+        ranks=len(ranks),
+        world_size=_whole(_largest(rank["world_size"] for rank in ranks)),
+        hosts=sorted({str(rank["host"]) for rank in ranks}),
+        step=_whole(_largest(rank["step"] for rank in ranks)),
+        step_median_seconds=figure.median_seconds,
+        step_slowest_seconds=figure.slowest_seconds,
+        remaining_seconds=figure.left,
+        remaining_low_seconds=figure.left_low,
+        remaining_high_seconds=figure.left_high,
+        last_report=moment(round(received * 1e9)) if received else None,
+        conditions=len(standing),
+        severity=worst.severity if worst else None,
+    )
+
+
+def _fresh(entry: Entry, standing: Standing | None) -> Entry:
+    if standing is None:
+        return entry
+    event = replace(
+        standing.event,
+        seconds_left=standing.left if standing.left is not None else standing.event.seconds_left,
+        seconds_left_low=standing.left_low if standing.left is not None else standing.event.seconds_left_low,
+        seconds_left_high=standing.left_high if standing.left is not None else standing.event.seconds_left_high,
+    )
+    return entry_of(event)
+
+
+def _means(named: Iterable[tuple[str, Iterable[float]]]) -> dict[str, float | None]:
+    known: dict[str, list[float]] = {}
+    for name, values in named:
+        known.setdefault(name, []).extend(float(value) for value in values if math.isfinite(value))
+    return {name: round(sum(values) / len(values), 3) if values else None for name, values in known.items()}
+
+
+def _numbers(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items() if math.isfinite(value)}
+
+
+def _largest(values: Iterable[float | str]) -> float | None:
+    return max((float(value) for value in values if math.isfinite(float(value))), default=None)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,152 @@
+"""The diagnosis over HTTP: of a host, of a run, and the advice that is given."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+from litestar import get
+from litestar.params import PathParameter, QueryParameter
+
+from flyball_collector.http.diagnosis_answers import (
+    AdviceAnswer,
+    DiagnosisAnswer,
+    HostBrief,
+    RunSummary,
+    advice_answer,
+    base_scores_of,
+    conditions_of,
+    primary_of,
+    risks_of,
+    run_summary,
+    scores_of,
+)
+from flyball_collector.http.errors import ApiError, near
+from flyball_collector.http.host_routes import find_host
+from flyball_collector.http.parts import Here, Parts
+from flyball_collector.http.times import moment
+from flyball_collector.timeline.answer import entry_answer
+from flyball_collector.timeline.entry import Entry
+
+_MOST_HOSTS = 64  # of a run whose scores are looked at for one answer
+_RANK_COLUMNS = ("received", "world_size", "step")
+
+HostName = Annotated[str, PathParameter(max_length=1024)]
+RunName = Annotated[str, PathParameter(max_length=1024)]
+Rank = Mapping[str, float | str]
+
+
+class RunsAnswer(msgspec.Struct, frozen=True):
+    """Runs that report, and those of which something stands."""
+
+    runs: list[RunSummary]
+    total: int
+
+
+@get("/hosts/{name:str}/diagnosis", summary="Diagnosis of a host")
+async def host_diagnosis(parts: Here, name: HostName) -> DiagnosisAnswer:
+    """Scores, what bounds it, what stands, what will break, and what to change."""
+    host = find_host(parts, name)
+    found = parts.findings.of_host(host.name)
+    standing = conditions_of(found, (entry for entry in parts.timeline.standing() if entry.host == host.name))
+    runs = {key.run for key in parts.fleet.ranks.keys if key.host == host.name}
+    return DiagnosisAnswer(
+        host=host.name,
+        run=None,
+        time=moment(parts.clock()),
+        primary=primary_of([found]),
+        base_scores=base_scores_of([found]),
+        scores=scores_of([found], standing),
+        conditions=[entry_answer(entry) for entry in standing],
+        risks=risks_of(standing),
+        advice=_advice(parts, hosts=[host.name], runs=runs),
+        hosts=[],
+        runs=sorted(runs),
+    )
+
+
+@get("/runs", summary="Runs")
+async def list_runs(
+    parts: Here,
+    offset: Annotated[int, QueryParameter(ge=0)] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
+) -> RunsAnswer:
+    """Every run that reports its steps, or of which something stands, by name."""
+    ranks, standing = _ranks(parts), _standing_by_run(parts)
+    figures = {figure.run: figure for figure in parts.findings.of_fleet().runs}
+    names = sorted({*ranks, *standing})
+    told = [
+        run_summary(name, ranks.get(name, ()), figures.get(name), standing.get(name, ()))
+        for name in names[offset : offset + limit]
+    ]
+    return RunsAnswer(told, len(names))
+
+
+@get("/runs/{name:str}/diagnosis", summary="Diagnosis of a run")
+async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
+    """The same over all hosts of a run: scores are means, what stands is that of the run, its ranks and its hosts."""
+    ranks, standing = _ranks(parts), _standing_by_run(parts)
+    if name not in ranks and name not in standing:
+        hint = near(name, {*ranks, *standing}, "GET /api/v1/runs")
+        raise ApiError(404, "unknown_run", f"no run is called {name[:100]!r}", hint)
+    hosts = sorted(
+        {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in standing.get(name, ()) if e.host}
+    )
+    found = {host: parts.findings.of_host(host) for host in hosts[:_MOST_HOSTS]}
+    mine = [
+        entry for entry in parts.timeline.standing() if entry.run == name or (not entry.run and entry.host in hosts)
+    ]
+    return DiagnosisAnswer(
+        host=None,
+        run=name,
+        time=moment(parts.clock()),
+        primary=primary_of(found.values()),
+        base_scores=base_scores_of(list(found.values())),
+        scores=scores_of(list(found.values()), mine),
+        conditions=[entry_answer(entry) for entry in mine],
+        risks=risks_of(mine),
+        advice=_advice(parts, hosts=hosts, runs={name}),
+        hosts=[HostBrief(host=host, primary=primary_of([one])) for host, one in found.items()],
+        runs=[],
+    )
+
+
+@get("/advice", summary="Advice")
+async def list_advice(
+    parts: Here,
+    host: Annotated[str, QueryParameter(max_length=255, description="Only about this host.")] = "",
+    run: Annotated[str, QueryParameter(max_length=255, description="Only about this run and its ranks.")] = "",
+    limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
+) -> list[AdviceAnswer]:
+    """What to change: what threatens a run first, then by recoverable time × confidence ÷ effort."""
+    given = [
+        one for one in parts.advice() if (not host or one.subject.host == host) and (not run or one.subject.run == run)
+    ]
+    return [advice_answer(one) for one in given[:limit]]
+
+
+def _advice(parts: Parts, *, hosts: Iterable[str], runs: Iterable[str]) -> list[AdviceAnswer]:
+    here, mine = frozenset(hosts), frozenset(runs)
+    return [
+        advice_answer(one)
+        for one in parts.advice()
+        if one.subject.host in here or (one.subject.run and one.subject.run in mine)
+    ]
+
+
+def _ranks(parts: Parts) -> dict[str, list[Rank]]:
+    """The ranks of each run."""
+    ranks = parts.fleet.ranks
+    columns = {name: ranks.column(name).tolist() for name in _RANK_COLUMNS}
+    runs: dict[str, list[Rank]] = {}
+    for place, key in enumerate(ranks.keys):
+        rank: dict[str, float | str] = {name: values[place] for name, values in columns.items()}
+        runs.setdefault(key.run, []).append({"host": key.host, **rank})
+    return runs
+
+
+def _standing_by_run(parts: Parts) -> dict[str, Sequence[Entry]]:
+    runs: dict[str, list[Entry]] = {}
+    for entry in parts.timeline.standing():
+        if entry.run:
+            runs.setdefault(entry.run, []).append(entry)
+    return dict(runs)
