@@ -2,7 +2,7 @@
 changes materially."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from flyball_collector.advice.advice import Advice, Gain
 from flyball_collector.advice.ranking import leaves_only, ranked
@@ -17,6 +17,8 @@ from flyball_collector.diagnosis.kinds import Group
 from flyball_collector.diagnosis.subject import Subject  # noqa: TC001  it stands in the annotation of an attribute
 from flyball_collector.diagnosis.view import View
 
+EVERY_SECONDS = 10.0
+
 _CHANGED = 0.25  # of a number, before it is said again
 _SURER = 0.2
 _LOOKS = 6  # remembered, for what happens at the same time
@@ -27,7 +29,7 @@ _UNTRUSTED = ("host_lost", "data_gap")
 
 
 class Advisor:
-    """Call `consider` every ten seconds or so, and on whatever loop the diagnosis runs."""
+    """Belongs to the loop of the diagnosis; `given` may be read between two looks."""
 
     def __init__(
         self, settings: AdviceSettings, *, disabled: Iterable[str] = (), rules: Sequence[Rule] = RULES
@@ -42,11 +44,20 @@ class Advisor:
         self._overlaps: dict[str, deque[float]] = {}
         self._opened = Growth(_OPENED_SECONDS, 6)
         self._given: dict[tuple[str, Subject], Advice] = {}
+        self._due = float("-inf")
 
     @property
     def given(self) -> tuple[Advice, ...]:
         """The latest advice, the most urgent first."""
         return ranked(self._given.values())
+
+    def look(self, view: View, standing: Callable[[], Iterable[Standing]]) -> bool:
+        """Consider what stands if it is time; call it each second. Returns whether it was time."""
+        if self._due - EVERY_SECONDS <= view.now < self._due:
+            return False
+        self._due = view.now + EVERY_SECONDS
+        self.consider(view, standing())
+        return True
 
     def consider(self, view: View, standing: Iterable[Standing]) -> tuple[Advice, ...]:
         """The advice for what stands now."""

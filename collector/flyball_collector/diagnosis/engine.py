@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 
+from flyball_collector.advice.advisor import Advisor
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.forecast.detectors import build_forecasts
 from flyball_collector.diagnosis.health.catalogue import health_detectors
+from flyball_collector.diagnosis.scores.detector import BottleneckDetector
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
 from flyball_collector.fleet.fleet import Fleet
@@ -23,6 +25,7 @@ def build_detectors(settings: DiagnosisSettings) -> list[Detector]:
     return [
         *build_forecasts(settings.forecast),
         *health_detectors(settings.health),
+        BottleneckDetector(settings.scores),
     ]
 
 
@@ -31,6 +34,7 @@ class Diagnosis:
 
     def __init__(self, fleet: Fleet, settings: DiagnosisSettings, detectors: Sequence[Detector] | None = None) -> None:
         self.conditions = Conditions(disabled=settings.disabled)
+        self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
         self.holds = False  # while set, detectors look but nothing is raised or cleared
         self.failures: dict[str, int] = {}  # by detector
@@ -55,6 +59,19 @@ class Diagnosis:
             yield
         if not self.holds:
             tell(self.conditions.take(claims, now_ns))
+            yield
+            self._advise(view)
+
+    def _advise(self, view: View) -> None:
+        """What to change about what stands; a failure there must not stop the diagnosis."""
+        started = time.thread_time()
+        try:
+            looked = self.advisor.look(view, self.conditions.standing)
+        except Exception as error:  # noqa: BLE001  as with detectors
+            self._fail("advice", error)
+        else:
+            if looked:
+                self.seconds["advice"] = time.thread_time() - started
 
     def _ask(self, detector: Detector, view: View) -> list[Claims]:
         """What one detector says; its failure must not reach its neighbours."""
@@ -62,9 +79,12 @@ class Diagnosis:
         try:
             return list(detector.observe(view))
         except Exception as error:  # noqa: BLE001  the detector is isolated, its failure is counted and logged
-            if detector.name not in self.failures:
-                _log.exception("detector_failed", detector=detector.name, error=repr(error))
-            self.failures[detector.name] = self.failures.get(detector.name, 0) + 1
+            self._fail(detector.name, error)
             return []
         finally:
             self.seconds[detector.name] = time.thread_time() - started
+
+    def _fail(self, name: str, error: Exception) -> None:
+        if name not in self.failures:
+            _log.exception("detector_failed", detector=name, error=repr(error))
+        self.failures[name] = self.failures.get(name, 0) + 1
