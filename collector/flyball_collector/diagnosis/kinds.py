@@ -66,14 +66,16 @@ _ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *_INPUT, "bottleneck_data_wait", "bottlen
 _ABOVE_BATCH = (*_ABOVE_COMMUNICATION, "bottleneck_communication", "bottleneck_pcie", "bottleneck_interconnect")
 
 
-def _bottleneck(name: str, scope: Scope, meaning: str, explained_by: tuple[str, ...]) -> EventKind:
+def _bottleneck(
+    name: str, scope: Scope, meaning: str, explained_by: tuple[str, ...], raise_after_seconds: float = 4.0
+) -> EventKind:
     return EventKind(
         f"bottleneck_{name}",
         Group.BOTTLENECK,
         scope,
         Severity.INFO,
         meaning,
-        raise_after_seconds=5.0,
+        raise_after_seconds=raise_after_seconds,
         clear_after_seconds=30.0,
         explained_by=explained_by,
         notifies=False,
@@ -93,23 +95,39 @@ BOTTLENECKS: tuple[EventKind, ...] = (
     _bottleneck(
         "service", Scope.HOST, "Work waits for many small calls to a service, one after the other.", _ABOVE_INPUT
     ),
-    _bottleneck("data_wait", Scope.HOST, "Steps wait for their input; why is not known.", (*_ABOVE_INPUT, *_INPUT)),
     _bottleneck(
-        "host", Scope.HOST, "One thread prepares the GPU's work and is at its limit (interpreter lock).", _ABOVE_INPUT
+        "data_wait", Scope.HOST, "Steps wait for their input; why is not known.", (*_ABOVE_INPUT, *_INPUT), 7.0
     ),
-    _bottleneck("sync", Scope.HOST, "The GPU and its host thread wait for each other at every step.", _ABOVE_INPUT),
-    _bottleneck("numa", Scope.HOST, "Much of the memory traffic crosses to the other socket.", _ABOVE_COMMUNICATION),
-    _bottleneck("checkpoint", Scope.HOST, "Training stands while checkpoints are written.", _ABOVE_INPUT),
+    _bottleneck(
+        "host",
+        Scope.HOST,
+        "One thread prepares the GPU's work and is at its limit (interpreter lock).",
+        _ABOVE_INPUT,
+        10.0,
+    ),
+    _bottleneck(
+        "sync", Scope.HOST, "The GPU and its host thread wait for each other at every step.", _ABOVE_INPUT, 10.0
+    ),
+    _bottleneck(
+        "numa", Scope.HOST, "Much of the memory traffic crosses to the other socket.", _ABOVE_COMMUNICATION, 60.0
+    ),
+    _bottleneck("checkpoint", Scope.HOST, "Training stands while checkpoints are written.", _ABOVE_INPUT, 30.0),
     _bottleneck("communication", Scope.RUN, "Steps wait for collectives.", _ABOVE_COMMUNICATION),
-    _bottleneck("interconnect", Scope.HOST, "NVLink or InfiniBand runs at its limit.", _ABOVE_COMMUNICATION),
-    _bottleneck("pcie", Scope.GPU, "Transfers between host and GPU run at the link's limit.", _ABOVE_COMMUNICATION),
+    _bottleneck("interconnect", Scope.HOST, "NVLink or InfiniBand runs at its limit.", _ABOVE_COMMUNICATION, 10.0),
     _bottleneck(
-        "gpu_compute", Scope.GPU, "The GPU computes all the time: what a training should be bound by.", _ABOVE_BATCH
+        "pcie", Scope.GPU, "Transfers between host and GPU run at the link's limit.", _ABOVE_COMMUNICATION, 10.0
     ),
-    _bottleneck("gpu_memory", Scope.GPU, "The GPU's memory bandwidth is the limit.", _ABOVE_BATCH),
-    _bottleneck("small_batch", Scope.GPU, "The GPU is busy with kernels too small for it.", _ABOVE_BATCH),
     _bottleneck(
-        "idle_gpu", Scope.GPU, "A GPU that a run holds does nothing, and nothing else explains it.", _ABOVE_BATCH
+        "gpu_compute",
+        Scope.GPU,
+        "The GPU computes all the time: what a training should be bound by.",
+        _ABOVE_BATCH,
+        15.0,
+    ),
+    _bottleneck("gpu_memory", Scope.GPU, "The GPU's memory bandwidth is the limit.", _ABOVE_BATCH, 15.0),
+    _bottleneck("small_batch", Scope.GPU, "The GPU is busy with kernels too small for it.", _ABOVE_BATCH, 15.0),
+    _bottleneck(
+        "idle_gpu", Scope.GPU, "A GPU that a run holds does nothing, and nothing else explains it.", _ABOVE_BATCH, 30.0
     ),
 )
 

@@ -8,6 +8,7 @@ from msgspec import Meta
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.health.settings import HealthSettings
+from flyball_collector.diagnosis.scores.settings import ScoreSettings
 
 
 class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,3 +20,4 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()
+    scores: ScoreSettings = ScoreSettings()

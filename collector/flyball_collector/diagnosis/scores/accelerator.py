@@ -1,0 +1,108 @@
+"""Bottlenecks of single GPUs: what bounds one that works, and one that a training holds and leaves idle."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.scores.evidence import Assessment, Flags, Floats, Group, Ramp, percent, weigh
+from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
+
+COMPUTE, MEMORY, SMALL_BATCH, IDLE, PCIE = (
+    BY_NAME[f"bottleneck_{name}"] for name in ("gpu_compute", "gpu_memory", "small_batch", "idle_gpu", "pcie")
+)
+
+_ALL_THE_TIME = Ramp(0.75, 0.95, below=-4.0, above=0.8)
+_AT_WORK = Ramp(0.3, 0.6, below=-3.0, above=1.5)  # SMs, where the driver tells
+_TENSOR = Ramp(0.1, 0.3, below=0.0, above=1.0)
+_POWER = Ramp(0.5, 0.8, below=-2.0, above=1.5)
+_BANDWIDTH = Ramp(0.4, 0.65, below=-3.5, above=2.5)
+_CONTROLLER = Ramp(0.6, 0.9, below=-2.5, above=1.2)  # time in which memory moved, not how much
+_BANDWIDTH_BOUND = Ramp(0.4, 0.65, below=0.0, above=-3.5)
+_LITTLE_WORK = Ramp(0.15, 0.45, below=2.5, above=-3.0)
+_LITTLE_POWER = Ramp(0.35, 0.65, below=1.5, above=-2.5)
+_LINK = Ramp(0.5, 0.8, below=-4.0, above=2.5)
+_FED = Ramp(0.8, 0.97, below=0.7, above=-1.5)
+_IDLE = Ramp(0.02, 0.08, below=2.5, above=-5.0)
+_HELD = Ramp(60.0, 180.0, below=-5.0, above=0.5)
+
+
+def assess_gpu_compute(s: GpuSignals) -> Assessment:
+    """Utilisation means that any kernel ran: only busy units and power say that it computes."""
+    work = np.where(np.isnan(s.sm), _POWER(s.power), _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * _POWER(s.power))
+    memory = np.where(s.memory_told, _BANDWIDTH_BOUND(s.memory), 0.0)
+    level = np.where(np.isnan(s.sm), s.busy * np.minimum(np.nan_to_num(s.power, nan=0.5) / 0.8, 1.0), s.sm)
+    return _weigh(s, COMPUTE, _ALL_THE_TIME(s.busy) + work + memory, level, _busy_words(s))
+
+
+def assess_gpu_memory(s: GpuSignals) -> Assessment:
+    """Bandwidth in use; the older counter only says for how much of the time any memory moved."""
+    moved = np.where(s.memory_told, _BANDWIDTH(s.memory), _CONTROLLER(s.memory))
+    return _weigh(s, MEMORY, _ALL_THE_TIME(s.busy) + moved, np.nan_to_num(s.memory), _busy_words(s))
+
+
+def assess_small_batch(s: GpuSignals) -> Assessment:
+    """Always a kernel, and yet most units rest: kernels too small, or launched one by one."""
+    rests = np.where(np.isnan(s.sm), _LITTLE_POWER(s.power), _LITTLE_WORK(s.sm) + 0.3 * _LITTLE_POWER(s.power))
+    bandwidth = np.where(np.isnan(s.memory), 0.0, _BANDWIDTH_BOUND(s.memory))
+    level = np.where(np.isnan(s.sm), s.busy * (1 - np.minimum(s.power / 0.8, 1.0)), s.busy * (1 - s.sm))
+    return _weigh(s, SMALL_BATCH, _ALL_THE_TIME(s.busy) + rests + bandwidth, level, _busy_words(s))
+
+
+def assess_pcie(s: GpuSignals) -> Assessment:
+    """The rate of whole seconds against what the link carries at its present generation and width."""
+
+    def words(place: int) -> str:
+        return f"PCIe carries {percent(s.pcie[place])} of what the link can, the GPU is busy {percent(s.busy[place])}"
+
+    return _weigh(s, PCIE, _LINK(s.pcie) + _FED(s.busy), np.nan_to_num(s.pcie), words, known=~np.isnan(s.pcie))
+
+
+def assess_idle_gpu(s: GpuSignals) -> Assessment:
+    """Memory is held for minutes, and no kernel runs."""
+
+    def words(place: int) -> str:
+        return f"memory is held for {s.held_seconds[place] / 60:.0f} minutes, busy {percent(s.mean[place])} of the time"
+
+    log_odds = np.where(s.held, _IDLE(s.mean) + _HELD(s.held_seconds), -6.0)
+    return _weigh(s, IDLE, log_odds, 1 - np.nan_to_num(s.mean, nan=1.0), words)
+
+
+def _weigh(
+    s: GpuSignals,
+    kind: EventKind,
+    log_odds: Floats,
+    level: Floats,
+    words: Callable[[int], str],
+    known: Flags | None = None,
+) -> Assessment:
+    return weigh(
+        kind,
+        s.gpus,
+        {Group.GPU: log_odds},
+        prior=-1.0,
+        level=level,
+        known=~np.isnan(s.busy) if known is None else known,
+        evidence={
+            "gpu_busy_ratio": s.busy,
+            "sm_active_ratio": s.sm,
+            "tensor_active_ratio": s.tensor,
+            "memory_active_ratio": s.memory,
+            "power_of_limit_ratio": s.power,
+            "pcie_use_ratio": s.pcie,
+        },
+        words=words,
+    )
+
+
+def _busy_words(s: GpuSignals) -> Callable[[int], str]:
+    def words(place: int) -> str:
+        parts = [f"a kernel runs {percent(s.busy[place])} of the time"]
+        for name, values in (("SMs", s.sm), ("tensor cores", s.tensor), ("memory", s.memory)):
+            if not np.isnan(values[place]):
+                parts.append(f"{name} active {values[place]:.0%}")
+        if not np.isnan(s.power[place]):
+            parts.append(f"power at {s.power[place]:.0%} of its limit")
+        return "; ".join(parts)
+
+    return words

@@ -1,0 +1,153 @@
+"""From weighed odds to probabilities that hold: fitted to runs whose true bottleneck is known, kept in a data file."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.scores.evidence import sigmoid
+
+Floats = NDArray[np.float64]
+
+DATA = "calibration.json"
+
+ENOUGH = 20
+"""Labels of a kind below which its probabilities are not fitted."""
+
+MANY = 1000
+"""Labels of a kind from which on a monotone step function fits better than a sigmoid (Niculescu-Mizil and Caruana)."""
+
+_LEAST_SLOPE = 0.02
+_ROUNDS = 50
+
+
+class Labelled(NamedTuple):
+    """One statement on a labelled run: its weighed log-odds, and whether it was so."""
+
+    kind: str
+    score: float
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Probability by log-odds: a sigmoid, or values at knots with lines between."""
+
+    labels: int
+    slope: float = 1.0
+    offset: float = 0.0
+    knots: tuple[tuple[float, float], ...] = ()
+
+    def __call__(self, log_odds: Floats) -> Floats:
+        """Of each."""
+        if self.knots:
+            places, values = zip(*self.knots, strict=True)
+            return np.asarray(np.interp(log_odds, places, values))
+        return sigmoid(self.slope * log_odds + self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A curve for each kind that has labels."""
+
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+    def knows(self, kind: str) -> bool:
+        """Whether probabilities of this kind were measured."""
+        return kind in self.curves
+
+    def probability(self, kind: str, log_odds: Floats) -> Floats:
+        """Measured where it was, else as weighed."""
+        curve = self.curves.get(kind)
+        return sigmoid(log_odds) if curve is None else curve(log_odds)
+
+
+def fit(labelled: Iterable[Labelled]) -> Calibration:
+    """A curve for each kind with enough labels."""
+    by_kind: dict[str, list[Labelled]] = {}
+    for one in labelled:
+        by_kind.setdefault(one.kind, []).append(one)
+    return Calibration({kind: _fit(found) for kind, found in sorted(by_kind.items()) if len(found) >= ENOUGH})
+
+
+def _fit(labelled: Sequence[Labelled]) -> Curve:
+    scores = np.array([one.score for one in labelled])
+    right = np.array([one.right for one in labelled])
+    return _isotonic(scores, right) if len(labelled) >= MANY else _platt(scores, right)
+
+
+def _platt(scores: Floats, right: NDArray[np.bool_]) -> Curve:
+    """Platt's sigmoid: targets stay off 0 and 1 by what so few labels cannot tell (Platt 1999; Lin, Lin, Weng 2007)."""
+    yes, no = int(right.sum()), int((~right).sum())
+    targets = np.where(right, (yes + 1) / (yes + 2), 1 / (no + 2))
+    slope, offset = _LEAST_SLOPE, math.log((yes + 1) / (no + 1))
+    for _ in range(_ROUNDS):
+        found = sigmoid(slope * scores + offset)
+        weights, wrong = found * (1 - found) + 1e-9, found - targets
+        hessian = np.array([
+            [np.sum(weights * scores**2) + 1.0, np.sum(weights * scores)],
+            [np.sum(weights * scores), np.sum(weights) + 1e-6],
+        ])  # fmt: skip
+        gradient = np.array([np.sum(wrong * scores) + slope - _LEAST_SLOPE, np.sum(wrong)])
+        change = np.linalg.solve(hessian, gradient)
+        slope, offset = float(slope - change[0]), float(offset - change[1])
+        if np.abs(change).max() < 1e-9:
+            break
+    if slope < _LEAST_SLOPE:  # more evidence must not mean less
+        slope, offset = 0.0, math.log((yes + 1) / (no + 1))
+    return Curve(len(scores), round(slope, 6), round(offset, 6))
+
+
+def _isotonic(scores: Floats, right: NDArray[np.bool_]) -> Curve:
+    """Pool adjacent violators; the middle of each pool is a knot."""
+    pools: list[list[float]] = []  # sum of scores, of rights, count
+    for place in np.argsort(scores, kind="stable"):
+        pools.append([float(scores[place]), float(right[place]), 1.0])
+        while len(pools) > 1 and pools[-2][1] / pools[-2][2] >= pools[-1][1] / pools[-1][2]:
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    knots = tuple((round(total / count, 6), round((yes + 1) / (count + 2), 6)) for total, yes, count in pools)
+    rising = [knots[0]]
+    for place, value in knots[1:]:
+        if place > rising[-1][0]:
+            rising.append((place, max(value, rising[-1][1])))
+    return Curve(len(scores), knots=tuple(rising))
+
+
+def write(calibration: Calibration, path: Path) -> None:
+    """Write the data file."""
+    curves = {kind: _plain(curve) for kind, curve in calibration.curves.items()}
+    path.write_text(json.dumps({"curves": curves}, indent=1) + "\n")
+
+
+def read(text: str) -> Calibration:
+    """The content of a data file."""
+    curves: dict[str, Any] = json.loads(text)["curves"]
+    return Calibration({
+        kind: Curve(
+            found["labels"],
+            found.get("slope", 1.0),
+            found.get("offset", 0.0),
+            tuple((place, value) for place, value in found.get("knots", ())),
+        )
+        for kind, found in curves.items()
+    })  # fmt: skip
+
+
+@cache
+def shipped() -> Calibration:
+    """What comes with the package."""
+    return read(files("flyball_collector.diagnosis.scores").joinpath(DATA).read_text())
+
+
+def _plain(curve: Curve) -> dict[str, Any]:
+    if curve.knots:
+        return {"labels": curve.labels, "knots": [list(knot) for knot in curve.knots]}
+    return {"labels": curve.labels, "slope": curve.slope, "offset": curve.offset}

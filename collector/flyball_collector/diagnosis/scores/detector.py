@@ -1,0 +1,168 @@
+"""Asks every score of every host and GPU, and claims those bottlenecks that are probable and cost enough."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import EventKind
+from flyball_collector.diagnosis.scores import accelerator, feeding, processor, reach, shortage, storage
+from flyball_collector.diagnosis.scores.base import BaseScores
+from flyball_collector.diagnosis.scores.calibration import Calibration, shipped
+from flyball_collector.diagnosis.scores.cores import Cores
+from flyball_collector.diagnosis.scores.evidence import Assessment
+from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
+from flyball_collector.diagnosis.scores.primary import Primary
+from flyball_collector.diagnosis.scores.score_table import ScoreTable
+from flyball_collector.diagnosis.scores.settings import ScoreSettings
+from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+
+OF_HOSTS: tuple[Callable[[Signals], Assessment], ...] = (
+    processor.assess_cpu,
+    shortage.assess_memory,
+    shortage.assess_swap,
+    storage.assess_disk,
+    reach.assess_network,
+    reach.assess_service,
+    storage.assess_checkpoint,
+    reach.assess_interconnect,
+    feeding.assess_sync,
+    feeding.assess_numa,
+)
+"""Each reads the signals alone; `data_wait` and `host` need more."""
+
+EXPLAIN_WAITING = frozenset({"bottleneck_memory", "bottleneck_swap", "bottleneck_disk", "bottleneck_network"})
+
+OF_GPUS: tuple[Callable[[GpuSignals], Assessment], ...] = (
+    accelerator.assess_gpu_compute,
+    accelerator.assess_gpu_memory,
+    accelerator.assess_small_batch,
+    accelerator.assess_pcie,
+    accelerator.assess_idle_gpu,
+)
+
+KINDS: tuple[EventKind, ...] = (
+    processor.KIND,
+    shortage.MEMORY,
+    shortage.SWAP,
+    storage.DISK,
+    reach.NETWORK,
+    reach.SERVICE,
+    storage.CHECKPOINT,
+    reach.INTERCONNECT,
+    feeding.SYNC,
+    feeding.NUMA,
+    feeding.DATA_WAIT,
+    feeding.HOST,
+    accelerator.COMPUTE,
+    accelerator.MEMORY,
+    accelerator.SMALL_BATCH,
+    accelerator.PCIE,
+    accelerator.IDLE,
+)
+
+FEW_LOOKS = 3
+"""Nothing is claimed of a host before."""
+
+ENOUGH_LOOKS = 5
+"""Evidence counts less before."""
+
+ONE_GROUP = 0.6
+"""As sure as one group of evidence can make us where nothing was measured."""
+
+
+class BottleneckDetector:
+    """`table` holds the newest scores."""
+
+    name = "bottlenecks"
+    kinds: Sequence[EventKind] = KINDS
+
+    def __init__(self, settings: ScoreSettings, calibration: Calibration | None = None) -> None:
+        self.table: ScoreTable | None = None
+        self._settings = settings
+        self._calibration = shipped() if calibration is None else calibration
+        self._signals = Signals(settings.smoothing_seconds)
+        self._gpus = GpuSignals()
+        self._cores = Cores()
+        self._base = BaseScores(settings)
+        self._primary = Primary(
+            KINDS, dead_band=settings.primary_dead_band, dwell_seconds=settings.primary_dwell_seconds
+        )
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """One look at everything."""
+        self._signals.look(view)
+        self._gpus.look(view, self._signals.rates)
+        found = [*self._of_hosts(view), *(assess(self._gpus) for assess in OF_GPUS)]
+        claims = [self._claim(view, assessment) for assessment in found]
+        self.table = self._tabulate(view, found, claims)
+        return claims
+
+    def _of_hosts(self, view: View) -> list[Assessment]:
+        signals = self._signals
+        found = [assess(signals) for assess in OF_HOSTS]
+        swings = view.largest_by_host(self._swings(), view.gpus.hosts)
+        explaining = [assessment for assessment in found if assessment.kind.name in EXPLAIN_WAITING]
+        busiest = self._cores.look(view, feeding.hosts_to_look_at(signals))
+        return [
+            *found,
+            feeding.assess_data_wait(signals, swings, explaining),
+            feeding.assess_host(signals, busiest),
+        ]
+
+    def _swings(self) -> Floats:
+        """Of GPUs that work, but not all the time, and were watched for long enough to say so."""
+        gpus = self._gpus
+        works = gpus.held & (gpus.mean > 0.1) & (gpus.mean < 0.9) & (gpus.looks >= 20)
+        return np.where(works, gpus.spread, np.nan)
+
+    def _claim(self, view: View, found: Assessment) -> Claims:
+        settings, kind = self._settings, found.kind.name
+        looks = self._signals.looks[found.subjects.hosts]
+        log_odds = found.log_odds * np.minimum(looks / ENOUGH_LOOKS, 1.0)
+        weighed = found.probability
+        confidence = self._calibration.probability(kind, log_odds)
+        measured = self._calibration.knows(kind)
+        if not measured:
+            confidence = np.where(found.groups <= 1, np.minimum(confidence, ONE_GROUP), confidence)
+        speaks = (found.groups >= 1) & found.known
+        enters = speaks & (weighed >= settings.raise_probability) & (found.level >= settings.least_level)
+        stays = speaks & (weighed >= settings.keep_probability) & (found.level >= settings.least_level / 2)
+        return Claims(
+            kind=found.kind,
+            subjects=found.subjects,
+            enters=enters,
+            stays=stays,
+            confidence=confidence,
+            known=(looks >= FEW_LOOKS) & view.alive[found.subjects.hosts],
+            level=found.level,
+            because=partial(_because, found, measured),
+            evidence={**found.evidence, "log_odds": log_odds},
+        )
+
+    def _tabulate(self, view: View, found: Sequence[Assessment], claims: Sequence[Claims]) -> ScoreTable:
+        scores, probabilities, weights = {}, {}, []
+        for assessment, claim in zip(found, claims, strict=True):
+            name = assessment.kind.name.removeprefix("bottleneck_")
+            score = np.where(assessment.known, assessment.level * claim.confidence, np.nan)
+            weight = np.where(claim.enters | claim.stays, assessment.level, 0.0)
+            weight = np.where(claim.enters | claim.stays, np.maximum(weight, 1e-6), 0.0)
+            chance = np.where(assessment.known, claim.confidence, np.nan)
+            if assessment.subjects is not view.hosts:
+                hosts = assessment.subjects.hosts
+                score, chance = (view.largest_by_host(values, hosts) for values in (score, chance))
+                weight = np.nan_to_num(view.largest_by_host(weight, hosts))
+            scores[name], probabilities[name] = score, chance
+            weights.append(weight)
+        primaries = self._primary.choose(view.hosts, np.column_stack(weights), view.now)
+        return ScoreTable(view.hosts, self._base.score(view, self._signals), scores, probabilities, primaries)
+
+
+def _because(found: Assessment, measured: bool, place: int) -> str:
+    words = found.words(place)
+    return words if measured else f"{words} (uncalibrated)"

@@ -1,0 +1,89 @@
+"""What the scores of GPUs are made of: readings of the last ten seconds, along GPUs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.scores.rates import Rates
+from flyball_collector.diagnosis.scores.signals import HELD_BYTES
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_LANE_BYTES = np.array([0.0, 0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9])
+"""What a PCIe lane carries each way, by generation, after line coding (PCI-SIG base specifications 1.0 to 6.0)."""
+
+_PROTOCOL = 0.85
+"""Of it, what is left for data beside packet headers and flow control."""
+
+SWING_SECONDS = 20.0
+
+
+class GpuSignals:
+    """Along GPUs; NaN is unknown."""
+
+    def __init__(self) -> None:
+        self._swing = Kept(mean=float("nan"), spread=float("nan"), last=float("nan"), looks=0, held=0.0)
+        self.gpus = self._swing.subjects
+
+    def look(self, view: View, rates: Rates) -> None:
+        """Take a second."""
+        self.gpus = view.gpus
+        now = view.gpu("gpu_utilization_ratio")
+        self.busy = view.gpu("gpu_utilization_ratio", 10)
+        self.sm = view.gpu("gpu_sm_active_ratio", 10)
+        self.tensor = view.gpu("gpu_tensor_active_ratio", 10)
+        self.memory = np.fmax(view.gpu("gpu_dram_active_ratio", 10), np.nan)
+        controller = view.gpu("gpu_memory_controller_utilization_ratio")
+        self.memory_told = ~np.isnan(self.memory)
+        self.memory = np.where(self.memory_told, self.memory, controller)
+        self.power = view.gpu("gpu_power_watts", 10) / view.gpu("gpu_power_limit_watts")
+        self.clock = view.gpu("gpu_sm_clock_hertz", 10) / view.gpu("gpu_sm_clock_max_hertz")
+        self.pcie = self._pcie(view, rates)
+        self.held = view.gpu("gpu_memory_used_bytes") > HELD_BYTES
+        self._note_swing(view, now)
+
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation of the utilisation over the last half minute or so."""
+        return np.asarray(np.sqrt(self._swing["spread"]))
+
+    @property
+    def mean(self) -> Floats:
+        """Mean utilisation over the same time."""
+        return np.asarray(self._swing["mean"])
+
+    @property
+    def held_seconds(self) -> Floats:
+        """For how long each GPU's memory has been in use."""
+        return np.asarray(self._swing["held"])
+
+    @property
+    def looks(self) -> NDArray[np.int64]:
+        """How many readings of utilisation there were in a row."""
+        return self._swing["looks"]
+
+    def _note_swing(self, view: View, now: Floats) -> None:
+        kept = self._swing
+        kept.align(view.gpus)
+        passed = np.nan_to_num(view.now - kept["last"])
+        weight = 1 - np.exp(-passed / SWING_SECONDS)
+        known = ~np.isnan(now)
+        away = now - kept["mean"]
+        fresh = np.isnan(kept["mean"]) & known
+        mean = np.where(known, kept["mean"] + weight * away, kept["mean"])
+        spread = np.where(known, (1 - weight) * (kept["spread"] + weight * away**2), kept["spread"])
+        kept["mean"], kept["spread"] = np.where(fresh, now, mean), np.where(fresh, 0.0, spread)
+        kept["looks"] = np.where(known, np.minimum(kept["looks"] + 1, 10_000), 0)
+        kept["held"] = np.where(self.held, kept["held"] + passed, 0.0)
+        kept["last"] = np.full(len(now), view.now)
+
+    def _pcie(self, view: View, rates: Rates) -> Floats:
+        """Use of the link in its fuller direction, at the generation and width that it runs at now."""
+        generation = np.clip(np.nan_to_num(view.gpu("gpu_pcie_generation")), 0, len(_LANE_BYTES) - 1)
+        limit = _PROTOCOL * _LANE_BYTES[generation.astype(np.int64)] * view.gpu("gpu_pcie_width_lanes")
+        moved = np.fmax(view.gpu("gpu_pcie_receive_bytes_total", 10), rates.gpu("gpu_pcie_transmit_bytes_total"))
+        found = np.full(len(limit), np.nan)
+        np.divide(moved, limit, out=found, where=limit > 0)
+        return np.asarray(np.minimum(found, 1.0))

@@ -1,0 +1,59 @@
+"""Rates of counters that the window does not keep: from one record of a host to its next."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+
+GAP_SECONDS = 10.0
+"""No rate is made over more than this, or three of a host's intervals."""
+
+
+class Rates:
+    """The same look a second for every counter: what has not changed since keeps its rate."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Kept] = {}
+        self._view: View | None = None
+        self._times: Floats = np.empty(0)
+        self._gaps: Floats = np.empty(0)
+
+    def look(self, view: View) -> None:
+        """Begin a second."""
+        states = view.states
+        self._view = view
+        self._times = np.array([state.corrected_ns for state in states], dtype=np.float64) / 1e9
+        self._gaps = np.maximum(GAP_SECONDS, np.array([0.003 * state.interval_ms for state in states]))
+
+    def host(self, metric: str) -> Floats:
+        """Along hosts."""
+        return self._rate(metric, lambda view: view.hosts, lambda view: view.host_count(metric))
+
+    def resource(self, metric: str) -> Floats:
+        """Along the metric's resources."""
+        return self._rate(metric, lambda view: view.resources(metric), lambda view: view.resource_count(metric))
+
+    def gpu(self, metric: str) -> Floats:
+        """Along GPUs."""
+        return self._rate(metric, lambda view: view.gpus, lambda view: view.gpu_count(metric))
+
+    def _rate(self, metric: str, whose: Callable[[View], Subjects], read: Callable[[View], Floats]) -> Floats:
+        assert self._view is not None  # noqa: S101  `look` comes first
+        of, counts = whose(self._view), read(self._view)
+        kept = self._kept.setdefault(metric, Kept(count=float("nan"), at=float("nan"), rate=float("nan")))
+        kept.align(of)
+        times, gaps = self._times[of.hosts], self._gaps[of.hosts]
+        elapsed, grown = times - kept["at"], counts - kept["count"]
+        new = ~(elapsed == 0)
+        sound = (grown >= 0) & (elapsed > 0) & (elapsed <= gaps)
+        rate = np.full(len(of), np.nan)
+        np.divide(grown, elapsed, out=rate, where=sound)
+        kept["rate"] = np.where(new, rate, kept["rate"])
+        kept["count"], kept["at"] = np.where(new, counts, kept["count"]), times
+        return np.where(self._view.alive[of.hosts], kept["rate"], np.nan)
