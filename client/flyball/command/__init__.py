@@ -5,7 +5,24 @@ from collections.abc import Sequence
 
 import typer
 
-from flyball.command import capsule, certs, config, demo, host, hosts, replay, spool, store, token, up, version
+from flyball.command import (
+    advice,
+    capsule,
+    certs,
+    config,
+    demo,
+    diagnose,
+    events,
+    host,
+    hosts,
+    replay,
+    silence,
+    spool,
+    store,
+    token,
+    up,
+    version,
+)
 from flyball.command.errors import CommandError
 
 
@@ -23,6 +40,10 @@ def build() -> typer.Typer:
     app.command(epilog=demo.EXAMPLE)(demo.demo)
     app.command(epilog=hosts.EXAMPLE)(hosts.hosts)
     app.command(epilog=host.EXAMPLE)(host.host)
+    app.command(epilog=diagnose.EXAMPLE)(diagnose.diagnose)
+    app.command(epilog=events.EXAMPLE)(events.events)
+    app.command(epilog=advice.EXAMPLE)(advice.advice)
+    app.add_typer(silence.build(), name="silence")
     app.command(epilog=capsule.EXAMPLE)(capsule.capsule)
     app.command(epilog=replay.EXAMPLE)(replay.replay)
     app.add_typer(config.build(), name="config")

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, NotThere
 from flyball.command.words import clean
 
 DEFAULT_URL = "http://127.0.0.1:3591"
@@ -62,9 +62,13 @@ class Api:
         """Have something forgotten."""
         return self._ask("DELETE", path, None)
 
-    def _ask(self, method: str, path: str, query: Mapping[str, object] | None) -> Any:
+    def post(self, path: str, body: Mapping[str, object]) -> Any:
+        """Have something made."""
+        return self._ask("POST", path, None, json.dumps(body).encode())
+
+    def _ask(self, method: str, path: str, query: Mapping[str, object] | None, body: bytes | None = None) -> Any:
         try:
-            return json.loads(self._fetch(method, path, query))
+            return json.loads(self._fetch(method, path, query, body=body))
         except ValueError:
             raise CommandError(f"what answers at {self.url} is not a Flyball collector; see --collector") from None
 
@@ -75,23 +79,27 @@ class Api:
         query: Mapping[str, object] | None,
         seconds: float = TIME_LIMIT_SECONDS,
         most: int = MAX_ANSWER_BYTES,
+        body: bytes | None = None,
     ) -> bytes:
         where = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip", "X-Flyball-Operator": "1"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        request = urllib.request.Request(where, method=method, headers=headers)  # noqa: S310  the scheme was checked
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(where, body, headers, method=method)  # noqa: S310  the scheme was checked
         try:
             with self._opener.open(request, timeout=seconds) as answer:
-                body = _body(answer, most)
+                answered = _body(answer, most)
         except urllib.error.HTTPError as error:
             with error:
-                raise CommandError(_refusal(error, self.url)) from None
+                kind = NotThere if error.code == 404 else CommandError
+                raise kind(_refusal(error, self.url)) from None
         except (OSError, HTTPException) as error:  # a time-out is an OSError
             raise CommandError(_unreachable(error, self.url)) from None
-        if len(body) > most:
+        if len(answered) > most:
             raise CommandError(f"the answer of {self.url} is longer than {most // 1024**2} MiB; ask for less")
-        return body
+        return answered
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

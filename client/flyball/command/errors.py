@@ -7,3 +7,7 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NotThere(CommandError):
+    """The collector knows nothing of this name."""

@@ -1,70 +1,7 @@
 """The diagnosis of hosts and runs over HTTP."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
-
-from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
-from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Scores, Standing
-from flyball_collector.http.parts import Parts
-from flyball_collector.http.testing import Clock, Machine, fetch, make_parts, serving
-from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, make_event
-from flyball_proto.v1 import telemetry_pb2 as pb
-
-DISK = make_event("bottleneck_disk", subject=Subject("a"), confidence=0.7)
-MEMORY = make_event(at=1, subject=Subject("a", "GPU-1"), seconds_left=600.0)
-FULL = make_event("disk_full", at=2, subject=Subject("a", resource="/data"), seconds_left=90.0)
-SLOW = make_event("straggler", at=3, subject=Subject("b", run="r", rank=1))
-
-
-class Found:
-    """Findings of three hosts, as the diagnosis would hand them over."""
-
-    def of_host(self, name: str) -> DiagnosisSnapshot:
-        level = {"a": 0.8, "b": 0.4}.get(name, float("nan"))
-        values = np.array([level])
-        scores = Scores(
-            [name], [("cpu", values / 2), ("memory", np.array([np.nan]))], [("disk", values), ("cpu", values / 4)]
-        )
-        fresh = Standing(MEMORY, 300.0, 200.0, 500.0, 0.9)
-        return DiagnosisSnapshot(
-            scores=scores, primary=[(name, "disk")] if level > 0.5 else [], standing=[fresh] if name == "a" else []
-        )
-
-    def of_fleet(self) -> DiagnosisSnapshot:
-        return DiagnosisSnapshot(runs=[RunFigure("r", 2, 0.5, 0.7, 3600.0, 3000.0, 4000.0)])
-
-
-def some_advice() -> Sequence[Advice]:
-    about = {"confidence": 0.8, "effort": Effort.SETTING, "source": "a paper"}
-    return (
-        Advice(
-            rule="storage",
-            subject=Subject("a"),
-            because="reads wait",
-            change="cache",
-            gain=Gain(1.2, 1.5),
-            safety=Safety.ADVISE,
-            **about,  # type: ignore[arg-type]  # as they are declared
-        ),
-        Advice(rule="batch", subject=Subject(run="r"), because="x", change="y", safety=Safety.CONSENT, **about),  # type: ignore[arg-type]
-    )
-
-
-def diagnosed() -> Parts:
-    """Two hosts that step together, one that does not; findings and advice about them."""
-    parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
-    for rank, name in enumerate(("a", "b", "c")):
-        tick = Machine(name, 1).tick(0, parts.clock())
-        if name != "c":
-            steps = [pb.StepReport(run="r", rank=rank, world_size=2, step=70, steps=2, step_seconds=1.0)]
-            tick.extras = pb.Record(steps=steps).SerializeToString()
-        parts.fleet.apply(tick)
-    parts.fleet.ranks.settle()
-    parts.timeline.take([DISK, MEMORY, FULL, SLOW])
-    return replace(parts, findings=Found(), advice=some_advice)
+from flyball_collector.http.diagnosis_testing import diagnosed
+from flyball_collector.http.testing import fetch, make_parts, serving
 
 
 async def test_a_host_is_diagnosed() -> None:

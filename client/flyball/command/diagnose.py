@@ -1,0 +1,129 @@
+"""`flyball diagnose HOST|RUN`: what bounds it, how sure that is, what will break, what to change."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from flyball.command.advice import advice_view, diagnosis_of
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.events import SEVERITIES, where
+from flyball.command.hosts import Format
+from flyball.command.readings import DASH, duration
+from flyball.command.words import clean
+
+EXAMPLE = "Examples: flyball diagnose node-1; flyball diagnose llama-7b --format json | jq .primary"
+
+_BAR = 20
+_SHOWN = 0.05  # scores below are noise
+
+
+def diagnose(
+    name: Annotated[str, typer.Argument(metavar="HOST|RUN", help="A host, or a run.")],
+    collector: CollectorOption = DEFAULT_URL,
+    format_: Annotated[Format, typer.Option("--format", help="For people, or JSON for programs.")] = Format.TABLE,
+    token_file: TokenFileOption = None,
+    ca_file: CaFileOption = None,
+) -> None:
+    """Say what bounds a host or run, what will break it and when, and what to change."""
+    told = diagnosis_of(api(collector, token_file, ca_file), name)
+    if format_ is Format.JSON:
+        return typer.echo(json.dumps(told, indent=2))
+    return Console().print(diagnosis_view(told))
+
+
+def diagnosis_view(told: dict[str, Any]) -> RenderableType:
+    """The sections that have something to say."""
+    sections: list[RenderableType] = [_heading(told), *_conditions(told["conditions"])]
+    sections += _scores(told["scores"]) + _base_scores(told["base_scores"]) + _hosts(told["hosts"])
+    if told["advice"]:
+        sections += [_title("what to change"), *advice_view(told["advice"])]
+    return Group(*sections)
+
+
+def _heading(told: dict[str, Any]) -> Text:
+    text = Text(clean(told["host"] or f"run {told['run']}"), style="bold")
+    if told["primary"]:
+        text.append(f"  bounded by {clean(told['primary'])}", style="not bold")
+    elif told["conditions"]:
+        text.append("  nothing bounds it that is raised", style="not bold dim")
+    else:
+        text.append("  nothing stands", style="not bold green")
+    if told["runs"]:
+        text.append(f"  runs {', '.join(map(clean, told['runs']))}", style="not bold dim")
+    return text
+
+
+def _conditions(found: list[dict[str, Any]]) -> list[RenderableType]:
+    rows = []
+    for each in found:
+        left = _left(each)
+        rows.append(
+            [
+                Text(each["severity"], style=SEVERITIES.get(each["severity"], "")),
+                Text(clean(each["kind"])),
+                Text(where(each)),
+                Text(left),
+                Text(DASH if each["confidence"] is None else f"{each['confidence']:.0%}"),
+                Text(clean(each["because"])),
+            ]
+        )
+    return _section("what stands", ("severity", "kind", "of", "left", "sure", "because"), rows)
+
+
+def _left(each: dict[str, Any]) -> str:
+    """The median, and its interval where there is one."""
+    if each["seconds_left"] is None:
+        return DASH
+    low, high = each["seconds_left_low"], each["seconds_left_high"]
+    interval = f" ({duration(low)} … {duration(high)})" if low is not None and high is not None else ""
+    return duration(each["seconds_left"]) + interval
+
+
+def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
+    rows = [
+        [
+            Text(clean(each["bottleneck"]), style="bold" if each["raised"] else ""),
+            Text(_bar(each["score"])),
+            Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
+            Text("" if each["confidence"] is None else f"{each['confidence']:.0%} sure"),
+            Text(clean(each["meaning"]), style="dim"),
+        ]
+        for each in found
+        if each["raised"] or (each["score"] or 0.0) >= _SHOWN
+    ]
+    return _section("what bounds it", ("", "", "", "", ""), rows)
+
+
+def _base_scores(scores: dict[str, float | None]) -> list[RenderableType]:
+    """For orientation: they alert nobody."""
+    if not scores:
+        return []
+    words = ", ".join(f"{clean(name)} {DASH if value is None else f'{value:.0%}'}" for name, value in scores.items())
+    return [Text(f"\nplain shares of plain limits: {words}", style="dim")]
+
+
+def _hosts(found: list[dict[str, Any]]) -> list[RenderableType]:
+    rows = [[Text(clean(each["host"])), Text(clean(each["primary"] or DASH))] for each in found]
+    return _section("its hosts", ("host", "bounded by"), rows)
+
+
+def _bar(score: float | None) -> str:
+    full = round(_BAR * min(1.0, max(0.0, score or 0.0)))
+    return "█" * full + "·" * (_BAR - full)
+
+
+def _section(title: str, heads: tuple[str, ...], rows: list[list[Text]]) -> list[RenderableType]:
+    if not rows:
+        return []
+    table = Table(*heads, box=None, pad_edge=False, header_style="dim", show_header=any(heads))
+    for row in rows:
+        table.add_row(*row)
+    return [_title(title), table]
+
+
+def _title(words: str) -> Text:
+    return Text(f"\n{words}", style="bold")
