@@ -41,6 +41,7 @@ class Advisor:
         for rule in self._by_name.values():
             for kind in rule.kinds:
                 self._by_kind.setdefault(kind, []).append(rule)
+        self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
         self._overlaps: dict[str, deque[float]] = {}
         self._opened = Growth(_OPENED_SECONDS, 6)
         self._given: dict[tuple[str, Subject], Advice] = {}
@@ -64,7 +65,7 @@ class Advisor:
         opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
         means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items() if seen}
         scene = Scene(view, means, opened)
-        situations = scene.situations(item.event for item in standing if item.kind.name in self._by_kind)
+        situations = scene.situations(item.event for item in standing if item.kind.name in self._wanted)
         self._look_together(scene, situations)
         found = leaves_only((advice for one in situations for advice in self._of(one)), self._by_name)
         self._given = {(one.rule, one.subject): self._settled(one) for one in found}

@@ -115,4 +115,4 @@ class Situation:
         if self.idle_share is None:
             return None
         together = self.waiting_while_idle_share
-        return min(share, self.idle_share if together is None else together)
+        return min(share, self.idle_share, 1.0 if together is None else together)

@@ -18,7 +18,9 @@ def service_share(s: Situation) -> float | None:
     if told is None and s.stands("bottleneck_service"):
         levels = [event.level for event in s.events("bottleneck_service") if event.level is not None]
         told = max(levels, default=None)
-    return s.recoverable(told if told is not None else s.data_wait_share)
+    if told is None and s.stands("bottleneck_service", "bottleneck_network"):
+        told = s.data_wait_share  # what the steps wait for comes from there
+    return s.recoverable(told)
 
 
 def levers(s: Situation, settings: AdviceSettings) -> Levers | None:
@@ -119,8 +121,6 @@ def find_serve_batches(s: Situation, _: AdviceSettings) -> Draft | None:
     )
 
 
-_SERVICE = ("bottleneck_service", "bottleneck_network", "bottleneck_data_wait")
-
 RULES = (
     Rule(
         name="batch_calls",
@@ -143,7 +143,7 @@ RULES = (
     Rule(
         name="parallel_workers",
         about="The processor waits while calls are under way.",
-        kinds=_SERVICE,
+        kinds=("bottleneck_service", "bottleneck_network"),
         effort=Effort.CODE,
         safety=Safety.SAFE,
         source="arXiv 2211.04908 (concurrent loading); 2–3× with 4 to 8 workers reported",

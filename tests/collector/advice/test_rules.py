@@ -1,0 +1,270 @@
+"""Every rule: it speaks where its condition stands and its facts are there, and is silent otherwise."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from flyball_collector.advice.advice import Advice, Safety
+from flyball_collector.advice.rules.catalogue import BY_NAME, RULES
+from flyball_collector.advice.settings import GIB, AdviceSettings
+from flyball_collector.advice.situation import Situation
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.kinds import BY_NAME as KINDS
+from flyball_collector.diagnosis.kinds import Scope
+from flyball_collector.diagnosis.subject import Subject
+
+SETTINGS = AdviceSettings()
+
+
+def event(kind: str, *, confidence: float = 0.8, level: float | None = None, gpu: str = "", **evidence: float) -> Event:
+    """Something that stands on host a."""
+    scope = KINDS[kind].scope
+    subject = {
+        Scope.HOST: Subject("a"),
+        Scope.GPU: Subject("a", gpu or "GPU-0"),
+        Scope.RESOURCE: Subject("a", gpu, resource="eth0"),
+        Scope.RUN: Subject(run="r"),
+        Scope.RANK: Subject("a", run="r", rank=3),
+    }[scope]
+    return Event(
+        condition=f"{kind}-1",
+        time_ns=1,
+        state=State.RAISED,
+        kind=KINDS[kind],
+        subject=subject,
+        severity=KINDS[kind].severity,
+        confidence=confidence,
+        level=level,
+        because=f"words of {kind}",
+        evidence=evidence,
+    )
+
+
+def situation(*events: Event, **facts: Any) -> Situation:
+    """Host a with room for everything, as far as the facts do not say otherwise."""
+    standing: dict[str, tuple[Event, ...]] = {}
+    for one in events:
+        standing[one.kind.name] = (*standing.get(one.kind.name, ()), one)
+    roomy: dict[str, Any] = {
+        "subject": Subject("a"),
+        "gpus": 8,
+        "gpu_busy_share": 0.5,
+        "data_wait_share": 0.4,
+        "cpu_busy_share": 0.2,
+        "cores": 64.0,
+        "memory_available_bytes": 500.0 * GIB,
+        "memory_total_bytes": 1000.0 * GIB,
+        "shared_memory_free_bytes": 400.0 * GIB,
+        "shared_memory_total_bytes": 500.0 * GIB,
+        "disk_busy_share": 0.1,
+    }
+    return Situation(standing=standing, **(roomy | facts))
+
+
+def advise(name: str, found: Situation) -> Advice | None:
+    return BY_NAME[name].advise(found, SETTINGS)
+
+
+FIRES: dict[str, Situation] = {
+    "more_workers": situation(event("bottleneck_data_wait")),
+    "faster_storage": situation(event("bottleneck_disk", io_pressure_full_ratio=0.3)),
+    "cheaper_preprocessing": situation(event("bottleneck_cpu"), cpu_busy_share=0.95),
+    "resize_workers": situation(event("bottleneck_cpu"), workers=200),
+    "batch_calls": situation(event("bottleneck_service", service_ratio=0.6), calls_per_sample=100.0),
+    "tune_pool": situation(event("bottleneck_service", service_ratio=0.6), pool_wait_share=0.2),
+    "parallel_workers": situation(event("bottleneck_service", service_ratio=0.6)),
+    "serve_batches": situation(event("bottleneck_service", service_ratio=0.6), server_queue_share=0.5),
+    "fuse_host_work": situation(event("bottleneck_host")),
+    "remove_syncs": situation(event("bottleneck_sync")),
+    "grow_micro_batch": situation(event("bottleneck_small_batch")),
+    "profile_kernels": situation(event("bottleneck_gpu_compute"), gpu_busy_share=0.97, gpu_power_share=0.4),
+    "mixed_precision": situation(event("bottleneck_gpu_compute"), tensor_active_share=0.0, capability=8.0),
+    "release_gpu": situation(event("bottleneck_idle_gpu")),
+    "hide_communication": situation(event("bottleneck_communication"), communication_share=0.3),
+    "repair_link": situation(event("infiniband_flap")),
+    "repair_nvlink": situation(event("nvlink_down")),
+    "restore_pcie": situation(event("pcie_degraded", rate_ratio=0.5)),
+    "pinned_transfers": situation(event("bottleneck_pcie")),
+    "bind_numa": situation(event("bottleneck_numa")),
+    "checkpoint_now": situation(event("memory_exhaustion", gpu="GPU-0")),
+    "shrink_micro_batch": situation(event("memory_exhaustion", gpu="GPU-0")),
+    "defragment_memory": situation(
+        event("memory_exhaustion", gpu="GPU-0"), reserved_peak_bytes=70e9, allocated_peak_bytes=50e9
+    ),
+    "stop_gpu_leak": situation(event("memory_leak", gpu="GPU-0")),
+    "recycle_workers": situation(event("memory_leak")),
+    "ease_memory": situation(event("memory_pressure")),
+    "free_disk": situation(event("disk_full")),
+    "improve_cooling": situation(event("thermal_slowdown")),
+    "pause_to_cool": situation(event("thermal_slowdown")),
+    "raise_power_limit": situation(event("power_capped", clock_ratio=0.8)),
+    "check_power_supply": situation(event("power_brake")),
+    "debug_application": situation(event("gpu_xid", xid=13)),
+    "reset_gpu": situation(event("gpu_xid", xid=48)),
+    "service_node": situation(event("gpu_xid", xid=79)),
+    "replace_memory": situation(event("gpu_row_remap", failed=1)),
+    "evict_tenant": situation(event("co_tenant")),
+    "use_mains": situation(event("bottleneck_cpu"), power_source="battery"),
+    "inspect_slow_rank": situation(event("fail_slow", slowdown_ratio=1.3)),
+    "swap_straggler": situation(event("straggler", slowdown_ratio=1.3)),
+    "look_at_run": situation(event("run_slow")),
+    "balance_load": situation(event("load_imbalance", imbalance_ratio=0.3)),
+    "look_at_outliers": situation(event("step_outliers")),
+    "capture_stacks": situation(event("run_hang")),
+    "look_at_start": situation(event("slow_start")),
+    "stop_bad_loss": situation(event("loss_not_finite")),
+    "asynchronous_checkpoint": situation(event("bottleneck_checkpoint", checkpoint_ratio=0.2)),
+    "checkpoint_interval": situation(
+        event("bottleneck_checkpoint"), checkpoint_seconds=60.0, checkpoint_interval_seconds=300.0, world_size=1024
+    ),
+}
+
+SILENT: dict[str, Situation] = {
+    "more_workers": replace(FIRES["more_workers"], waiting_while_idle_share=0.01),
+    "faster_storage": replace(FIRES["faster_storage"], gpu_busy_share=1.0),
+    "cheaper_preprocessing": replace(FIRES["cheaper_preprocessing"], cpu_busy_share=0.4),
+    "resize_workers": replace(FIRES["resize_workers"], workers=64),
+    "batch_calls": replace(FIRES["batch_calls"], calls_per_sample=3.0),
+    "tune_pool": replace(FIRES["tune_pool"], pool_wait_share=0.01),
+    "parallel_workers": replace(FIRES["parallel_workers"], cpu_busy_share=0.9),
+    "serve_batches": replace(FIRES["serve_batches"], server_queue_share=0.1),
+    "fuse_host_work": replace(FIRES["fuse_host_work"], gpu_busy_share=0.99),
+    "remove_syncs": replace(FIRES["remove_syncs"], gpu_busy_share=None),
+    "grow_micro_batch": replace(FIRES["grow_micro_batch"], allocated_peak_bytes=60e9, gpu_memory_total_bytes=80e9),
+    "profile_kernels": replace(FIRES["profile_kernels"], gpu_power_share=0.9),
+    "mixed_precision": replace(FIRES["mixed_precision"], tensor_active_share=0.3),
+    "hide_communication": replace(FIRES["hide_communication"], communication_share=0.05),
+    "pinned_transfers": replace(FIRES["pinned_transfers"], gpu_busy_share=None),
+    "shrink_micro_batch": situation(event("memory_exhaustion")),
+    "defragment_memory": replace(FIRES["defragment_memory"], allocated_peak_bytes=69e9),
+    "stop_gpu_leak": FIRES["recycle_workers"],
+    "recycle_workers": FIRES["stop_gpu_leak"],
+    "ease_memory": situation(event("memory_exhaustion", gpu="GPU-0")),
+    "debug_application": FIRES["reset_gpu"],
+    "reset_gpu": FIRES["debug_application"],
+    "service_node": FIRES["debug_application"],
+    "use_mains": replace(FIRES["use_mains"], power_source="mains"),
+    "asynchronous_checkpoint": situation(event("bottleneck_checkpoint", checkpoint_ratio=0.02)),
+    "checkpoint_interval": replace(FIRES["checkpoint_interval"], checkpoint_interval_seconds=4600.0),
+}
+
+
+def test_every_rule_is_tried_here_and_named_once() -> None:
+    """No rule without a situation in which it speaks; names are unique and no kind's; leaves and kinds exist."""
+    assert FIRES.keys() == BY_NAME.keys()
+    assert len(BY_NAME) == len(RULES)
+    assert not BY_NAME.keys() & KINDS.keys()
+    for rule in RULES:
+        assert all(kind in KINDS for kind in rule.kinds), rule.name
+        assert all(leaf in BY_NAME for leaf in rule.leaves), rule.name
+        assert rule.source, rule.name
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_a_rule_speaks_where_its_facts_are(name: str) -> None:
+    """It says why and what, is as sure as what it is built on at most, and names it."""
+    advice = advise(name, FIRES[name])
+    assert advice is not None
+    assert advice.because
+    assert advice.change
+    assert 0 < advice.confidence <= 0.8
+    assert advice.conditions
+    assert advice.rule == name
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_a_rule_is_silent_without_its_condition(name: str) -> None:
+    """Facts alone are no reason; something must stand."""
+    other = event("duplicate_host")
+    assert advise(name, replace(FIRES[name], standing={"duplicate_host": (other,)})) is None
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_rule_is_silent_where_its_facts_speak_against_it(name: str) -> None:
+    """Each threshold, on its other side."""
+    assert advise(name, SILENT[name]) is None
+
+
+@pytest.mark.parametrize("name", ["more_workers", "parallel_workers"])
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "memory_available_bytes",
+        "memory_total_bytes",
+        "shared_memory_free_bytes",
+        "shared_memory_total_bytes",
+        "cores",
+        "cpu_busy_share",
+    ],
+)
+def test_no_worker_is_advised_where_its_room_is_unknown(name: str, fact: str) -> None:
+    """What was not read is not taken for plenty."""
+    unknown: dict[str, Any] = {fact: None}
+    assert advise(name, replace(FIRES[name], **unknown)) is None
+
+
+@pytest.mark.parametrize("name", ["more_workers", "parallel_workers"])
+def test_no_worker_is_advised_that_would_not_fit(name: str) -> None:
+    """RAM or /dev/shm that is nearly used up ends it, and a measured worker counts instead of the assumed one."""
+    assert advise(name, replace(FIRES[name], memory_available_bytes=201.0 * GIB)) is None
+    assert advise(name, replace(FIRES[name], shared_memory_free_bytes=100.2 * GIB)) is None
+    assert advise(name, replace(FIRES[name], worker_memory_bytes=301.0 * GIB)) is None
+    assert advise(name, replace(FIRES[name], disk_busy_share=0.97)) is None
+    one = advise(name, replace(FIRES[name], worker_memory_bytes=100.0 * GIB, worker_shared_memory_bytes=0.0))
+    assert one is not None
+    assert one.proposed["workers_added"] == 3
+
+
+def test_a_gain_counts_only_where_the_gpu_idles_at_the_same_time() -> None:
+    """A wait of 40 % that the GPU hardly notices is worth little; without a reading of the GPU nothing is promised."""
+    found = FIRES["more_workers"]
+    large, small = advise("more_workers", found), advise("more_workers", replace(found, gpu_busy_share=0.9))
+    assert large is not None
+    assert large.gain is not None
+    assert large.gain.upper == pytest.approx(1 / 0.6)
+    assert small is not None
+    assert small.gain is not None
+    assert small.gain.upper == pytest.approx(1 / 0.9)
+    assert advise("more_workers", replace(found, gpu_busy_share=None)) is None
+    without_gpus = advise("more_workers", replace(found, gpus=0, gpu_busy_share=None))
+    assert without_gpus is not None
+
+
+def test_a_pause_beyond_one_rank_is_for_all_together_and_needs_consent() -> None:
+    """A single rank may pause; many only together, well under the time-out; an unknown number counts as many."""
+    for size, safety in ((1, Safety.SAFE), (8, Safety.CONSENT), (None, Safety.CONSENT)):
+        advice = advise("pause_to_cool", replace(FIRES["pause_to_cool"], world_size=size))
+        assert advice is not None
+        assert advice.safety is safety
+        assert advice.proposed["pause_seconds"] <= SETTINGS.collective_timeout_seconds / 4
+        assert ("all ranks" in advice.change) is (size != 1)
+
+
+def test_the_headroom_of_a_gpu_is_unknown_without_the_framework_s_figures() -> None:
+    """The driver's figure holds caches: nothing is proposed to a machine on it; known figures are still asked about."""
+    unknown = advise("grow_micro_batch", FIRES["grow_micro_batch"])
+    assert unknown is not None
+    assert (unknown.safety, "unknown" in unknown.because) == (Safety.ADVISE, True)
+    known = advise(
+        "grow_micro_batch",
+        replace(
+            FIRES["grow_micro_batch"], allocated_peak_bytes=20e9, gpu_memory_total_bytes=80e9, accumulation_steps=4
+        ),
+    )
+    assert known is not None
+    assert (known.safety, known.needs_consent) == (Safety.CONSENT, True)
+
+
+def test_an_xid_s_disputed_action_says_so() -> None:
+    """Where sources disagree the reader knows."""
+    advice = advise("debug_application", situation(event("gpu_xid", xid=94)))
+    assert advice is not None
+    assert "disagree" in advice.caution
+
+
+def test_an_advice_that_could_bring_next_to_nothing_is_not_given() -> None:
+    """Below the least gain even at best, silence."""
+    assert advise("remove_syncs", replace(FIRES["remove_syncs"], gpu_busy_share=0.96)) is None
+    strict = AdviceSettings(least_gain=10.0)
+    assert BY_NAME["more_workers"].advise(FIRES["more_workers"], strict) is None
