@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flyball_collector.store.contract import Store, StoreError
-from flyball_collector.store.open import open_store
+from flyball_collector.store.open import open_existing
 
 
 class StoreCommandError(Exception):
@@ -13,9 +13,8 @@ class StoreCommandError(Exception):
 
 def run(url: str, action: str, arguments: Sequence[str]) -> str:
     """Do it; returns what to tell."""
-    _check_present(url)
     try:
-        store = open_store(url)
+        store = open_existing(url)
     except StoreError as error:
         raise StoreCommandError(str(error)) from None
     try:
@@ -31,12 +30,3 @@ def _back_up(store: Store, target: Path) -> str:
         raise StoreCommandError(f"{target} exists already: nothing was changed; name a new file")
     store.backup(str(target))
     return f"wrote {target}, {target.stat().st_size:,} bytes"
-
-
-def _check_present(url: str) -> None:
-    """Opening makes a store that is not there; a backup of nothing would only look like one."""
-    if url.startswith("memory:"):
-        raise StoreCommandError("store.url is memory: it is gone with its collector, and cannot be read from outside")
-    file = Path(url.removeprefix("sqlite:///"))
-    if url.startswith("sqlite:") and not file.exists():
-        raise StoreCommandError(f"{file} does not exist: no collector has written there; check store.url")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -33,8 +34,13 @@ class Format(StrEnum):
 
 def replay(
     files: Annotated[
-        list[Path], typer.Argument(help="CSV files, packed by gzip or not, or one incident capsule.", metavar="FILE…")
-    ],
+        list[Path] | None,
+        typer.Argument(help="CSV files, packed by gzip or not, or one incident capsule.", metavar="FILE…"),
+    ] = None,
+    store: Annotated[str, typer.Option(help="Instead of files: a store, such as sqlite:///flyball.db.")] = "",
+    host: Annotated[list[str] | None, typer.Option(help="With --store: a host; may be repeated.")] = None,
+    start: Annotated[str, typer.Option(help="With --store: RFC 3339, unix seconds, or relative.")] = "-1h",
+    end: Annotated[str, typer.Option(help="With --store: not included.")] = "now",
     format_: Annotated[
         Format, typer.Option("--format", help="A table, one JSON array, or a JSON object a line.")
     ] = Format.TABLE,
@@ -49,7 +55,7 @@ def replay(
     """
     if absent := missing("collector"):
         raise CommandError(advice("flyball replay", "collector", absent))
-    events = _shown(_played(files))
+    events = _shown(_of_store(store, host or [], start, end) if store else _played(files or []))
     if format_ is Format.LINES:
         for event in events:
             typer.echo(json.dumps(event))
@@ -61,7 +67,37 @@ def replay(
         typer.echo(plural(len(found), "event"))
 
 
+def _of_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played":
+    from flyball_collector.http.times import parse_time
+    from flyball_collector.replay.collect import collect, definitions_of
+    from flyball_collector.replay.errors import ReplayError
+    from flyball_collector.replay.stored_series import recording_of
+    from flyball_collector.replay.told import play_rows
+    from flyball_collector.store.contract import StoreError
+    from flyball_collector.store.open import open_existing
+
+    if not hosts:
+        raise CommandError("--store: name the hosts with --host; flyball hosts lists them", 2)
+    try:
+        start_ns, end_ns = (parse_time(text, time.time_ns()) for text in (start, end))
+    except ValueError as error:
+        raise CommandError(f"--start or --end: {clean(error)}", 2) from None
+    try:
+        opened = open_existing(url)
+        try:
+            recorded = recording_of(collect(opened, hosts, start_ns, end_ns), definitions_of(opened))
+        finally:
+            opened.close()
+    except (StoreError, ReplayError) as error:
+        raise CommandError(str(error)) from None
+    if not recorded.ticks:
+        raise CommandError(f"nothing is stored of {', '.join(map(clean, hosts))} in that time")
+    return play_rows(recorded)
+
+
 def _played(files: Sequence[Path]) -> "Played":
+    if not files:
+        raise CommandError("name a file to play, or a store with --store", 2)
     from flyball_collector.replay import capsule, csv_series
     from flyball_collector.replay.errors import ReplayError
     from flyball_collector.replay.stored_series import recording_of

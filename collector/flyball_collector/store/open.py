@@ -1,6 +1,7 @@
 """Stores by URL."""
 
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from flyball_collector.store.contract import Store, StoreError
@@ -16,6 +17,16 @@ def open_store(url: str) -> Store:
         known = ", ".join(f"{name}:" for name in sorted(_OPENERS))
         raise StoreError(f"store.url {url!r}: unknown kind of store {scheme!r}; known are {known}")
     return opener(url)
+
+
+def open_existing(url: str) -> Store:
+    """The same, but a store that is not there is an error: opening one would make it."""
+    if url.startswith("memory:"):
+        raise StoreError("the store is memory: it is gone with its collector, and cannot be read from outside")
+    file = Path(unquote(url.removeprefix("sqlite:///")))
+    if url.startswith("sqlite:") and not file.exists():
+        raise StoreError(f"{file} does not exist: no collector has written there; check store.url")
+    return open_store(url)
 
 
 def _open_sqlite(url: str) -> Store:

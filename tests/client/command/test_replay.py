@@ -1,0 +1,70 @@
+"""`flyball replay` as a user calls it."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FLYBALL = Path(sys.executable).parent / "flyball"
+
+
+def flyball(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([FLYBALL, "replay", *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture
+def filling(tmp_path: Path) -> Path:
+    """A host whose memory is steady, and then fills within seconds."""
+    noise = random.Random(1)
+    ratios = [0.4 + noise.uniform(-0.005, 0.005) for _ in range(120)] + [0.4 + 0.06 * n for n in range(1, 11)]
+    path = tmp_path / "filling.csv"
+    lines = [f"{1000 + second},node,{ratio:.4f}" for second, ratio in enumerate(ratios)]
+    path.write_text("\n".join(["timestamp,host,memory_used_ratio", *lines, ""]), encoding="utf-8")
+    return path
+
+
+def test_events_are_one_json_array_in_the_inputs_time(filling: Path) -> None:
+    """Memory that fills within ten seconds is told before it is full, at a time that the input has."""
+    done = flyball("--format", "json", filling)
+    assert done.returncode == 0, done.stderr
+    raised = [e for e in json.loads(done.stdout) if (e["kind"], e["state"]) == ("memory_exhaustion", "raised")]
+    assert len(raised) == 1
+    event = raised[0]
+    assert event["host"] == "node"
+    assert event["gpu"] is None
+    assert isinstance(event["time"], int)
+    assert 1120 <= event["time"] < 1130
+    assert event["severity"] in {"warning", "critical"}
+    assert 0 < event["confidence"] <= 1
+    assert 0 <= event["seconds_left"] < 60
+    assert event["because"]
+
+
+def test_lines_and_table_say_the_same(filling: Path) -> None:
+    """One object a line for programs that read as it comes; a table for people."""
+    lines = flyball("--format", "jsonl", filling).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(flyball("--format", "json", filling).stdout)
+    table = flyball(filling).stdout
+    assert "memory_exhaustion" in table
+    assert table.splitlines()[-1] == f"{len(lines)} event" + ("s" if len(lines) != 1 else "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a file to play"),
+        (("nowhere.csv",), "nowhere.csv: cannot be read: No such file or directory"),
+        (("--store", "sqlite:///nowhere.db", "--host", "a"), "nowhere.db does not exist"),
+        (("--store", "sqlite:///nowhere.db"), "name the hosts with --host"),
+        (("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "soon"), "'soon' is no time"),
+    ],
+)
+def test_what_cannot_be_played_is_said_in_one_line(arguments: tuple[str, ...], message: str) -> None:
+    """No traceback, and an exit status that tells a script."""
+    done = flyball(*arguments)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
