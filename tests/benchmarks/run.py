@@ -19,6 +19,7 @@ BENCHMARKS = {
     "scrape": "rendering /metrics of that fleet",
     "storage": "bytes of a host-day, reading a month",
     "fuzz": "100,000 hostile inputs",
+    "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
 }
 
 INTRODUCTION = """# Benchmarks

@@ -20,6 +20,9 @@ from tests.benchmarks.labelled.surroundings import Ports, Weather
 PATIENCE_SECONDS = 10.0
 DATA_BYTES = 512 * 1024**2
 SWAP_BYTES = 512 * 1024**2
+LEASH = ("timeout", "--foreground", "--signal", "KILL", "900")
+"""Should the bench be killed, what it started ends by itself."""
+
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -151,7 +154,7 @@ class Scene:
         """Programs beside the loop."""
         self.processes[name] = [
             subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                (*LEASH, *command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 process_group=0, cwd=self.folder,
             )
             for command in commands

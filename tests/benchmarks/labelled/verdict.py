@@ -1,0 +1,119 @@
+"""What the diagnosis says of a recorded episode: the product's own path, replayed."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from flyball_collector.diagnosis.claims import at
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.kinds import Group
+from flyball_collector.diagnosis.player import Player
+from flyball_collector.diagnosis.scores.score_table import table_of
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+from tests.benchmarks.labelled.episode import Recorded
+from tests.benchmarks.labelled.record import HOST, read
+
+GRACE_SECONDS = 1.0
+"""Readings of a second come at its end."""
+
+NO_BLAME_BELOW = 0.5
+"""The base formula always has a largest score; below this its answer counts as "nothing"."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One kind that stood when the causes had been on for their whole time."""
+
+    kind: str
+    confidence: float
+    log_odds: float | None = None  # raw: what calibration is fitted to
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The diagnosis of one episode."""
+
+    primary: str  # what the product ranks first, if it stands; empty: nothing
+    stood: tuple[Said, ...]
+    ever: tuple[str, ...]  # bottlenecks that were raised at any time
+    before: tuple[str, ...]  # … before the causes were on
+    raised_after: Mapping[str, float]  # seconds from when the causes were on
+    base: str  # the base formula's primary; empty where nothing reaches NO_BLAME_BELOW
+    base_scores: Mapping[str, float]
+
+
+def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> Verdict:
+    """Play one episode and look at the end of its full phase."""
+    player = Player(read(spool), settings)
+    events: list[Event] = []
+    primary, stood, base = "", tuple[Said, ...](), dict[str, float]()
+    for ticks, told in player.play():
+        events += [event for event in told if event.kind.group is Group.BOTTLENECK]
+        if ticks[-1].corrected_ns / 1e9 <= recorded.ended + GRACE_SECONDS:
+            stood = _standing(player)
+            primary = _primary(player, stood)
+            base = _base_scores(player)
+    raised = [event for event in events if event.state is State.RAISED]
+    after: dict[str, float] = {}
+    for event in raised:
+        if event.time_ns / 1e9 >= recorded.began:
+            after.setdefault(event.kind.name, event.time_ns / 1e9 - recorded.began)
+    return Verdict(
+        primary,
+        stood,
+        tuple(dict.fromkeys(event.kind.name for event in raised)),
+        tuple(dict.fromkeys(event.kind.name for event in raised if event.time_ns / 1e9 < recorded.began)),
+        after,
+        base_primary(base),
+        base,
+    )
+
+
+def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> tuple[str, ...]:
+    """What was blamed most while the load was on, each time that this changed; an empty word: nothing any more."""
+    player, found = Player(read(spool), settings), [""]
+    for ticks, _ in player.play():
+        if not recorded.began <= ticks[-1].corrected_ns / 1e9 <= recorded.ended:
+            continue
+        primary = _primary(player, _standing(player))
+        if primary != found[-1]:
+            found.append(primary)
+    return tuple(found[1:])
+
+
+def _standing(player: Player) -> tuple[Said, ...]:
+    """Bottlenecks that stand, with what was last claimed of them rather than what was told when they were raised."""
+    said = []
+    for standing in player.diagnosis.conditions.standing_of(HOST):
+        if standing.kind.group is not Group.BOTTLENECK:
+            continue
+        confidence, log_odds = standing.event.confidence, standing.event.evidence.get("log_odds")
+        claims = player.diagnosis.conditions.latest(standing.kind.name)
+        place = claims.subjects.places.get(standing.subject) if claims is not None else None
+        if claims is not None and place is not None:
+            confidence = float(claims.confidence[place])
+            log_odds = at(claims.evidence.get("log_odds"), place)
+        said.append(Said(standing.kind.name, confidence, log_odds))
+    return tuple(sorted(said, key=lambda one: one.kind))
+
+
+def _primary(player: Player, stood: Collection[Said]) -> str:
+    """The product's own first among those that stand."""
+    table = table_of(player.diagnosis)
+    if table is None or not len(table.hosts):
+        return ""
+    kind = f"bottleneck_{table.primary(0)}"
+    return kind if any(said.kind == kind for said in stood) else ""
+
+
+def _base_scores(player: Player) -> dict[str, float]:
+    table = table_of(player.diagnosis)
+    if table is None or not len(table.hosts):
+        return {}
+    return {name: float(values[0]) for name, values in table.base.items() if np.isfinite(values[0])}
+
+
+def base_primary(scores: Mapping[str, float]) -> str:
+    """The base formula's answer: the largest score, if it is large enough to mean anything."""
+    largest = max(scores, key=lambda name: scores[name], default="")
+    return largest if largest and scores[largest] >= NO_BLAME_BELOW else ""
