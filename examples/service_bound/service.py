@@ -1,6 +1,6 @@
 """A slow HTTP service, as trainings call them.
 
-Every request costs a round trip and some handling, every item a look-up in a database that only so many may ask at once;
+Every request costs a round trip and handling, every item a look-up in a database that only so many may ask at once;
 a cache saves look-ups. Prints its port and serves until its input ends.
 """
 

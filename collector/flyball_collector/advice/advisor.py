@@ -2,7 +2,7 @@
 changes materially."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from flyball_collector.advice.advice import Advice, Gain
 from flyball_collector.advice.ranking import leaves_only, ranked
@@ -13,7 +13,6 @@ from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.conditions import Standing
 from flyball_collector.diagnosis.health.growth import Growth
-from flyball_collector.diagnosis.kinds import Group
 from flyball_collector.diagnosis.subject import Subject  # noqa: TC001  it stands in the annotation of an attribute
 from flyball_collector.diagnosis.view import View
 
@@ -23,6 +22,7 @@ _CHANGED = 0.25  # of a number, before it is said again
 _SURER = 0.2
 _LOOKS = 6  # remembered, for what happens at the same time
 _OPENED_SECONDS = 60.0
+_SITUATIONS_A_SLICE = 256  # some 10 ms
 
 _UNTRUSTED = ("host_lost", "data_gap")
 """While these stand nothing is known of a host, and advice that would make it faster is out of place."""
@@ -52,24 +52,32 @@ class Advisor:
         """The latest advice, the most urgent first."""
         return ranked(self._given.values())
 
-    def look(self, view: View, standing: Callable[[], Iterable[Standing]]) -> bool:
-        """Consider what stands if it is time; call it each second. Returns whether it was time."""
-        if self._due - EVERY_SECONDS <= view.now < self._due:
-            return False
-        self._due = view.now + EVERY_SECONDS
-        self.consider(view, standing())
-        return True
+    def slices(self, view: View, standing: Callable[[], Iterable[Standing]]) -> Iterator[None]:
+        """Consider what stands if it is time, in slices between which a loop may serve others; call it each second."""
+        if not self._due - EVERY_SECONDS <= view.now < self._due:
+            self._due = view.now + EVERY_SECONDS
+            yield from self._consider(view, standing())
 
     def consider(self, view: View, standing: Iterable[Standing]) -> tuple[Advice, ...]:
         """The advice for what stands now."""
-        opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
-        means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items() if seen}
-        scene = Scene(view, means, opened)
-        situations = scene.situations(item.event for item in standing if item.kind.name in self._wanted)
-        self._look_together(scene, situations)
-        found = leaves_only((advice for one in situations for advice in self._of(one)), self._by_name)
-        self._given = {(one.rule, one.subject): self._settled(one) for one in found}
+        for _ in self._consider(view, standing):
+            pass
         return self.given
+
+    def _consider(self, view: View, standing: Iterable[Standing]) -> Iterator[None]:
+        opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
+        means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items()}
+        scene = Scene(view, means, opened)
+        found: list[Advice] = []
+        seen: dict[str, deque[float]] = {}
+        wanted = (item.event for item in standing if item.kind.name in self._wanted)
+        for number, situation in enumerate(scene.situations(wanted)):
+            if number % _SITUATIONS_A_SLICE == 0:
+                yield
+            self._look_together(scene, situation, seen)
+            found += self._of(situation)
+        self._overlaps = seen
+        self._given = {(one.rule, one.subject): self._settled(one) for one in leaves_only(found, self._by_name)}
 
     def _of(self, situation: Situation) -> Iterable[Advice]:
         """What the rules say of one host or run."""
@@ -80,18 +88,14 @@ class Advisor:
             if advice is not None and not (blind and advice.gain is not None):
                 yield advice
 
-    def _look_together(self, scene: Scene, situations: Iterable[Situation]) -> None:
-        """Remember how much of the time hosts of which something is said waited while their GPUs idled."""
-        hosts = {
-            one.subject.host
-            for one in situations
-            if one.gpus and any(e.kind.group is Group.BOTTLENECK for events in one.standing.values() for e in events)
-        }
-        self._overlaps = {host: seen for host, seen in self._overlaps.items() if host in hosts}
-        for host in hosts:
+    def _look_together(self, scene: Scene, one: Situation, seen: dict[str, deque[float]]) -> None:
+        """Remember how much of the time a host waited for input while its GPUs idled."""
+        host = one.subject.host
+        if one.gpus and one.data_wait_share is not None:
             overlap = scene.overlap(host)
             if overlap is not None:
-                self._overlaps.setdefault(host, deque(maxlen=_LOOKS)).append(overlap)
+                seen[host] = self._overlaps.get(host) or deque(maxlen=_LOOKS)
+                seen[host].append(overlap)
 
     def _settled(self, new: Advice) -> Advice:
         """What was said before, unless it is materially another thing now."""

@@ -80,9 +80,10 @@ def expect(time: SampleTime, *, calls: float, into: float, workers: float, cores
     low_workers, high_workers = side_by_side(time, workers, cores, 0.5), side_by_side(time, workers, cores)
     low = side_by_side(pooled(low_batch, 0.5), workers, cores, 0.5)
     high = side_by_side(pooled(high_batch, 0.0), workers, cores)
-    return Levers(
-        Gain(factor(total, low_batch.total), factor(total, high_batch.total)),
-        Gain(factor(total, low_pool.total), factor(total, high_pool.total)),
-        Gain(factor(total, low_workers), factor(total, high_workers)),
-        Gain(factor(total, low), factor(total, high)),
-    )
+    pairs = ((low_batch.total, high_batch.total), (low_pool.total, high_pool.total), (low_workers, high_workers))
+    return Levers(*(_gain(total, *pair) for pair in (*pairs, (low, high))))
+
+
+def _gain(before: float, doubtful: float, good: float) -> Gain:
+    """From the slower to the faster of two outcomes, which may be the same but for rounding."""
+    return Gain(min(factor(before, doubtful), factor(before, good)), factor(before, good))

@@ -1,8 +1,9 @@
 """From a view and what stands in it to situations: one for each host and each run that something is said of."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -39,18 +40,16 @@ class Scene:
             self._ranks_of_host[key.host].append(place)
             self._ranks_of_run[key.run].append(place)
 
-    def situations(self, events: Iterable[Event]) -> list[Situation]:
-        """What stands, by host; and by run where it names no host."""
-        by_place: dict[Subject, dict[str, list[Event]]] = defaultdict(lambda: defaultdict(list))
+    def situations(self, events: Iterable[Event]) -> Iterator[Situation]:
+        """What stands, by host; and by run where it names no host. One by one: there may be thousands."""
+        by_place: dict[tuple[str, str], dict[str, list[Event]]] = {}
         for event in events:
-            subject = event.subject
-            place = Subject(subject.host) if subject.host else Subject(run=subject.run)
-            by_place[place][event.kind.name].append(event)
-        found = []
-        for place, kinds in by_place.items():
+            host = event.subject.host
+            kinds = by_place.setdefault((host, "" if host else event.subject.run), {})
+            kinds.setdefault(event.kind.name, []).append(event)
+        for (host, run), kinds in by_place.items():
             standing = {kind: tuple(events) for kind, events in kinds.items()}
-            found.append(self._of_host(place, standing) if place.host else self._of_run(place, standing))
-        return found
+            yield self._of_host(Subject(host), standing) if host else self._of_run(Subject(run=run), standing)
 
     def overlap(self, host: str) -> float | None:
         """How much of the last seconds this host waited for input while its GPUs idled, at most."""
@@ -107,8 +106,8 @@ class Scene:
             "gpu_busy_share": _known(self._busy[place]),
             "gpu_power_share": _known(self._power[place]),
             "gpu_memory_total_bytes": _known(self._gpu_memory[place]),
-            "tensor_active_share": _known(self._gpu_mean("gpu_tensor_active_ratio")[place]),
-            "sm_active_share": _known(self._gpu_mean("gpu_sm_active_ratio")[place]),
+            "tensor_active_share": _known(self._tensor[place]),
+            "sm_active_share": _known(self._sm[place]),
             "capability": min((c for c in capabilities if c is not None), default=None),
         }
 
@@ -154,6 +153,14 @@ class Scene:
         return self._gpu_mean("gpu_utilization_ratio")
 
     @cached_property
+    def _tensor(self) -> Floats:
+        return self._gpu_mean("gpu_tensor_active_ratio")
+
+    @cached_property
+    def _sm(self) -> Floats:
+        return self._gpu_mean("gpu_sm_active_ratio")
+
+    @cached_property
     def _busy_now(self) -> Floats:
         return self._mean(self._view.gpu("gpu_utilization_ratio", 10))
 
@@ -175,10 +182,7 @@ class Scene:
         return self._view.ranks.ring("step_seconds", _REPORTS)
 
     def _gpu_mean(self, metric: str) -> Floats:
-        found = self.__dict__.setdefault(f"mean {metric}", None)
-        if found is None:
-            found = self.__dict__[f"mean {metric}"] = self._mean(self._view.gpu(metric, _SECONDS))
-        return np.asarray(found, dtype=np.float64)
+        return self._mean(self._view.gpu(metric, _SECONDS))
 
     def _mean(self, values: Floats) -> Floats:
         view = self._view
@@ -216,7 +220,7 @@ def _told(standing: Mapping[str, tuple[Event, ...]]) -> dict[str, Any]:
 
 
 def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return float(value) if isfinite(value) else None
 
 
 def _largest(values: Floats) -> float | None:

@@ -60,18 +60,14 @@ class Diagnosis:
         if not self.holds:
             tell(self.conditions.take(claims, now_ns))
             yield
-            self._advise(view)
+            yield from self._advise(view)
 
-    def _advise(self, view: View) -> None:
+    def _advise(self, view: View) -> Iterator[None]:
         """What to change about what stands; a failure there must not stop the diagnosis."""
-        started = time.thread_time()
         try:
-            looked = self.advisor.look(view, self.conditions.standing)
+            yield from self.advisor.slices(view, self.conditions.standing)
         except Exception as error:  # noqa: BLE001  as with detectors
             self._fail("advice", error)
-        else:
-            if looked:
-                self.seconds["advice"] = time.thread_time() - started
 
     def _ask(self, detector: Detector, view: View) -> list[Claims]:
         """What one detector says; its failure must not reach its neighbours."""
