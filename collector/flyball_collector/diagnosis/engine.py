@@ -12,6 +12,9 @@ from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.forecast.detectors import build_forecasts
 from flyball_collector.diagnosis.health.catalogue import health_detectors
+from flyball_collector.diagnosis.peers.catalogue import peer_detectors
+from flyball_collector.diagnosis.runs.catalogue import run_detectors
+from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.scores.detector import BottleneckDetector
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
@@ -22,9 +25,12 @@ _log = structlog.get_logger(__name__)
 
 def build_detectors(settings: DiagnosisSettings) -> list[Detector]:
     """Every detector, in the order they are asked."""
+    runs = Runs()
     return [
-        *build_forecasts(settings.forecast),
+        *build_forecasts(settings.forecast, runs=runs),
         *health_detectors(settings.health),
+        *peer_detectors(settings.peers, runs),
+        *run_detectors(settings.runs, runs),
         BottleneckDetector(settings.scores),
     ]
 
@@ -34,6 +40,7 @@ class Diagnosis:
 
     def __init__(self, fleet: Fleet, settings: DiagnosisSettings, detectors: Sequence[Detector] | None = None) -> None:
         self.conditions = Conditions(disabled=settings.disabled)
+        self.conditions.hosts_of_run = fleet.ranks.hosts_of
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
         self.holds = False  # while set, detectors look but nothing is raised or cleared

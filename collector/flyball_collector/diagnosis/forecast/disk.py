@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Rules, filling
+from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Fillings, Rules
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Trail
@@ -18,7 +18,7 @@ from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
 
-RULES = Rules(covered=1.5, level=0.8, hasty_level=0.7, horizon_seconds=86_400.0, novel=0.5)
+RULES = Rules(covered=1.5, level=0.8, horizon_seconds=86_400.0, novel=0.5)
 """A disk has no warm-up; checkpoints that are written and removed do not reach where it has not been."""
 
 CRITICAL_SECONDS = 4 * 3600.0  # as the node mixin of Prometheus has it
@@ -41,6 +41,7 @@ class DiskFull:
     def __init__(self, settings: ForecastSettings) -> None:
         self._warning, self._critical = settings.disk_warning_ratio, settings.disk_critical_ratio
         self._trail = Trail(RINGS)
+        self._fillings = Fillings(self._trail, RULES)
         self._kept = Kept(until=-np.inf, speed=np.nan, low=np.nan, high=np.nan)
 
     def observe(self, view: View) -> Iterable[Claims]:
@@ -51,7 +52,7 @@ class DiskFull:
             self._trail.rearrange(source_of(mounts, before))
         use = self._use(view, mounts)
         self._trail.add(view.now, use)
-        found = filling(self._trail, use, view.now, RULES)
+        found = self._fillings.judge(use, view.now)
         self._remember(found, use, view.now)
         yield self._claims(use, found, view.now)
 

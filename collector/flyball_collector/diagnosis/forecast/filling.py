@@ -6,14 +6,15 @@ zero, it does not slow down, and it reaches where this row has not been before. 
 another D / 3 more often than not; nothing is extrapolated further.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.forecast.trail import Stretch, Trail
-from flyball_collector.diagnosis.forecast.trend import theil_sen
+from flyball_collector.diagnosis.forecast.trail import Ring, Stretch, Trail
+from flyball_collector.diagnosis.forecast.trend import Trend, theil_sen, walk
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -25,24 +26,45 @@ RINGS = ((10.0, 32), (60.0, 32), (300.0, 36), (1800.0, 48))
 COUNTS = (8, 16, 32)
 """Points of a fit: each scale doubles the one before."""
 
-FEW = 5
-"""The shortest fit, of readings that all rise."""
+HASTE = 3.0
+"""Readings; sooner than this one cannot wait for more certainty."""
+
+SELDOM = 10.0
+"""Seconds between readings from which on a few of them are a long time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What counts as filling."""
 
-    covered: float = 3.0  # growth, as a multiple of the room left
+    covered: float = 2.5  # growth, as a multiple of the room left
     level: float = 0.9  # use below which nothing is told …
-    hasty_level: float = 0.75  # … unless it would be full before one could look a few more times
-    hasty_covered: float = 2.5
-    hasty_seconds: float = 10.0
-    hasty_readings: float = 3.0
-    steady: float = 0.5  # the newest third grows at least so fast, relative to the whole
+    hasty_level: float = 0.9  # … unless it would be full after three more readings
+    few: int = 5  # readings of the shortest fit, which must all rise
+    steady: float = 0.8  # the newer half grows at least so fast, relative to the older
+    begun: float = 0.25  # the older half grows at least so fast, relative to the newer: no jump of a moment ago
+    unslowed: float = 0.6  # the usual one of the newest steps, relative to the newest third: no last jump, no rest
+    jump: float = 0.2  # the largest step, as a share of the growth
+    drift: float = 3.0  # growth, as a multiple of what a random walk of the same steps would go
     novel: float = 1.0  # use above the highest of before, as a multiple of the room left
     least_gain: float = 0.01  # of the capacity
     horizon_seconds: float = 7200.0
+
+    @property
+    def least_level(self) -> float:
+        """Nothing at all is told below."""
+        return min(self.level, self.hasty_level)
+
+
+class Forecast(NamedTuple):
+    """The same of one scale."""
+
+    holds: Flags
+    left: Floats
+    left_low: Floats
+    left_high: Floats
+    span: Floats
+    covered: Floats
 
 
 @dataclass(slots=True)
@@ -57,88 +79,117 @@ class Filling:
     covered: Floats  # growth over that span, as a multiple of the room left
 
 
-def filling(trail: Trail, use: Floats, now: float, rules: Rules, *, least_span: Floats | None = None) -> Filling:
-    """Judge every row by its newest use (a share of the capacity; NaN is unknown) and its trail.
+class Fillings:
+    """Judges every row by its newest use (a share of the capacity; NaN is unknown) and its trail.
 
-    `least_span`: seconds of growth that each row must show.
+    The newest readings are looked at each time, a ring when it begins a slot.
     """
-    told = Filling(np.zeros(len(use), dtype=bool), *(np.full(len(use), np.nan) for _ in range(5)))
-    rows = np.flatnonzero(use >= min(rules.level, rules.hasty_level))
-    if not len(rows):
+
+    def __init__(self, trail: Trail, rules: Rules, seldom: Rules | None = None) -> None:
+        """`seldom`: for rows whose readings are far apart."""
+        self._trail = trail
+        self.rules, self.seldom = rules, seldom or rules
+        self._numbers = [-1] * len(trail.rings)
+
+    def judge(self, use: Floats, now: float, least_span: Floats | None = None) -> Filling:
+        """Call it after the trail has taken this use. `least_span`: seconds of growth that each row must show."""
+        told = Filling(np.zeros(len(use), dtype=bool), *(np.full(len(use), np.nan) for _ in range(5)))
+        every = np.flatnonzero(use >= min(self.rules.least_level, self.seldom.least_level))
+        pace = now - self._trail.newest.back(1, every)[0]  # a row's own interval between readings
+        rings = [ring for ring, number in zip(self._trail.rings, self._numbers, strict=True) if ring.number != number]
+        self._numbers = [ring.number for ring in self._trail.rings]
+        slow = pace >= SELDOM
+        for rules, chosen in ((self.rules, ~slow), (self.seldom, slow)):
+            rows = every[chosen]
+            spans = np.zeros(len(rows)) if least_span is None else least_span[rows]
+            for stretch, places in self._stretches(rows, use[rows], spans, rings, rules) if len(rows) else ():
+                found = _fit(stretch, use[rows[places]], pace[chosen][places], rules)
+                self._note(told, rows[places], found, use, now, rules)
         return told
-    before, _ = trail.newest.back(1, rows)
-    pace = now - before  # a row's own interval between readings
-    spans = np.zeros(len(rows)) if least_span is None else least_span[rows]
-    for stretch, chosen in _stretches(trail, rows, use, rules, spans):
-        _judge(told, stretch, rows[chosen], use, pace[chosen], trail, rules)
-    return told
 
-
-def _stretches(
-    trail: Trail, rows: Places, use: Floats, rules: Rules, spans: Floats
-) -> Iterator[tuple[Stretch, Places]]:
-    """Each scale with the rows that have covered enough within it: few, so that only few are fitted."""
-    room = np.maximum(1 - use[rows], 0.0)
-    enough = np.maximum(min(rules.covered, rules.hasty_covered) * room, rules.least_gain)
-    for count in (FEW, *COUNTS):
-        times, values = trail.newest.back(count - 1, rows)
-        newest, _ = trail.newest.back(0, rows)
-        chosen = np.flatnonzero((use[rows] - values >= enough) & (newest - times >= spans))
-        if len(chosen):
-            yield trail.newest.last(count, rows[chosen]), chosen
-    for ring in trail.rings:
-        for count in COUNTS:
-            oldest = ring.slot_back(count - 1)
-            if oldest is None:
-                continue
-            long = ring.period * (count - 1) >= spans
-            chosen = np.flatnonzero((use[rows] - oldest[rows] >= enough) & long)
+    def _stretches(
+        self, rows: Places, use: Floats, spans: Floats, rings: Sequence[Ring], rules: Rules
+    ) -> Iterator[tuple[Stretch, Places]]:
+        """Each scale with the rows that have covered enough within it: few, so that only few are fitted."""
+        newest = self._trail.newest
+        enough = np.maximum(rules.covered * np.maximum(1 - use, 0.0), rules.least_gain)
+        last, _ = newest.back(0, rows)
+        for count in (rules.few, *COUNTS):
+            times, values = newest.back(count - 1, rows)
+            chosen = np.flatnonzero((use - values >= enough) & (last - times >= spans))
             if len(chosen):
-                yield ring.last(count, rows[chosen]), chosen
+                yield newest.last(count, rows[chosen]), chosen
+        for ring in rings:
+            for count in COUNTS:
+                oldest = ring.highs_back(count - 1, rows)
+                chosen = np.flatnonzero((use - oldest >= enough) & (ring.period * (count - 1) >= spans))
+                if len(chosen):
+                    yield ring.last(count, rows[chosen]), chosen
+
+    def _note(self, told: Filling, rows: Places, found: Forecast, use: Floats, now: float, rules: Rules) -> None:
+        """Of several scales the nearest forecast counts."""
+        nearer = np.flatnonzero(found.holds & ~(told.left[rows] <= found.left))
+        new = self._is_new(rows[nearer], use[rows[nearer]], now - found.span[nearer], rules)
+        nearer = nearer[new]
+        at = rows[nearer]
+        told.enters[at] = True
+        told.left[at], told.left_low[at], told.left_high[at] = (
+            numbers[nearer] for numbers in (found.left, found.left_low, found.left_high)
+        )
+        told.span[at], told.covered[at] = found.span[nearer], found.covered[nearer]
+
+    def _is_new(self, rows: Places, use: Floats, since: Floats, rules: Rules) -> Flags:
+        """Whether use has left behind by enough what it was at its highest before the growth began."""
+        highest = np.full(len(rows), -np.inf)
+        for ring in self._trail.rings if len(rows) else ():
+            stretch = ring.last(ring.slots, rows)
+            before = np.where(stretch.times[:, None] < since - 1, stretch.high, -np.inf)
+            highest = np.fmax(highest, np.fmax.reduce(before, axis=0, initial=-np.inf))
+        return np.asarray(use - highest >= rules.novel * np.maximum(1 - use, 0.0))
 
 
-def _judge(
-    told: Filling, stretch: Stretch, rows: Places, use: Floats, pace: Floats, trail: Trail, rules: Rules
-) -> None:
-    """Fit one scale and note where it makes the nearest forecast."""
-    times = stretch.times if stretch.times.ndim == 2 else np.repeat(stretch.times[:, None], len(rows), axis=1)
+def _fit(stretch: Stretch, use: Floats, pace: Floats, rules: Rules) -> Forecast:
+    """One scale of rows whose oldest point is known."""
+    times = stretch.times if stretch.times.ndim == 2 else np.repeat(stretch.times[:, None], len(use), axis=1)
     values = stretch.high.astype(np.float64)
-    count = len(values)
-    trend = theil_sen(times, values, z=1.96 if count < 8 else 2.576)
-    first = np.take_along_axis(times, np.argmax(~np.isnan(values), axis=0)[None], axis=0)[0]
-    base = np.take_along_axis(values, np.argmax(~np.isnan(values), axis=0)[None], axis=0)[0]
-    level = use[rows]
-    room = np.maximum(1 - level, 0.0)
-    third = count - max(2, count // 3 + 1)
-    late = (values[-1] - values[third]) / (times[-1] - times[third])
-    slope = np.fmin(trend.slope, late)
+    trend = theil_sen(times, values, z=1.96 if len(values) < COUNTS[0] else 2.576)
+    span, gain, room = times[-1] - times[0], use - values[0], np.maximum(1 - use, 0.0)
+    third = _tail(times, values, max(2, len(values) // 3))
+    newest = _usual(times, values, max(3, len(values) // 8))
+    slope = np.fmin(trend.slope, third)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = room / slope
-        low, high = room / np.fmax(trend.high, slope), room / trend.low
-    span, gain = times[-1] - first, level - base
-    hasty = (left <= np.maximum(rules.hasty_seconds, rules.hasty_readings * pace)) & (level >= rules.hasty_level)
-    covered = np.where(hasty, rules.hasty_covered, rules.covered)
-    ok = (trend.low > 0) & (trend.points >= min(count, max(FEW, count * 3 // 4))) & (late >= rules.steady * trend.slope)
-    ok &= (gain >= np.maximum(covered * room, rules.least_gain)) & (left * covered <= span * 1.5)
-    ok &= (hasty | (level >= rules.level)) & (left <= rules.horizon_seconds)
-    ok &= gain >= 5 * trend.spread
-    ok &= _is_new(trail, rows, first, level, room, rules)
-    nearer = ok & ~(told.left[rows] <= left)
-    at = rows[nearer]
-    told.enters[at] = True
-    for array, numbers in (
-        (told.left, left), (told.left_low, low), (told.left_high, high), (told.span, span),
-        (told.covered, gain / np.maximum(room, 1e-6)),
-    ):  # fmt: skip
-        array[at] = numbers[nearer]
+        low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
+        covered = gain / np.maximum(room, 1e-3)
+    hasty = (left <= HASTE * pace) & (use >= rules.hasty_level)
+    holds = (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)
+    holds &= (left <= rules.horizon_seconds) & (gain >= rules.least_gain) & (newest >= rules.unslowed * third)
+    holds &= _steady(times, values, trend, gain, rules)
+    return Forecast(holds, left, low, high, span, covered)
 
 
-def _is_new(trail: Trail, rows: Places, since: Floats, level: Floats, room: Floats, rules: Rules) -> Flags:
-    """Whether use has left behind by enough what it was at its highest before the growth began."""
-    highest = np.full(len(rows), -np.inf)
-    for ring in trail.rings:
-        stretch = ring.last(ring.slots, rows)
-        before = np.where(stretch.times[:, None] < since, stretch.high, -np.inf)
-        if len(before):
-            highest = np.fmax(highest, np.fmax.reduce(before, axis=0))
-    return np.asarray(level - highest >= rules.novel * room)
+def _tail(times: Floats, values: Floats, steps: int) -> Floats:
+    """The slope of the newest steps."""
+    return np.asarray((values[-1] - values[-1 - steps]) / (times[-1] - times[-1 - steps]))
+
+
+def _usual(times: Floats, values: Floats, steps: int) -> Floats:
+    """The median slope of the newest steps: one jump among them does not count."""
+    with np.errstate(invalid="ignore"):
+        slopes = np.diff(values[-1 - steps :], axis=0) / np.diff(times[-1 - steps :], axis=0)
+    return np.asarray(np.median(slopes, axis=0))
+
+
+def _steady(times: Floats, values: Floats, trend: Trend, gain: Floats, rules: Rules) -> Flags:
+    """Growth that is sure, keeps to its line, and does not slow down."""
+    half = len(values) // 2
+    first = (values[half] - values[0]) / (times[half] - times[0])
+    second = (values[-1] - values[half]) / (times[-1] - times[half])
+    sure = (trend.low > 0) & (trend.points >= np.minimum(len(values), max(5, len(values) * 3 // 4)))
+    largest = np.fmax.reduce(np.diff(values, axis=0), axis=0)
+    even = (
+        (largest <= max(rules.jump, 2.5 / (len(values) - 1)) * gain)
+        & (second >= rules.steady * first)
+        & (first >= rules.begun * second)
+    )
+    return np.asarray(sure & even & (gain >= 5 * trend.spread) & (gain >= rules.drift * walk(values)))

@@ -15,7 +15,7 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Ring
-from flyball_collector.diagnosis.forecast.trend import theil_sen
+from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
 from flyball_collector.diagnosis.forecast.words import duration, share
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
@@ -34,8 +34,8 @@ TIMES_IN_A_ROW = 3
 ROWS_A_VIEW = 400
 """Fitted in one view: some 4 ms; a fleet's candidates are through within the five minutes."""
 
-REACH = 12.0
-"""A leak is told when it fills memory within so many times the span in which it was seen."""
+REACH = {(FINE, 1): 3.0, (FINE, 2): 6.0, (COARSE, 1): 12.0, (COARSE, 2): 12.0}
+"""A leak is told when it fills memory within so many times the span in which it was seen: the longer, the surer."""
 
 CLEAR = 6.0
 """Growth must be so many times the scatter about it …"""
@@ -58,7 +58,7 @@ class Leaking:
     span: Floats
 
 
-def leaking(times: Floats, minima: Floats, earlier: Floats, room: Floats) -> Leaking:
+def leaking(times: Floats, minima: Floats, earlier: Floats, room: Floats, reach: float) -> Leaking:
     """Judge minima (time × row); `earlier`: the minima of before, oldest first, as far as they are known."""
     trend = theil_sen(times, minima, z=2.576, correlated=True)
     half = len(times) // 2
@@ -69,20 +69,11 @@ def leaking(times: Floats, minima: Floats, earlier: Floats, room: Floats) -> Lea
     leaks &= (first >= 0.5 * trend.slope) & (first <= 2 * trend.slope)
     leaks &= (second >= 0.5 * trend.slope) & (second <= 2 * trend.slope)
     leaks &= gain > np.maximum(LEAST_GAIN, CLEAR * trend.spread)
-    leaks &= gain * REACH >= room
-    walk = _walk(minima)
-    leaks &= gain > DRIFT * walk
+    leaks &= gain * reach >= room
+    leaks &= gain > DRIFT * walk(minima)
     highest, lowest = np.fmax.reduce(earlier, axis=0), np.fmin.reduce(earlier, axis=0)
     leaks &= ~(minima[-1] - highest < 0.5 * gain) & ~(gain < highest - lowest)
     return Leaking(leaks, trend.slope, trend.low, trend.high, span)
-
-
-def _walk(minima: Floats) -> Floats:
-    """How far a random walk would go, as a rule, by steps such as these."""
-    steps = np.diff(minima, axis=0)
-    known = np.maximum(np.sum(~np.isnan(steps), axis=0), 2)
-    rest = np.nan_to_num(steps - np.nansum(steps, axis=0) / known)
-    return np.asarray(np.sqrt(np.sum(rest**2, axis=0) / (known - 1) * known))
 
 
 class MemoryLeak:
@@ -116,21 +107,20 @@ class MemoryLeak:
 
     def _candidates(self, use: Floats) -> Places:
         """Rows that have grown at all by enough; the others begin their count anew."""
-        room = 1 - use
+        room, every = 1 - use, np.arange(len(use))
         grown = np.zeros(len(use), dtype=bool)
         for ring in (self._ring(FINE), self._ring(COARSE)):
             for count in (POINTS, ring.slots - 2):
-                oldest = ring.lows_back(count)
-                if oldest is not None:
-                    grown |= (use - oldest) * 1.5 * REACH >= np.maximum(room, LEAST_GAIN)
+                oldest = ring.lows_back(count, every)
+                grown |= (use - oldest) * 1.5 * max(REACH.values()) >= np.maximum(room, LEAST_GAIN)
         self._kept["times"][~grown & ~np.isnan(use)] = 0
         return np.flatnonzero(grown)
 
     def _judge(self, rows: Places, use: Floats) -> None:
         found = np.zeros(len(rows), dtype=bool)
         kept = self._kept
-        for times, minima, earlier in self._scales(rows):
-            said = leaking(times, minima, earlier, 1 - use)
+        for times, minima, earlier, reach in self._scales(rows):
+            said = leaking(times, minima, earlier, 1 - use, reach)
             with np.errstate(divide="ignore", invalid="ignore"):
                 new = said.leaks & ~found & ((1 - use) / said.speed <= self._horizon)
             found |= new
@@ -139,7 +129,7 @@ class MemoryLeak:
             kept["span"][at] = said.span[new]
         kept["times"][rows] = np.where(found, kept["times"][rows] + 1, 0)
 
-    def _scales(self, rows: Places) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def _scales(self, rows: Places) -> Iterator[tuple[Floats, Floats, Floats, float]]:
         """Minima of whole slots at each scale, longest first, and those of before."""
         coarse = self._ring(COARSE).last(0, rows, skip=1)
         for ring, together in ((COARSE, 2), (COARSE, 1), (FINE, 2), (FINE, 1)):
@@ -148,11 +138,8 @@ class MemoryLeak:
             if len(times) < POINTS:
                 continue
             long_ago = coarse.low[coarse.times < times[-POINTS] - ring * together]
-            yield (
-                times[-POINTS:],
-                lows[-POINTS:],
-                np.vstack([np.full((1, len(rows)), np.nan), long_ago, lows[:-POINTS]]),
-            )
+            before = np.vstack([np.full((1, len(rows)), np.nan), long_ago, lows[:-POINTS]])
+            yield times[-POINTS:], lows[-POINTS:], before, REACH[ring, together]
 
     def _claims(self, view: View) -> Claims:
         kept, use = self._kept, self._memory.use

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Rules, filling
+from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Fillings, Rules
 from flyball_collector.diagnosis.forecast.rows import Joined, source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Trail
 from flyball_collector.diagnosis.forecast.words import duration, share
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.diagnosis.view import View
 
@@ -22,6 +23,9 @@ Places = NDArray[np.int64]
 
 HOST, CGROUP, SHARED = "host", "cgroup", "/dev/shm"  # noqa: S108  a name
 RESOURCES = {HOST: "memory_used_ratio", CGROUP: "cgroup_memory_used_ratio", SHARED: "shared_memory_used_ratio"}
+
+SELDOM_RULES = Rules(covered=1.2, level=0.85, hasty_level=0.5, unslowed=0.2, jump=0.5, drift=2.0, few=4)
+"""Where readings are far apart, waiting for more certainty means to say nothing: use doubles between two of them."""
 
 FALL = 0.3
 """Use that falls by so much of the capacity at once: somebody was killed or restarted."""
@@ -35,6 +39,9 @@ BUSY = 0.1
 BUSY_SPAN, IDLE_SPAN = 60.0, 300.0
 """Seconds of growth that a forecast from the driver's figure needs: a model is loaded within minutes."""
 
+TOLD_SECONDS = 60.0
+"""For how long what a framework said of its memory stands."""
+
 CAP, DRIVER_CAP = 0.9, 0.5
 """Confidence at most; the driver's figure holds caches and preallocation."""
 
@@ -45,15 +52,19 @@ class MemoryExhaustion:
     name = "memory_exhaustion"
     kinds = (BY_NAME["memory_exhaustion"],)
 
-    def __init__(self, settings: ForecastSettings) -> None:
-        self._rules = Rules(
-            covered=settings.memory_covered, level=settings.memory_level, hasty_level=settings.memory_hasty_level
-        )
+    def __init__(
+        self, settings: ForecastSettings, seldom: Rules | None = SELDOM_RULES, runs: Runs | None = None
+    ) -> None:
+        """`seldom`: for readings that are far apart; `None`: as for others. `runs` know the allocators' figures."""
+        rules = Rules(covered=settings.memory_covered, level=settings.memory_level)
         self._critical = settings.memory_critical_seconds
         self._joined = Joined(tuple(RESOURCES))
+        self._runs = runs
         self._gpus = 0
+        self._told: Flags = np.empty(0, dtype=bool)  # along GPUs: the allocator's figures are known
         self.use: Floats = np.empty(0)  # the newest, along `subjects`
         self.trail = Trail(RINGS)
+        self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
             stands=False, peak=np.nan, peak_time=np.nan, entered=np.nan, speed=np.nan, low=np.nan, high=np.nan,
             span=np.nan, covered=np.nan, busy=0.0,
@@ -69,7 +80,7 @@ class MemoryExhaustion:
         use = self.use = self._use(view)
         self._forget_ended(use)
         self.trail.add(view.now, use)
-        found = filling(self.trail, use, view.now, self._rules, least_span=self._least_span(view))
+        found = self._fillings.judge(use, view.now, self._least_span(view))
         self._remember(found, use, view.now)
         return [self._claims(found, use)]
 
@@ -79,17 +90,35 @@ class MemoryExhaustion:
         before = self._kept.align(joined)
         if before is not None:
             self.trail.rearrange(source_of(joined, before))
-        used, total = view.gpu("gpu_memory_used_bytes"), view.gpu("gpu_memory_total_bytes")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gpus = used / total
+        gpus = self._gpu_use(view)
         self._gpus = len(gpus)
         return np.concatenate([gpus, *(view.host(metric) for metric in RESOURCES.values())])
+
+    def _gpu_use(self, view: View) -> Floats:
+        """Driver's use; what a framework has reserved and does not need counts as room, where it tells its peak."""
+        used, total = view.gpu("gpu_memory_used_bytes"), view.gpu("gpu_memory_total_bytes")
+        unused = self._unused(view)
+        self._told = ~np.isnan(unused)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((used - np.where(self._told, unused, 0.0)) / total)
+
+    def _unused(self, view: View) -> Floats:
+        """Bytes that frameworks have reserved beyond their peak, along GPUs; unknown where none says so."""
+        runs = self._runs.of(view) if self._runs is not None else None
+        if runs is None or not len(runs.keys):
+            return np.full(len(view.gpus), np.nan)
+        column = runs.ranks.column
+        spare = column("reserved_peak_bytes") - column("allocated_peak_bytes")
+        told = ~np.isnan(spare) & (runs.gpu_of >= 0) & (view.now - column("received") <= TOLD_SECONDS)
+        places, spare = runs.gpu_of[told], np.maximum(spare[told], 0.0)
+        sums = np.bincount(places, spare, minlength=len(view.gpus))
+        return np.where(np.bincount(places, minlength=len(view.gpus)) > 0, sums, np.nan)
 
     def _least_span(self, view: View) -> Floats:
         gpus = len(view.gpus)
         busy = view.gpu("gpu_utilization_ratio", 60)
         spans = np.zeros(len(self._kept.subjects))
-        spans[:gpus] = np.where(busy >= BUSY, BUSY_SPAN, IDLE_SPAN)
+        spans[:gpus] = np.where(self._told, 0.0, np.where(busy >= BUSY, BUSY_SPAN, IDLE_SPAN))
         return spans
 
     def _forget_ended(self, use: Floats) -> None:
@@ -134,8 +163,9 @@ class MemoryExhaustion:
         with np.errstate(divide="ignore", invalid="ignore"):
             left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
         covered = kept["covered"]
-        is_gpu = np.arange(len(use)) < self._gpus
-        confidence = np.where(stands, np.minimum(covered / (1 + covered), np.where(is_gpu, DRIVER_CAP, CAP)), 0.0)
+        by_driver = np.zeros(len(use), dtype=bool)  # known by the driver alone
+        by_driver[: self._gpus] = ~self._told
+        confidence = np.where(stands, np.minimum(covered / (1 + covered), np.where(by_driver, DRIVER_CAP, CAP)), 0.0)
         near = left <= self._critical
         severity = np.where(near, Severity.CRITICAL, Severity.WARNING).astype(np.int8)
         speed, span = kept["speed"].copy(), kept["span"].copy()
@@ -145,7 +175,7 @@ class MemoryExhaustion:
                 f"{share(use[place])} used, growing by {share(speed[place] * 60, 2)} of the capacity a minute for "
                 f"{duration(span[place])}: full in {duration(left[place])} "
                 f"({duration(low[place])} to {duration(high[place])})"
-                + ("; the driver's figure, which includes caches" if is_gpu[place] else "")
+                + ("; the driver's figure, which includes caches" if by_driver[place] else "")
             )
 
         return Claims(

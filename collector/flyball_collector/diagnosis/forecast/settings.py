@@ -11,11 +11,7 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     memory_level: Annotated[
         float, Meta(ge=0.0, le=1.0, description="Use of memory below which its exhaustion is not forecast.")
-    ] = 0.85
-    memory_hasty_level: Annotated[
-        float,
-        Meta(ge=0.0, le=1.0, description="The same where memory would be full within 10 s or three readings."),
-    ] = 0.7
+    ] = 0.9
     memory_covered: Annotated[
         float, Meta(gt=0.0, description="Growth before an exhaustion is forecast, as a multiple of the room left.")
     ] = 2.5

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.trail import Trail
+from flyball_collector.diagnosis.forecast.trail import Newest, Ring, Trail
 from flyball_collector.diagnosis.forecast.trend import theil_sen
 from flyball_collector.diagnosis.forecast.words import duration
 from flyball_collector.diagnosis.keeping import Kept
@@ -27,6 +27,18 @@ NEAR = 12.0
 POINTS = 16
 RINGS = ((2.0, 16), (10.0, 16))
 """Half a minute and nearly three minutes: heat goes through a heat sink in tens of seconds."""
+
+SURELY = 2.0
+"""What the warming still promises, as a multiple of the degrees left."""
+
+SURE_SHARE = 0.25
+"""Of the newest slope: as much the lower bound and the slope before must be at least."""
+
+LOOKS = 3
+"""In a row that foresee the same."""
+
+SENSOR = 0.3
+"""Degrees by which a sensor that tells whole ones is off, as a rule."""
 
 CLEARLY = 0.02
 """Degrees a second below which nothing is forecast: room temperature moves that fast."""
@@ -52,26 +64,47 @@ class Onset(NamedTuple):
 def onset(times: Floats, margins: Floats, horizon: float) -> Onset:
     """When margins (time × row; degrees left) reach zero, if an approach to a rest does not end before.
 
-    Temperatures approach a rest exponentially: each half of the time they go less far than in the half before. The
-    slope's lower bound must be above zero, and what the newest half still promises must cover the margin.
+    Temperatures approach a rest exponentially: in each part of the time they go less far than in the part before. The
+    slope's lower bound must be near the slope, and what the newest part still promises must cover the margin twice.
     """
+    times = times if times.ndim == 2 else np.repeat(times[:, None], margins.shape[1], axis=1)
     trend = theil_sen(times, -margins)
-    half = len(times) // 2
-    early = theil_sen(times[: half + 1], -margins[: half + 1], z=0.0).slope
-    late = theil_sen(times[half:], -margins[half:], z=0.0).slope
-    span = (times[-1] - times[0]) / 2
+    halves, thirds = _promise(times, margins, 2), _promise(times, margins, 3)
+    early, late = halves.before, halves.newest
+    rest = np.fmin(halves.rest, thirds.rest)
     margin = np.maximum(margins[-1], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        fades = np.clip(late / early, 0.0, 1.0)  # from one half to the next
-        rest = np.where(fades < 1, late * span * fades / (1 - fades), np.inf)  # sum of all halves to come
-        rest = np.where(fades > 0.95, np.inf, rest)  # no fading that could be told from noise
-        left = margin / late
-        share = np.clip(margin / rest, 0.0, 0.999)
-        left = np.where(np.isfinite(rest) & (share > 0), left * -np.log1p(-share) / np.maximum(share, 1e-9), left)
-        low, high = margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
-    falls = (trend.low > 0) & (late >= CLEARLY) & (early > 0) & (rest > margin) & (left <= horizon)
-    falls &= (trend.points >= len(times) - 3) & (late * span >= 1.0)  # a sensor tells whole degrees
-    return Onset(*(np.where(falls, values, np.nan) for values in (left, np.fmin(low, left), np.fmax(high, left))))
+        left, low, high = margin / late, margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
+        share = margin / rest
+        left = np.where(share > 0, left * -np.log1p(-np.clip(share, 0, 0.99)) / share, left)  # slower towards the rest
+    warms = (trend.low >= SURE_SHARE * late) & (late >= CLEARLY) & (early >= SURE_SHARE * late)
+    warms &= (rest >= SURELY * margin) & (left <= horizon) & (margins[0] - margins[-1] >= 2.0)
+    warms &= trend.points >= max(8, len(times) - 3)
+    return Onset(*(np.where(warms, values, np.nan) for values in (left, np.fmin(low, left), np.fmax(high, left))))
+
+
+class _Promise(NamedTuple):
+    before: Floats  # slope of the part before the newest
+    newest: Floats
+    rest: Floats  # degrees that all parts to come add up to
+
+
+def _promise(times: Floats, margins: Floats, parts: int) -> _Promise:
+    """How the warming fades from one part of the time to the next, and where that would end.
+
+    Noise might hide a fading: both slopes are taken a standard error to its side.
+    """
+    count = len(times)
+    cuts = [count * part // parts for part in range(parts + 1)]
+    last, before = slice(cuts[-2], None), slice(cuts[-3], cuts[-2] + 1)
+    newest, earlier = (theil_sen(times[part], -margins[part], z=0.0) for part in (last, before))
+    span = times[-1] - times[cuts[-2]]
+    error = np.fmax(np.fmax(newest.spread, earlier.spread), SENSOR) * np.sqrt(12 / (count - cuts[-2])) / span
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.maximum(newest.slope - error, 0.0)
+        fades = np.clip(least / (earlier.slope + error), 0.0, 1.0)
+        rest = least * span * fades / (1 - fades)
+    return _Promise(earlier.slope, newest.slope, rest)
 
 
 class ThermalSlowdown:
@@ -84,7 +117,7 @@ class ThermalSlowdown:
         self._horizon = settings.thermal_seconds
         self._memory_limit = settings.memory_slowdown_celsius
         self._core, self._memory = Trail(RINGS, newest=POINTS), Trail(RINGS, newest=POINTS)
-        self._kept = Kept(slowed_for=0.0, last=np.nan, until=-np.inf, met=np.nan, low=np.nan, high=np.nan)
+        self._kept = Kept(slowed_for=0.0, last=np.nan, until=-np.inf, looks=0, met=np.nan, low=np.nan, high=np.nan)
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Margins to each limit, and what slows the clocks now."""
@@ -92,9 +125,11 @@ class ThermalSlowdown:
         self._align(gpus)
         margin, memory = self._margins(view)
         slowed, hard = self._slowed(view)
+        seen = np.zeros(len(gpus), dtype=bool)
         for trail, left in ((self._core, margin), (self._memory, memory)):
             trail.add(view.now, left)
-            self._foresee(trail, left, view.now)
+            self._foresee(trail, left, seen, view.now)
+        self._kept["looks"] = np.where(seen, self._kept["looks"] + 1, 0)
         yield self._claims(view, margin, memory, slowed, hard)
 
     def _align(self, gpus: Subjects) -> None:
@@ -120,20 +155,22 @@ class ThermalSlowdown:
         kept["last"] = np.full(len(hard), view.now)
         return (hard | soft) & (kept["slowed_for"] >= 3.0), hard
 
-    def _foresee(self, trail: Trail, margin: Floats, now: float) -> None:
-        """Fit those that are near their limit, at three scales."""
+    def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
+        """Fit those that are near their limit and have come as far as they have yet to go, at three scales."""
         near = np.flatnonzero(margin <= NEAR)
-        if not len(near):
-            return
-        stretches = [trail.newest.last(POINTS, near), *(ring.last(POINTS, near) for ring in trail.rings)]
-        for stretch in stretches:
-            if len(stretch.high) < POINTS:
+        sources: tuple[Newest | Ring, ...] = (trail.newest, *trail.rings)
+        for source in sources:
+            started = source.highs_back(POINTS - 1, near)
+            rows_near = near[started - margin[near] >= np.maximum(margin[near], 1.0)]
+            if not len(rows_near):
                 continue
+            stretch = source.last(POINTS, rows_near)
             span = stretch.times[-1] - stretch.times[0]
             found = onset(stretch.times, stretch.high.astype(np.float64), self._horizon)
             met = ~np.isnan(found.left) & (span >= 10.0)
-            rows = near[met]
+            rows = rows_near[met]
             self._kept["until"][rows] = now + HOLD_SECONDS
+            seen[rows] = True
             for name, seconds in (("met", found.left), ("low", found.low), ("high", found.high)):
                 self._kept[name][rows] = now + seconds[met]
 
@@ -162,7 +199,7 @@ class ThermalSlowdown:
             )
 
         return Claims(
-            kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | foreseen,
+            kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | (foreseen & (kept["looks"] >= LOOKS)),
             stays=slowed | foreseen | ((kept["slowed_for"] > 0) | (margin < LEAVE)),
             confidence=confidence, known=~(np.isnan(margin) & np.isnan(memory)) | slowed, severity=severity,
             seconds_left=left, seconds_left_low=low, seconds_left_high=high, because=because,

@@ -53,6 +53,10 @@ class Newest:
             np.where(known, self._values[slots, rows], np.float32(np.nan)),
         )
 
+    def highs_back(self, count: int, rows: Places) -> Values:
+        """Its value alone."""
+        return self.back(count, rows)[1]
+
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
         self.count[rows] = 0
@@ -115,16 +119,18 @@ class Ring:
         where = places if rows is None else np.ix_(places, rows)
         return Stretch(self._times[places], self._low[where], self._high[where])
 
-    def slot_back(self, count: int) -> Values | None:
-        """Highs of the slot so many before the newest; nothing where the ring does not reach so far."""
-        return self._high[(self.number - count) % self.slots] if self._reaches(count) else None
+    def highs_back(self, count: int, rows: Places) -> Values:
+        """Highs of the slot so many before the newest; unknown where the ring does not reach so far."""
+        return self._back(self._high, count, rows)
 
-    def lows_back(self, count: int) -> Values | None:
+    def lows_back(self, count: int, rows: Places) -> Values:
         """The same of the lows."""
-        return self._low[(self.number - count) % self.slots] if self._reaches(count) else None
+        return self._back(self._low, count, rows)
 
-    def _reaches(self, count: int) -> bool:
-        return count < min(self.slots, self.number + 1)
+    def _back(self, matrix: Values, count: int, rows: Places) -> Values:
+        if count >= min(self.slots, self.number + 1):
+            return np.full(len(rows), np.nan, dtype=np.float32)
+        return np.asarray(matrix[(self.number - count) % self.slots, rows])
 
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""

@@ -49,6 +49,14 @@ def theil_sen(times: Floats, values: Floats, *, z: float = 2.576, correlated: bo
     return Trend(slope, low, high, points, spread)
 
 
+def walk(values: Floats) -> Floats:
+    """How far a random walk would go, as a rule, by steps like those of each series (time × series)."""
+    steps = np.diff(values, axis=0)
+    known = np.maximum(np.sum(~np.isnan(steps), axis=0), 2)
+    rest = np.nan_to_num(steps - np.nansum(steps, axis=0) / known)
+    return np.asarray(np.sqrt(np.sum(rest**2, axis=0) / (known - 1) * known))
+
+
 @lru_cache(maxsize=64)
 def _pairs(count: int) -> tuple[Places, Places]:
     earlier, later = np.triu_indices(count, k=1)
