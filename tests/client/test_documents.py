@@ -16,7 +16,7 @@ import flyball_collector.command as collector_command
 from flyball.command import build
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -1,0 +1,278 @@
+"""The alert rules: each one fires, keeps quiet, clears and forgets; has its runbook; asks for metrics that exist."""
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flyball_agent.accelerators.catalogue import build_accelerator_probes
+from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.settings import AgentSettings
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.exporter import about
+from flyball_collector.exporter.catalogue import sample_name
+from flyball_collector.exporter.diagnosis.metrics import METRICS
+from flyball_collector.own_metrics import OwnMetrics
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deploy" / "prometheus"
+RUNBOOKS = ROOT / "docs" / "runbooks"
+RULES = sorted(FOLDER.glob("*.rules.yml"))
+TESTS = sorted(FOLDER.glob("*.rules.test.yml"))
+
+with_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for path in RULES for group in load(path)["groups"] for rule in group["rules"]]
+
+
+ALERTS = [rule for rule in rules() if "alert" in rule]
+NAMES = sorted({rule["alert"] for rule in ALERTS})
+ALWAYS = "FlyballWatchdog"
+OF_THE_COLLECTOR_ITSELF = "FlyballScrapeMissing"  # it fires when everything is gone
+
+
+def promtool(*words: str) -> tuple[int, str]:
+    done = subprocess.run(["promtool", *words], cwd=FOLDER, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@with_promtool
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
+def test_promtool_takes_the_rules(path: Path) -> None:
+    """No error, and nothing that promtool's linter warns of."""
+    code, said = promtool("check", "rules", "--lint=all", "--lint-fatal", path.name)
+    assert code == 0, said
+
+
+@with_promtool
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_the_rules_do_what_their_tests_say(path: Path) -> None:
+    """`promtool test rules` agrees with every expectation."""
+    code, said = promtool("test", "rules", path.name)
+    assert code == 0, said
+
+
+@with_promtool
+def test_promtool_takes_the_example_of_prometheus(tmp_path: Path) -> None:
+    """As it is, and with the other way of scraping and the optional rules in their comments."""
+    code, said = promtool("check", "config", "prometheus.yml")
+    assert code == 0, said
+    text = (FOLDER / "prometheus.yml").read_text(encoding="utf-8")
+    other = re.sub(
+        r"(?m)^  # (?=- |  )", "  ", text.replace("- job_name: flyball\n    scrape", "- job_name: x\n    scrape")
+    )
+    other = other.replace("  - job_name: flyball\n    honor_labels", "  - job_name: aggregate\n    honor_labels")
+    assert {job["job_name"] for job in yaml.safe_load(other)["scrape_configs"]} == {
+        "aggregate",
+        "flyball",
+        "flyball-collector",
+    }
+    for path in RULES:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "prometheus.yml").write_text(other, encoding="utf-8")
+    code, said = promtool("check", "config", str(tmp_path / "prometheus.yml"))
+    assert code == 0, said
+    assert "3 rule files found" in said
+
+
+def expectations() -> dict[str, list[tuple[dict[str, Any], list[dict[str, str]], list[str]]]]:
+    """By alert: each moment that is tested, the labels expected then, and the series that go in."""
+    found = defaultdict(list)
+    for path in TESTS:
+        for test in load(path)["tests"]:
+            series = [each["series"] + " " + each["values"] for each in test["input_series"]]
+            for moment in test.get("alert_rule_test", ()):
+                expected = [alert["exp_labels"] for alert in moment["exp_alerts"]]
+                found[moment["alertname"]].append((moment, expected, series))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_alert_is_tested_in_every_way(name: str) -> None:
+    """It fires in each severity; what is well stays quiet; it clears; a host that goes takes it along."""
+    moments = expectations()[name]
+    fired = {labels["severity"] for _, expected, _ in moments for labels in expected}
+    assert fired == {rule["labels"]["severity"] for rule in ALERTS if rule["alert"] == name}
+    words = [" ".join(series) for _, _, series in moments]
+    assert all('"gone"' in text or "stale" in text for text in words)
+    if name in {ALWAYS, OF_THE_COLLECTOR_ITSELF}:
+        return
+    firing = [expected for _, expected, _ in moments if expected]
+    who = {labels.get("instance") or labels.get("run") for expected in firing for labels in expected}
+    assert {"bad", "gone"} <= who
+    assert "good" not in who
+    assert all('"good"' in text for text in words)
+    assert moments[-1][1] == [], "at the end nothing fires"
+    assert any('"gone"' in line and line.endswith("stale") for line in moments[0][2]), "its series end"
+
+
+@pytest.mark.parametrize(
+    "name", sorted({rule["alert"] for rule in ALERTS if rule.get("for")} - {"FlyballScrapeMissing"})
+)
+def test_an_alert_that_waits_is_not_too_early(name: str) -> None:
+    """At a moment before its time is over some of its severities do not fire yet."""
+    moments = expectations()[name]
+    most = max(len(expected) for _, expected, _ in moments)
+    assert len(moments[0][1]) < most
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_every_alert_has_the_same_form(rule: dict[str, Any]) -> None:
+    """CamelCase with our prefix, a severity, a static summary, a description, and a link to its runbook."""
+    assert re.fullmatch(r"Flyball([A-Z][a-z0-9]+)+", rule["alert"])
+    assert rule["labels"].keys() == {"severity"}
+    assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
+    notes = rule["annotations"]
+    assert notes.keys() == {"summary", "description", "runbook_url"}
+    assert "{{" not in notes["summary"]
+    assert "{{" in notes["description"] or rule["alert"] in {ALWAYS, OF_THE_COLLECTOR_ITSELF}
+    assert notes["runbook_url"] == f"https://flyball.example/docs/runbooks/{rule['alert']}.md"
+    assert notes["summary"].endswith(".")
+    assert notes["description"].endswith(".")
+
+
+def test_severities_of_one_alert_share_its_words() -> None:
+    """So that the critical one can stand for the warning that it mutes."""
+    for name in NAMES:
+        assert len({str(rule["annotations"]) for rule in ALERTS if rule["alert"] == name}) == 1, name
+
+
+def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
+    """Neither dangling links nor pages that nobody is sent to."""
+    assert sorted(path.stem for path in RUNBOOKS.glob("*.md")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_runbook_answers_four_questions(name: str) -> None:
+    """Meaning, impact, diagnosis and mitigation, each with something under it, in this order."""
+    text = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {name}\n")
+    headings = re.findall(r"(?m)^## (.*)\n(.+)", text)
+    assert [heading for heading, _ in headings] == ["Meaning", "Impact", "Diagnosis", "Mitigation"]
+    severities = {rule["labels"]["severity"] for rule in ALERTS if rule["alert"] == name}
+    assert severities <= set(re.findall(r"critical|warning|info|none", text.split("##")[0]))
+
+
+def known_names() -> set[str]:
+    """Every series that Prometheus can have of us."""
+    settings = AgentSettings()
+    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), OwnProbe(Accounts())]
+    declared = [metric for probe in probes for metric in probe.metrics]
+    names = {sample_name(metric) for metric in (*declared, *about.METRICS, *METRICS)}
+    for family in OwnMetrics().registry.collect():
+        endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))
+        names |= {family.name + ending for ending in endings}
+    return names | {rule["record"] for rule in rules() if "record" in rule}
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
+def test_expressions_ask_for_metrics_that_exist(rule: dict[str, Any]) -> None:
+    """A metric that was renamed would make an alert that never fires; so would a kind."""
+    without_values = re.sub(r'"[^"]*"', '""', rule["expr"])
+    asked = set(re.findall(r"(?<![\w:])(?:\w+:)?flyball_\w+(?::\w+)?", without_values))
+    assert asked or rule.get("alert") == ALWAYS
+    assert asked <= known_names()
+    assert set(re.findall(r'(?:kind|risk)="(\w+)"', rule["expr"])) <= BY_NAME.keys()
+
+
+def test_runbooks_name_metrics_that_exist() -> None:
+    """A whole name in a runbook is one that Prometheus has."""
+    for path in RUNBOOKS.glob("*.md"):
+        asked = set(re.findall(r"(?<![\w.])flyball_\w+", path.read_text(encoding="utf-8")))
+        families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in known_names()}
+        assert asked <= known_names() | families, path.name
+
+
+@pytest.fixture
+def alertmanager() -> dict[str, Any]:
+    found: dict[str, Any] = load(FOLDER / "alertmanager.yml")
+    return found
+
+
+_MATCHER = re.compile(r'(\w+) (=|!=|=~|!~) "([^"]*)"')
+
+
+def matches(matchers: list[str], labels: dict[str, str]) -> bool:
+    """As Alertmanager does: all must, and a label that is not there is empty."""
+    for matcher in matchers:
+        found = _MATCHER.fullmatch(matcher)
+        assert found, matcher
+        name, operator, value = found.groups()
+        same = (
+            re.fullmatch(value, labels.get(name, "")) is not None if "~" in operator else labels.get(name, "") == value
+        )
+        if same == operator.startswith("!"):
+            return False
+    return True
+
+
+def muted(configuration: dict[str, Any], source: dict[str, str], target: dict[str, str]) -> bool:
+    """Whether one alert mutes another."""
+    return any(
+        matches(rule["source_matchers"], source)
+        and matches(rule["target_matchers"], target)
+        and not (matches(rule["target_matchers"], source) and matches(rule["source_matchers"], target))
+        and all(source.get(name, "") == target.get(name, "") for name in rule["equal"])
+        for rule in configuration["inhibit_rules"]
+    )
+
+
+def alert(name: str, severity: str, **labels: str) -> dict[str, str]:
+    return {"alertname": f"Flyball{name}", "severity": severity, **labels}
+
+
+def test_the_critical_alert_mutes_its_own_warning_alone(alertmanager: dict[str, Any]) -> None:
+    """On the same GPU of the same host; never the other way round, never another alert."""
+    critical = alert("GpuOomRisk", "critical", instance="a", gpu="1")
+    assert muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="a", gpu="1"))
+    assert not muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="a", gpu="2"))
+    assert not muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="b", gpu="1"))
+    assert not muted(alertmanager, critical, alert("GpuHot", "warning", instance="a", gpu="1"))
+    assert not muted(alertmanager, alert("GpuOomRisk", "warning", instance="a", gpu="1"), critical)
+
+
+def test_a_host_that_is_down_says_nothing_else(alertmanager: dict[str, Any]) -> None:
+    """Its own alerts are muted, of any severity; those of others, of runs and of the collector are not."""
+    down = alert("AgentDown", "critical", instance="a")
+    assert muted(alertmanager, down, alert("GpuXidCritical", "critical", instance="a", gpu="1", code="79"))
+    assert muted(alertmanager, down, alert("DataGap", "warning", instance="a"))
+    assert not muted(alertmanager, down, alert("DataGap", "warning", instance="b"))
+    assert not muted(alertmanager, down, alert("RunHang", "critical", instance="collector:3591", run="r"))
+    assert not muted(alertmanager, down, alert("Watchdog", "none"))
+    assert not muted(alertmanager, down, down)
+
+
+def test_a_run_that_hangs_has_no_slow_ranks(alertmanager: dict[str, Any]) -> None:
+    """Of the same run."""
+    hang = alert("RunHang", "critical", run="r")
+    assert muted(alertmanager, hang, alert("RunStraggler", "warning", run="r", rank="1", instance="a"))
+    assert not muted(alertmanager, hang, alert("RunStraggler", "warning", run="other", rank="1", instance="a"))
+
+
+def test_the_example_of_alertmanager_holds_together(alertmanager: dict[str, Any]) -> None:
+    """Every route has a receiver that exists, every name in a matcher is an alert, every equal label is in use."""
+    receivers = {receiver["name"] for receiver in alertmanager["receivers"]}
+    routes = [alertmanager["route"], *alertmanager["route"]["routes"]]
+    assert {route["receiver"] for route in routes} <= receivers
+    assert alertmanager.keys() == {"route", "inhibit_rules", "receivers"}
+    matchers = [
+        m for rule in alertmanager["inhibit_rules"] for m in (*rule["source_matchers"], *rule["target_matchers"])
+    ]
+    matchers += [m for route in alertmanager["route"]["routes"] for m in route["matchers"]]
+    for matcher in matchers:
+        found = _MATCHER.fullmatch(matcher)
+        assert found, matcher
+        if found[1] == "alertname":
+            assert set(found[3].split("|")) <= {*NAMES, "Flyball.+"}, matcher
