@@ -88,7 +88,7 @@ async def openapi(request: Request[object, object, State]) -> dict[str, Any]:
 def build_application(parts: Parts) -> Litestar:
     """Everything that is served over HTTP."""
     doorman = Doorman(parts.tokens, parts.settings.http.listen)
-    overviews = Overviews(parts.fleet, parts.settings)
+    overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings)
     turnstile = Turnstile(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
 
     async def finish(message: Message, _: Scope) -> None:

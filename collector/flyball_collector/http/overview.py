@@ -2,7 +2,8 @@
 
 import asyncio
 import gzip
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,12 +11,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.exporter.renderings import Findings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_collector.http.status import Status, status_of
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.tick import KnownLayout
+from flyball_collector.timeline.answer import EntryAnswer, entry_answer
+from flyball_collector.timeline.entry import Entry
+from flyball_collector.timeline.timeline import Timeline
 
 HOST_VALUES = {"cpu_ratio": "cpu_busy_ratio", "memory_ratio": "memory_used_ratio"}
 GPU_VALUES = {
@@ -26,8 +32,17 @@ GPU_VALUES = {
     "gpu_memory_total_bytes": "gpu_memory_total_bytes",
 }
 MAX_GPUS = 64
+MAX_WORST = 50
 _FRESH_NS = 900_000_000
 _NOWHERE = -1
+
+
+class StandingCounts(msgspec.Struct, frozen=True):
+    """How many conditions stand."""
+
+    critical: int = 0
+    warning: int = 0
+    info: int = 0
 
 
 class FleetNames(msgspec.Struct, frozen=True):
@@ -54,6 +69,23 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpu_memory_ratio: list[float]
     gpu_temperature_celsius: list[float]
     gpu_power_watts: list[float]
+    attention: list[int]  # the worst that stands: 0 nothing, 1 info, 2 warning, 3 critical
+    primary: list[str | None]  # what bounds the host most
+    standing: StandingCounts
+    worst: list[EntryAnswer]  # warnings and worse, the worst first; not all
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the diagnosis says, as far as the overview shows it."""
+
+    attention: Mapping[str, int]
+    primary: Mapping[str, str]
+    counts: StandingCounts
+    worst: Sequence[Entry]
+
+
+NOTHING = Found({}, {}, StandingCounts(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +131,21 @@ def _read(
     )
 
 
-def make_overview(snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, *, warming: bool) -> Overview:
+def found_now(standing: Sequence[Entry], primary: Iterable[tuple[str, str]]) -> Found:
+    """From what stands, the worst first."""
+    attention: dict[str, int] = {}
+    for entry in standing:
+        if entry.host:
+            attention[entry.host] = max(attention.get(entry.host, 0), entry.badness + 1)
+    counts = Counter(entry.severity for entry in standing)
+    worst = [entry for entry in standing[:MAX_WORST] if entry.badness >= Severity.WARNING]
+    told = StandingCounts(counts["critical"], counts["warning"], counts["info"])
+    return Found(attention, dict(primary), told, worst)
+
+
+def make_overview(
+    snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, *, warming: bool, found: Found = NOTHING
+) -> Overview:
     """The answer, names included."""
     hosts = snapshot.hosts
     places = [_places(host.layout) if host.layout else _NONE for host in hosts]
@@ -123,6 +169,10 @@ def make_overview(snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, *
         gpu_memory_ratio=_rounded(share, 4),
         gpu_temperature_celsius=_rounded(heat, 1),
         gpu_power_watts=_rounded(power, 1),
+        attention=[found.attention.get(host.name, 0) for host in hosts],
+        primary=[found.primary.get(host.name) for host in hosts],
+        standing=found.counts,
+        worst=[entry_answer(entry) for entry in found.worst],
     )
 
 
@@ -139,8 +189,10 @@ def _rounded(values: NDArray[np.float64], digits: int) -> list[float]:
 class Overviews:
     """Answers that are shared while fresh; made off the event loop from a copy taken on it."""
 
-    def __init__(self, fleet: Fleet, settings: CollectorSettings) -> None:
+    def __init__(self, fleet: Fleet, settings: CollectorSettings, timeline: Timeline, findings: Findings) -> None:
         self._fleet = fleet
+        self._timeline = timeline
+        self._findings = findings
         self._silent_after_ns = int(settings.silent_after_seconds * 1e9)
         self._making: asyncio.Task[None] | None = None
         self._made_ns = 0
@@ -160,7 +212,8 @@ class Overviews:
         try:
             snapshot = self._fleet.snapshot(now_ns)
             statuses = [self._status(host, now_ns) for host in self._fleet.hosts()]
-            made = await asyncio.to_thread(_encode, snapshot, statuses, now_ns, warming=warming)
+            found = found_now(self._timeline.standing(), self._findings.of_fleet().primary)
+            made = await asyncio.to_thread(_encode, snapshot, statuses, now_ns, found, warming=warming)
             self._whole, self._brief = made
             self._generation, self._made_ns = snapshot.generation, now_ns
         finally:
@@ -170,7 +223,9 @@ class Overviews:
         return status_of(host, now_ns, self._silent_after_ns)
 
 
-def _encode(snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, *, warming: bool) -> tuple[bytes, bytes]:
-    overview = make_overview(snapshot, statuses, now_ns, warming=warming)
+def _encode(
+    snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, found: Found, *, warming: bool
+) -> tuple[bytes, bytes]:
+    overview = make_overview(snapshot, statuses, now_ns, warming=warming, found=found)
     brief = msgspec.structs.replace(overview, hosts=None)
     return tuple(gzip.compress(msgspec.json.encode(each), 1, mtime=0) for each in (overview, brief))  # type: ignore[return-value]  # two of them

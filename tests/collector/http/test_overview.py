@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.overview import make_overview
 from flyball_collector.http.status import Status
 from flyball_collector.http.testing import Clock, Machine, fetch, make_parts, serving
@@ -39,6 +40,16 @@ async def test_names_are_told_once() -> None:
         clock.now_ns += 10**9
         later = (await fetch(f"{url}/api/v1/overview?generation={first['generation']}")).json()
     assert later["hosts"]["names"] == ["a", "b"]
+
+
+async def test_what_stands_is_told_by_host() -> None:
+    """The worst of each host, what bounds it, how many stand, and the worst of them all first."""
+    async with serving(diagnosed()) as url:
+        told = (await fetch(f"{url}/api/v1/overview")).json()
+    assert told["hosts"]["names"] == ["a", "b", "c"]
+    assert told["attention"] == [3, 2, 0]
+    assert told["standing"] == {"critical": 1, "warning": 2, "info": 1}
+    assert [entry["kind"] for entry in told["worst"]] == ["memory_exhaustion", "disk_full", "straggler"]
 
 
 def test_a_large_fleet_is_cheap() -> None:

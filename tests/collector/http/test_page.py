@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.http.diagnosis_testing import DISK, diagnosed
 from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
+from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
 from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -113,6 +117,38 @@ async def test_thousands_of_hosts_stay_quick(page: Page) -> None:
         assert await page.locator(".body .row").count() < 60
         await page.get_by_role("searchbox").fill("node-2047")
         await expect(page.locator(".body .row")).to_have_count(1)
+
+
+@browser_needed
+async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> None:
+    """The worst that stands leads to its host; there scores, risks with their time, advice and the timeline."""
+    clock = Clock(NOW_NS + 60 * SECOND_NS)
+    parts = diagnosed()
+    parts.timeline.take([make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE)])
+    complaints = _gather(page)
+    async with serving(replace(parts, clock=clock)) as url:
+        await page.goto(url)
+        await expect(page.locator("#summary")).to_contain_text("2 critical")
+        await expect(page.locator(".alarms")).to_contain_text(HOSTILE)
+        await expect(page.locator(".alarms li")).to_have_count(4)
+        row = page.locator(".body .row", has=page.locator(".name", has_text="a"))
+        await expect(row.locator(".diagnosed")).to_have_class("diagnosed critical")
+        await page.locator(".alarms a", has_text="a").first.click()
+        await expect(page.locator("h1")).to_have_text("a")
+        await expect(page.locator("main")).to_contain_text("bounded by disk")
+        await expect(page.locator(".standing li").first).to_contain_text("5 min left (3 min … 8 min)")
+        await expect(page.locator(".scores .fill.raised")).to_have_count(1)
+        await expect(page.locator(".advice li").first).to_contain_text("faster by ×1.20 to ×1.50")
+        await expect(page.locator("main")).to_contain_text("Timeline")
+        await page.goto(f"{url}/#/timeline")
+        await expect(page.locator("main")).to_contain_text("Stands now: 5")
+        await expect(page.locator("table.plain tbody tr")).to_have_count(5)
+        parts.timeline.take([cleared(DISK)])
+        await expect(page.locator("table.plain tbody tr")).to_have_count(6)
+        await page.get_by_role("button", name="Critical").click()
+        await expect(page.locator("table.plain tbody tr")).to_have_count(2)
+        assert await page.locator("main img").count() == 0
+    assert [each for each in complaints if "ERR_CONNECTION_REFUSED" not in each] == []
 
 
 async def test_files_are_cached_by_their_content() -> None:

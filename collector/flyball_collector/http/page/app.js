@@ -5,6 +5,7 @@ import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { FleetView } from "./fleet.js";
 import { HostView } from "./host.js";
+import { TimelineView } from "./timeline.js";
 
 const PERIOD = 1000;
 const place = document.getElementById("view");
@@ -18,9 +19,10 @@ function route() {
   const host = location.hash.match(/^#\/host\/(.+)$/);
   view?.close();
   place.replaceChildren();
-  view = host ? new HostView(place, decodeURIComponent(host[1])) : new FleetView(place, summary);
-  document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : "Flyball";
-  if (host) summary.replaceChildren();
+  const timeline = location.hash === "#/timeline";
+  view = host ? new HostView(place, decodeURIComponent(host[1])) : timeline ? new TimelineView(place) : new FleetView(place, summary);
+  document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : timeline ? "Timeline · Flyball" : "Flyball";
+  if (host || timeline) summary.replaceChildren();
   clearTimeout(timer);
   beat();
 }

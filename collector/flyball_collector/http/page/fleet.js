@@ -1,15 +1,19 @@
 // All hosts in one table. Only the rows in sight exist, so that thousands of hosts stay quick.
 
+import { conditionList, words } from "./diagnosis.js";
 import { element, meter, setClass, setText } from "./dom.js";
 import { duration, fixed, percent, skew } from "./format.js";
 
 const ROW = 36;
 const MARGIN = 6;
 const HISTORY = 60;
+const SHOWN = 4; // of the worst that stands
+const ATTENTION = ["", "info", "warning", "critical"];
 const STATUSES = ["up", "silent", "ended", "waiting"];
 
 const COLUMNS = [
   { key: "name", title: "Host", value: (host) => host.name },
+  { key: "attention", title: "Diagnosis", hint: "What bounds the host, and how bad the worst is that stands", value: (host) => (host.attention || host.primary ? host.attention : null) },
   { key: "cpu", title: "CPU", value: (host) => host.cpu },
   { key: "memory", title: "Memory", value: (host) => host.memory },
   { key: "gpuBusy", title: "GPUs", value: (host) => host.gpuBusy },
@@ -54,8 +58,9 @@ export class FleetView {
     this.table = element("div", { class: "table", role: "table", "aria-label": "Hosts" }, head, this.scroll);
     this.tools = element("div", { class: "tools" }, this.search, element("div", { class: "chips" }, ...this.chips), this.count);
     this.empty = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
+    this.alarms = element("div");
     this.tools.hidden = this.table.hidden = true;
-    place.append(this.tools, this.table, this.empty);
+    place.append(this.alarms, this.tools, this.table, this.empty);
     this.watch = new ResizeObserver(() => this.paint());
     this.watch.observe(this.scroll);
   }
@@ -83,6 +88,7 @@ export class FleetView {
     }
     this.take(answer);
     this.sum(answer);
+    this.alarm(answer);
     this.arrange();
   }
 
@@ -98,6 +104,8 @@ export class FleetView {
       host.age = answer.age_seconds[index];
       host.skew = answer.clock_skew_seconds[index];
       host.silences = answer.silences[index];
+      host.attention = answer.attention[index];
+      host.primary = answer.primary[index];
       host.cpu = answer.cpu_ratio[index];
       host.memory = answer.memory_ratio[index];
       host.busy = cut(answer.gpu_utilization_ratio);
@@ -130,8 +138,20 @@ export class FleetView {
       count("silent") ? part(String(count("silent")), "silent", "bad") : null,
       gpus ? part(String(gpus), gpus === 1 ? "GPU" : "GPUs") : null,
       gpus && busy !== null ? part(percent(busy), "busy") : null,
+      answer.standing.critical ? part(String(answer.standing.critical), "critical", "bad") : null,
+      answer.standing.warning ? part(String(answer.standing.warning), answer.standing.warning === 1 ? "warning" : "warnings", "warn") : null,
       answer.warming ? part("warming up", "") : null,
     ].filter(Boolean));
+  }
+
+  // The worst few that stand, and the way to the rest.
+  alarm({ worst, standing }) {
+    const text = JSON.stringify(worst);
+    if (text === this.alarmed) return;
+    this.alarmed = text;
+    const more = standing.critical + standing.warning - Math.min(SHOWN, worst.length);
+    const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more, and the timeline` : "Timeline");
+    this.alarms.replaceChildren(...(worst.length ? [element("div", { class: "card alarms" }, conditionList(worst.slice(0, SHOWN)), link)] : []));
   }
 
   arrange() {
@@ -189,6 +209,7 @@ export class FleetView {
 class Row {
   constructor(name) {
     this.dot = element("span", { class: "dot" });
+    this.diagnosis = element("div", { class: "diagnosed", role: "cell" });
     this.cpu = meter();
     this.memory = meter();
     this.gpus = element("div", { class: "gpus" });
@@ -199,7 +220,7 @@ class Row {
     const cell = (node, wide = "") => element("div", { role: "cell", class: wide }, node);
     this.node = element("a", { class: "row", role: "row", href: `#/host/${encodeURIComponent(name)}`, title: name },
       element("div", { class: "name", role: "cell" }, this.dot, element("span", {}, name)),
-      cell(this.cpu.node), cell(this.memory.node), cell(this.gpus), cell(this.gpuMemory.node, "wide"), this.hot, this.power,
+      this.diagnosis, cell(this.cpu.node), cell(this.memory.node), cell(this.gpus), cell(this.gpuMemory.node, "wide"), this.hot, this.power,
       cell(this.spark, "wide"), this.age, this.skew, this.silences);
   }
 
@@ -209,6 +230,8 @@ class Row {
     setClass(this.dot, `dot ${host.status}`);
     setClass(this.node, live ? "row" : "row pale");
     this.node.title = `${host.name}: ${host.status}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
+    setText(this.diagnosis, host.primary ? words(host.primary) : ATTENTION[host.attention]);
+    setClass(this.diagnosis, `diagnosed ${ATTENTION[host.attention]}`.trim());
     this.cpu.set(known(host.cpu), percent(known(host.cpu)));
     this.memory.set(known(host.memory), percent(known(host.memory)), level(known(host.memory), 0.9, 0.97));
     this.gpuMemory.node.hidden = !host.gpus;

@@ -2,11 +2,14 @@
 
 import { ask } from "./api.js";
 import { Chart, plotly } from "./charts.js";
+import { card, diagnosisSection, part, table, timelineTable } from "./diagnosis.js";
 import { element, meter, setText } from "./dom.js";
 import { bytes, clock, DASH, duration, fixed, hertz, moment, percent, skew } from "./format.js";
 import { CHARTS, GPU_CARD, GPU_CHARTS, matches, Reader } from "./quantities.js";
 
 const HISTORY_SECONDS = 300;
+const DIAGNOSIS_MILLISECONDS = 2000;
+const PAST_EVENTS = 50;
 
 export class HostView {
   constructor(place, name) {
@@ -18,23 +21,58 @@ export class HostView {
     this.facts = element("span", { class: "facts" });
     this.heading.append(this.facts);
     this.notices = element("div");
+    this.diagnosed = element("div");
+    this.past = element("div");
     this.live = element("div", { class: "grid" });
     this.gpuPart = element("div");
     this.happened = element("div");
     this.who = element("div");
     this.silent = element("div");
     this.what = element("div");
-    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.live, this.gpuPart, this.happened, this.who, this.silent, this.what);
+    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.diagnosed, this.live, this.gpuPart, this.past, this.happened, this.who, this.silent, this.what);
     this.told = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
     this.live.append(this.told);
     this.restyle = () => this.draw();
     document.addEventListener("theme", this.restyle);
+    this.diagnose();
+  }
+
+  // Slower than the readings: it costs more, and changes less often.
+  async diagnose() {
+    if (!document.hidden && this.reader) {
+      const [told, past] = await Promise.all([
+        ask(`hosts/${encodeURIComponent(this.name)}/diagnosis`).catch(() => null),
+        ask("events", { host: this.name, limit: PAST_EVENTS }).catch(() => null),
+      ]);
+      if (this.closed) return;
+      if (told) this.showDiagnosis(told);
+      if (past) this.showPast(past.events);
+    }
+    if (!this.closed) this.timer = setTimeout(() => this.diagnose(), this.reader ? DIAGNOSIS_MILLISECONDS : 100);
+  }
+
+  gpuName(uuid) { return this.gpuCards.find(({ gpu }) => gpu === uuid)?.title ?? uuid; }
+
+  showDiagnosis({ time: _, ...told }) {
+    const text = JSON.stringify(told);
+    if (text === this.diagnosisShown) return;
+    this.diagnosisShown = text;
+    this.diagnosed.replaceChildren(...diagnosisSection(told, { linked: false, names: (gpu) => this.gpuName(gpu) }));
+  }
+
+  showPast(events) {
+    const text = JSON.stringify(events.map(({ id }) => id));
+    if (text === this.pastShown) return;
+    this.pastShown = text;
+    this.past.replaceChildren(...(events.length ? [part("Timeline"), card(timelineTable(events, { linked: false, names: (gpu) => this.gpuName(gpu) }))] : []));
   }
 
   path() { return `hosts/${encodeURIComponent(this.name)}/live`; }
   query() { return { seen: this.seen }; }
 
   close() {
+    this.closed = true;
+    clearTimeout(this.timer);
     document.removeEventListener("theme", this.restyle);
     this.charts.forEach(({ chart }) => chart.close(window.Plotly));
   }
@@ -121,9 +159,8 @@ export class HostView {
     const text = JSON.stringify(events);
     if (text === this.eventsShown) return;
     this.eventsShown = text;
-    const name = (uuid) => this.gpuCards.find(({ gpu }) => gpu === uuid)?.title ?? uuid;
     this.happened.replaceChildren(...(events.length ? [part("What happened"), card(table(["Time", "Event", "Where", "Told"], events.map(({ time, kind, resource, code, text: told }) => [
-      time ? moment(time.unix) : DASH, code ? `${kind} ${code}` : kind, resource ? element("span", { title: resource }, name(resource)) : "host", told || DASH])))] : []));
+      time ? moment(time.unix) : DASH, code ? `${kind} ${code}` : kind, resource ? element("span", { title: resource }, this.gpuName(resource)) : "host", told || DASH])))] : []));
   }
 
   showUsers({ processes, runs }) {
@@ -212,15 +249,6 @@ class GpuCard {
     this.power.set(share(power, limit), limit ? `${fixed(power, 0)} of ${fixed(limit, 0, "W")}` : fixed(power, 0, "W"));
     setText(this.clock, hertz(read(GPU_CARD.clock)));
   }
-}
-
-const part = (title) => element("h2", { class: "part" }, title);
-const card = (...children) => element("div", { class: "card" }, ...children);
-
-function table(heads, rows) {
-  return element("table", { class: "plain" },
-    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
-    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))))));
 }
 
 const REASONS = ["failed", "timed_out", "denied", "stale", "unknown", "unsupported", "absent"];
