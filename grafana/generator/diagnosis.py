@@ -110,7 +110,7 @@ def silences(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     return listing(
         "Why readings are silent",
         "Probes that do not give some or all of their readings. N/A: there is nothing to read. Collection failed: "
-        "there is, and reading it went wrong. `flyball hosts HOST` tells the detail and a remedy.",
+        "there is, and reading it went wrong. `flyball host HOST` tells the detail and a remedy.",
         {"instance": "Host", "probe": "Probe", "reason": "Reason"},
         rows(f"max by (instance, probe, reason) (flyball_probe_silent{selector})"),
         overrides={

@@ -135,16 +135,17 @@ def health_panels() -> list[Panel]:
     text = style.option("custom.cellOptions", {"type": "color-text"})
     return [
         listing("XIDs by code", "The last time that the driver reported each error code since the collector heard of "
-                "the GPU. What the codes mean is NVIDIA's catalogue of XID errors; 13, 31, 43 and 45 are mostly the "
-                "program's own faults. No row: none was reported.", {
-                    "instance": "Host", "gpu": "GPU", "code": "XID", "meaning": "Meaning", "Value": "Last"},
-                rows(f'label_replace({last} * 1000, "meaning", "$1", "code", "(.*)")'),
+                "the GPU, what it means, and what to do. No row: none was reported.", {
+                    "instance": "Host", "gpu": "GPU", "code": "XID", "meaning": "Meaning", "action": "What to do",
+                    "Value": "Last"},
+                rows(_copied(_copied(f"{last} * 1000", "meaning"), "action")),
                 sort="Last", overrides={
-                    "Last": column("dateTimeAsIso"), "Meaning": [style.option("mappings", style.XIDS)],
+                    "Last": column("dateTimeAsIso"), "Meaning": [style.option("mappings", style.MEANINGS), text],
+                    "What to do": [style.option("mappings", style.ACTIONS)],
                     "GPU": linked("GPU", diagnosis.TO_GPU)},
-                span=12),
+                span=16),
         graph("XIDs", "Errors that the driver reported, as they came.", "none",
-              over(increase("flyball_gpu_xid_total", GPU), NAME), span=6),
+              over(increase("flyball_gpu_xid_total", GPU), NAME), span=8),
         number("Recovery", "What the driver says must be done to recover the device.", "none",
                now(f"max by (instance, index) (flyball_gpu_recovery_action{GPU})", NAME), mappings=style.RECOVERY,
                steps=((None, style.GOOD), (1, style.CRITICAL)), span=6, height=8),
@@ -152,10 +153,10 @@ def health_panels() -> list[Panel]:
               "none", over(increase("flyball_gpu_ecc_corrected_errors_total", GPU),
                            f"{NAME} corrected"),
               over(increase("flyball_gpu_ecc_uncorrected_errors_total", GPU),
-                   f"{NAME} uncorrected")),
+                   f"{NAME} uncorrected"), span=9),
         graph("Rows and pages out of use", "Memory rows replaced by spare ones, and pages retired, by kind of error.",
               "none", over(f"flyball_gpu_remapped_rows{GPU}", f"{NAME} rows {{{{cause}}}}"),
-              over(f"flyball_gpu_retired_pages{GPU}", f"{NAME} pages {{{{cause}}}}")),
+              over(f"flyball_gpu_retired_pages{GPU}", f"{NAME} pages {{{{cause}}}}"), span=9),
         listing("Errors in a device's life", "Never forgotten by the device; pending rows want a reset, failed ones a "
                 "replacement.", {
                     "instance": "Host", "index": "Index", "Value #A": "Corrected", "Value #B": "Uncorrected",
@@ -167,7 +168,7 @@ def health_panels() -> list[Panel]:
                 rows(f"max by (instance, index) (flyball_gpu_row_remap_pending{GPU})"),
                 rows(f"max by (instance, index) (flyball_gpu_row_remap_failed{GPU})"),
                 overrides={"Uncorrected": column("none", style.ANY_IS_BAD),
-                           "Row .*": [style.option("mappings", style.YES_NO), text]}),
+                           "Row .*": [style.option("mappings", style.YES_NO), text]}, span=24, height=6),
     ]  # fmt: skip
 
 
@@ -234,3 +235,8 @@ def mig_panels() -> list[Panel]:
               over(f"flyball_gpu_mig_memory_used_bytes{GPU} / flyball_gpu_mig_memory_total_bytes{GPU}",
                    f"{NAME} {{{{exported_instance}}}}"), high=1, span=24),
     ]  # fmt: skip
+
+
+def _copied(expression: str, label: str) -> str:
+    """The code once more, under a label whose values the table puts into words."""
+    return f'label_replace({expression}, "{label}", "$1", "code", "(.*)")'

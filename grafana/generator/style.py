@@ -10,6 +10,8 @@ from grafana_foundation_sdk.models.dashboard import (
     ValueMappingResult,
 )
 
+from flyball_collector.diagnosis.health.xid_catalogue import XIDS, XidClass
+
 GOOD, NOTE, WARNING, CRITICAL, CALM = "green", "blue", "orange", "red", "#808080"
 
 Steps = tuple[tuple[float | None, str], ...]
@@ -56,29 +58,10 @@ STANDS = words({"1": ("info", NOTE), "2": ("warning", WARNING), "3": ("critical"
 ACTIVE = words({"1": ("advised", NOTE)})
 PRIMARY = words({"1": ("binds", WARNING)})
 CODES = words({"1": ("N/A", CALM), "2": ("not permitted", WARNING), "3": ("collection failed", CRITICAL)})
-XIDS = words({  # NVIDIA's catalogue of XID errors, https://docs.nvidia.com/deploy/xid-errors/
-    "13": ("graphics engine exception: mostly the program", CALM),
-    "31": ("memory page fault: mostly the program", CALM),
-    "32": ("corrupted push buffer", WARNING),
-    "43": ("stopped processing: mostly the program", CALM),
-    "45": ("cleaned up after an earlier error", CALM),
-    "48": ("double-bit ECC error", CRITICAL),
-    "61": ("internal microcontroller breakpoint", WARNING),
-    "62": ("internal microcontroller halt", CRITICAL),
-    "63": ("row remapped, or page retired", WARNING),
-    "64": ("row remapping or page retirement failed", CRITICAL),
-    "68": ("video processor exception", WARNING),
-    "69": ("graphics engine class error", WARNING),
-    "74": ("NVLink error", CRITICAL),
-    "79": ("fallen off the bus", CRITICAL),
-    "92": ("many single-bit ECC errors", WARNING),
-    "94": ("contained ECC error", WARNING),
-    "95": ("uncontained ECC error", CRITICAL),
-    "119": ("no answer from the GPU's system processor", CRITICAL),
-    "120": ("error of the GPU's system processor", CRITICAL),
-    "121": ("C2C link error", WARNING),
-    "140": ("unrecovered ECC error", CRITICAL),
-})  # fmt: skip
+_URGENT = {XidClass.RESET: CRITICAL, XidClass.NODE: CRITICAL, XidClass.FOLLOW: WARNING, XidClass.UNKNOWN: WARNING}
+MEANINGS = words({str(xid.code): (xid.name, _URGENT.get(xid.belongs_to, CALM)) for xid in XIDS})
+"""Of XIDs, by code: as the diagnosis has them."""
+ACTIONS = words({str(xid.code): (xid.action, _URGENT.get(xid.belongs_to, CALM)) for xid in XIDS})
 RECOVERY = words({
     "0": ("none", GOOD), "1": ("reset the GPU", CRITICAL), "2": ("reboot the host", CRITICAL),
     "3": ("drain peer-to-peer", WARNING), "4": ("drain, then reset", CRITICAL),
@@ -88,7 +71,7 @@ SEVERITIES = words({
 })  # fmt: skip
 SILENCES = words({
     "absent": ("N/A: not there", CALM), "unsupported": ("N/A: the device cannot tell", CALM),
-    "denied": ("not permitted: see the remedy in `flyball hosts`", WARNING),
+    "denied": ("not permitted: see the remedy in `flyball host`", WARNING),
     "failed": ("collection failed", CRITICAL), "timed_out": ("collection failed: no answer in time", CRITICAL),
     "stale": ("collection failed: an old value is repeated", CRITICAL), "unknown": ("collection failed", CRITICAL),
 })  # fmt: skip

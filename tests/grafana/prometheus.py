@@ -1,0 +1,116 @@
+"""A real Prometheus asked as Grafana asks it: variables and intervals filled in, ranges and instants."""
+
+import json
+import math
+import re
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from tests.grafana.dashboards import ROOT, Asked
+from tests.processes import Process, free_port
+
+SCRAPE_SECONDS = 1
+RANGE_SECONDS = 60
+_LABEL_VALUES = re.compile(r"label_values\((.+), *(\w+)\)")
+_QUERY_RESULT = re.compile(r"query_result\((.+)\)")
+
+
+SHIPPED = ROOT / "deploy" / "prometheus"
+
+
+class BadQuery(AssertionError):
+    """Prometheus would not have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a person has chosen; `.+` is All."""
+
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    def fill(self, expression: str) -> str:
+        """A query as it leaves Grafana."""
+        step = max(1, RANGE_SECONDS // 60)
+        words = {
+            "__rate_interval": f"{max(step + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS)}s",
+            "__interval_ms": str(step * 1000),
+            "__interval": f"{step}s",
+            "__range_s": str(RANGE_SECONDS),
+            "__range": f"{RANGE_SECONDS}s",
+            **{name: self.chosen.get(name, ".+") for name in ("job", "instance", "gpu", "run")},
+        }
+        return re.sub(r"\$([a-z_]+)", lambda found: words[found[1]], expression)
+
+
+class Prometheus(Process):
+    """Scrapes each second what the configuration that we ship names, with the rules that we ship."""
+
+    def __init__(self, folder: Path, collector_port: int, *, each_host: bool) -> None:
+        shutil.copytree(SHIPPED, folder)
+        self.port = free_port()
+        path = folder / "prometheus.yml"
+        path.write_text(configuration(path.read_text(encoding="utf-8"), collector_port, each_host=each_host))
+        super().__init__(
+            [
+                "prometheus",
+                f"--config.file={path}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address=127.0.0.1:{self.port}",
+            ],
+            folder / "log",
+        )
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """The data of an answer."""
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:  # it is starting
+                raise
+            raise BadQuery(f"{parameters}: {error.read().decode()}") from None
+
+    def values(self, asked: Asked, view: View, at: float) -> list[str]:
+        """What a query finds: the values of a variable's list, or the points of its series that are numbers."""
+        if found := _LABEL_VALUES.fullmatch(asked.expression):
+            return [str(each) for each in self._label_values(view.fill(found[1]), found[2], at)]
+        if found := _QUERY_RESULT.fullmatch(asked.expression):
+            return [_as_text(series) for series in self.get("query", query=view.fill(found[1]), time=str(at))["result"]]
+        query = view.fill(asked.expression)
+        if asked.instant:
+            found_now = self.get("query", query=query, time=str(at))["result"]
+            return [series["value"][1] for series in found_now if not math.isnan(float(series["value"][1]))]
+        answer = self.get("query_range", query=query, start=str(at - RANGE_SECONDS), end=str(at), step="1")
+        points = [point[1] for series in answer["result"] for point in series["values"]]
+        return [point for point in points if not math.isnan(float(point))]
+
+    def _label_values(self, selector: str, label: str, at: float) -> list[Any]:
+        parameters = {"match[]": selector, "start": str(at - RANGE_SECONDS), "end": str(at)}
+        return list(self.get(f"label/{label}/values", **parameters))
+
+
+def configuration(shipped: str, collector_port: int, *, each_host: bool) -> str:
+    """The shipped file in a hurry and with this collector; `each_host` takes the way of scraping in its comments."""
+    head, scrapes = shipped.split("scrape_configs:\n")
+    fleet, hosts = scrapes.split("\n  # - job_name", 1)
+    chosen = re.sub(r"^  # ", "  ", "  # - job_name" + hosts, flags=re.MULTILINE) if each_host else fleet
+    text = f"{head}scrape_configs:\n{chosen}"
+    for slow, fast in (("15s", "1s"), ("30s", "1s"), (":3591", f":{collector_port}"), (":9093", f":{free_port()}")):
+        text = text.replace(slow, fast)
+    return text
+
+
+def _as_text(series: Mapping[str, Any]) -> str:
+    """A series as Grafana shows it to a variable's regular expression."""
+    labels = dict(series["metric"])
+    name = labels.pop("__name__", "")
+    inner = ", ".join(f'{label}="{labels[label]}"' for label in sorted(labels))
+    return f"{name}{{{inner}}} {series['value'][1]} {series['value'][0]}"

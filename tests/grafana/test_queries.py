@@ -1,0 +1,93 @@
+"""Every query of every panel, variable and annotation finds something in a Prometheus that scraped the product."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from flyball_agent.standin.scenarios import start_standin
+from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.grafana.dashboards import NAMES, Asked, queries
+from tests.grafana.ill_host import RANKS, SICK, SLOW, IllHost
+from tests.grafana.prometheus import Prometheus, View
+from tests.processes import Agent, Collector, wait_for
+from tests.raw_agent import RawAgent, record
+from tests.receiver import Receiver
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="prometheus is not installed (make test installs it as root on Debian)"
+)
+
+SCENE_SECONDS = 90
+WAYS = {"fleet": False, "each host": True}
+"""Of scraping: docs/prometheus.md tells them."""
+EVERYTHING = [asked for name in NAMES for asked in queries(name)]
+
+
+class Scene(NamedTuple):
+    """A fleet that has been watched for a while, in each way, at the instant at which nothing more was missing."""
+
+    prometheuses: dict[str, Prometheus]
+    at: float
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A scene that has gone on until nothing more is missing, or long enough."""
+    with ExitStack() as stack:
+        prometheuses = make_scene(tmp_path_factory.mktemp("scene"), stack)
+        deadline = time.monotonic() + SCENE_SECONDS
+        while any(empty(each, EVERYTHING, View(), time.time()) for each in prometheuses.values()):
+            if time.monotonic() > deadline:
+                break  # what is missing fails in its own test
+            time.sleep(3)
+        yield Scene(prometheuses, time.time())
+
+
+def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
+    """A slow and a sick host with every reading and a run across both, and a real agent with GPUs of the stand-in."""
+    receiver = stack.enter_context(Receiver(folder / "receiver")).start_listening()
+    told = {"notify.webhook.urls": json.dumps([receiver.url]), "notify.webhook.group_wait_seconds": 0}
+    collector = stack.enter_context(Collector(folder / "collector", told)).start_ready()
+    be_rude(collector.grpc_port)
+    settings = {"host": "real-1", "nvml_library": start_standin(folder / "gpus", "xid", gpus=2)}
+    stack.enter_context(Agent(folder / "agent", collector.grpc_port, settings)).start()
+    half = RANKS // 2
+    stack.enter_context(IllHost(collector.grpc_port, "slow-1", range(half), SLOW))
+    stack.enter_context(IllHost(collector.grpc_port, "sick-1", range(half, RANKS), SICK))
+    found: dict[str, Prometheus] = {}
+    for way, each_host in WAYS.items():
+        prometheus = Prometheus(folder / way.replace(" ", "-"), collector.http_port, each_host=each_host)
+        found[way] = stack.enter_context(prometheus).start()
+    wait_for("Prometheus answers", lambda: all(each.get("query", query="up") for each in found.values()), seconds=30)
+    return found
+
+
+def be_rude(port: int) -> None:
+    """What the collector refuses, and counts: a record that does not fit its layout, and a host without a name."""
+    with RawAgent(port, "rude-1").open() as agent:
+        broken = record(agent.epoch, 0)
+        broken.values = b"seven.."
+        records = pb.Records(epoch=agent.epoch, records=[broken.SerializeToString()])
+        agent.send(pb.AgentMessage(records=records))
+        agent.wait("it is refused", lambda known: any(each.WhichOneof("kind") == "refused" for each in known.replies))
+    with RawAgent(port, "no name").open() as agent:
+        agent.wait_ended()
+
+
+def empty(prometheus: Prometheus, asked: list[Asked], view: View, at: float) -> list[str]:
+    """Which of these queries find nothing."""
+    return [str(each) for each in asked if not prometheus.values(each, view, at)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_finds_something(scene: Scene, name: str, way: str) -> None:
+    """With everything chosen, no panel, variable or annotation is empty or in error, however the fleet is scraped."""
+    missing = empty(scene.prometheuses[way], queries(name), View(), scene.at)
+    assert not missing, "\n".join(missing)
