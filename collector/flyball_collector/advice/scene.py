@@ -62,35 +62,29 @@ class Scene:
     def _of_host(self, subject: Subject, standing: Mapping[str, tuple[Event, ...]]) -> Situation:
         place = self._view.hosts.places.get(subject)
         ranks = self._ranks_of_host.get(subject.host, [])
+        facts = _told(standing) | self._run_facts(ranks)
         if place is None:
-            return Situation(subject=subject, standing=standing, **self._run_facts(ranks))
-        state = self._view.states[place]
-        return Situation(
-            subject=subject,
-            standing=standing,
-            **self._run_facts(ranks),
-            **self._gpu_facts(place, state.inventory),
-            **self._host_facts(place),
-            waiting_while_idle_share=self._overlaps.get(subject.host),
-            power_source=state.inventory.power_source if state.inventory is not None else "",
-            **_told(standing),
-        )
+            return Situation(subject=subject, standing=standing, **facts)
+        inventory = self._view.states[place].inventory
+        facts |= self._gpu_facts(place, inventory) | self._host_facts(place)
+        facts["waiting_while_idle_share"] = self._overlaps.get(subject.host)
+        facts["power_source"] = inventory.power_source if inventory is not None else ""
+        return Situation(subject=subject, standing=standing, **facts)
 
     def _of_run(self, subject: Subject, standing: Mapping[str, tuple[Event, ...]]) -> Situation:
         ranks = self._ranks_of_run.get(subject.run, [])
-        return Situation(subject=subject, standing=standing, **self._run_facts(ranks), **_told(standing))
+        return Situation(subject=subject, standing=standing, **(_told(standing) | self._run_facts(ranks)))
 
     # -- facts --
 
     def _run_facts(self, ranks: Sequence[int]) -> dict[str, Any]:
-        """What the ranks' latest reports say; of several runs on one host none is named."""
+        """What the ranks' latest reports say, as far as they say it; of several runs on one host none is named."""
         if not ranks:
             return {}
         table = self._view.ranks
         runs = {table.keys[place].run for place in ranks}
         world = float(table.column("world_size")[ranks].max())
-        return {
-            "run": runs.pop() if len(runs) == 1 else "",
+        facts = {
             "world_size": int(world) if world >= 1 else None,
             "step_seconds": _median(self._steps[:, ranks]),
             "data_wait_share": self._share("data_wait_seconds", ranks),
@@ -98,6 +92,8 @@ class Scene:
             "allocated_peak_bytes": _largest(table.column("allocated_peak_bytes")[ranks]),
             "reserved_peak_bytes": _largest(table.column("reserved_peak_bytes")[ranks]),
         }
+        run = {"run": runs.pop()} if len(runs) == 1 else {}
+        return run | {name: value for name, value in facts.items() if value is not None}
 
     def _gpu_facts(self, place: int, inventory: pb.Inventory | None) -> dict[str, Any]:
         capabilities = [_number(gpu.compute_capability) for gpu in inventory.gpus] if inventory is not None else []
@@ -203,6 +199,7 @@ class Scene:
 
 
 _TOLD = {
+    "data_wait_share": ("data_wait_ratio",),
     "service_share": ("service_ratio",),
     "calls_per_sample": ("calls_per_sample",),
     "pool_wait_share": ("pool_wait_ratio",),

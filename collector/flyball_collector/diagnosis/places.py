@@ -91,7 +91,7 @@ class FleetPlan:
         """This plan, with the subjects of the one before where they are the same: arrays along them stay good."""
         for name in ("hosts", "gpus"):
             old, new = getattr(before, name), getattr(self, name)
-            if old.names == new.names:
+            if old.names == new.names and np.array_equal(old.hosts, new.hosts):
                 self.__dict__[name] = old
         return self
 

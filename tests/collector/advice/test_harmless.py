@@ -19,8 +19,8 @@ BYTES = st.one_of(st.none(), st.floats(0, 2e12))
 SECONDS = st.one_of(st.none(), st.floats(0, 1e5))
 COUNT = st.one_of(st.none(), st.integers(0, 4096))
 EVIDENCE = (
-    "service_ratio", "clock_ratio", "slowdown_ratio", "imbalance_ratio", "checkpoint_ratio", "failed", "remote_ratio",
-    "communication_ratio",
+    "service_ratio", "clock_of_peers_ratio", "step_ratio", "work_spread_ratio", "checkpoint_ratio", "failed",
+    "communication_ratio", "own_seconds", "peers_own_seconds",
 )  # fmt: skip
 
 MEANING_CHANGES = ("precision", "bfloat16", "learning rate", "micro-batch", "global batch", "batch norm", "skip data")

@@ -98,7 +98,7 @@ FIRES: dict[str, Situation] = {
     "free_disk": situation(event("disk_full")),
     "improve_cooling": situation(event("thermal_slowdown")),
     "pause_to_cool": situation(event("thermal_slowdown")),
-    "raise_power_limit": situation(event("power_capped", clock_ratio=0.8)),
+    "raise_power_limit": situation(event("power_capped", clock_of_peers_ratio=0.8)),
     "check_power_supply": situation(event("power_brake")),
     "debug_application": situation(event("gpu_xid", xid=13)),
     "reset_gpu": situation(event("gpu_xid", xid=48)),
@@ -106,10 +106,10 @@ FIRES: dict[str, Situation] = {
     "replace_memory": situation(event("gpu_row_remap", failed=1)),
     "evict_tenant": situation(event("co_tenant")),
     "use_mains": situation(event("bottleneck_cpu"), power_source="battery"),
-    "inspect_slow_rank": situation(event("fail_slow", slowdown_ratio=1.3)),
-    "swap_straggler": situation(event("straggler", slowdown_ratio=1.3)),
+    "inspect_slow_rank": situation(event("fail_slow", step_ratio=1.3)),
+    "swap_straggler": situation(event("straggler", own_seconds=1.3, peers_own_seconds=1.0)),
     "look_at_run": situation(event("run_slow")),
-    "balance_load": situation(event("load_imbalance", imbalance_ratio=0.3)),
+    "balance_load": situation(event("load_imbalance", work_spread_ratio=0.3)),
     "look_at_outliers": situation(event("step_outliers")),
     "capture_stacks": situation(event("run_hang")),
     "look_at_start": situation(event("slow_start")),
@@ -268,3 +268,16 @@ def test_an_advice_that_could_bring_next_to_nothing_is_not_given() -> None:
     assert advise("remove_syncs", replace(FIRES["remove_syncs"], gpu_busy_share=0.96)) is None
     strict = AdviceSettings(least_gain=10.0)
     assert BY_NAME["more_workers"].advise(FIRES["more_workers"], strict) is None
+
+
+def test_a_slow_rank_costs_what_it_is_slower() -> None:
+    """In synchronous training steps are alike: the rank's own work against its peers' tells."""
+    straggler, slow = (
+        advise("swap_straggler", FIRES["swap_straggler"]),
+        advise("inspect_slow_rank", FIRES["inspect_slow_rank"]),
+    )
+    for advice in (straggler, slow):
+        assert advice is not None
+        assert advice.gain is not None
+        assert advice.gain.lower == 1.0
+        assert advice.gain.upper == pytest.approx(1.3)

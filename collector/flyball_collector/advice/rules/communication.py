@@ -9,7 +9,11 @@ from flyball_collector.advice.situation import Situation
 
 def find_hide_communication(s: Situation, settings: AdviceSettings) -> Draft | None:
     """Collectives that nothing overlaps."""
-    exposed = s.communication_share if s.communication_share is not None else s.evidence("communication_ratio")
+    exposed = (
+        s.communication_share
+        if s.communication_share is not None
+        else s.evidence("waiting_ratio", "communication_ratio")
+    )
     if exposed is None or exposed < settings.communication_share:
         return None
     return Draft(
@@ -69,10 +73,10 @@ def find_pinned_transfers(s: Situation, _: AdviceSettings) -> Draft | None:
 
 def find_bind_numa(s: Situation, _: AdviceSettings) -> Draft | None:
     """Memory on the other socket."""
-    remote = s.evidence("remote_ratio", "numa_remote_ratio")
+    remote = s.evidence("remote_pages_ratio")
     return Draft(
         because=f"{share(remote)} of the memory traffic crosses to the other socket",
-        evidence={"remote_ratio": remote},
+        evidence={"remote_pages_ratio": remote},
         change="start each rank bound to the cores and memory of its GPU's socket (at the next start)",
         gain=Gain(1.01, 1.10),
     )

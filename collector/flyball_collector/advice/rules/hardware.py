@@ -40,11 +40,11 @@ def find_pause_to_cool(s: Situation, settings: AdviceSettings) -> Draft | None:
 
 def find_raise_power_limit(s: Situation, _: AdviceSettings) -> Draft | None:
     """Slower than its peers for its power limit."""
-    ratio = s.evidence("clock_ratio")
+    ratio = s.events("power_capped")[0].evidence.get("clock_of_peers_ratio")
     slower = ratio is not None and 0 < ratio < 1
     return Draft(
         because=f"{s.about(s.events('power_capped')).words()}: {s.events('power_capped')[0].because}",
-        evidence={"clock_ratio": ratio},
+        evidence={"clock_of_peers_ratio": ratio},
         change="raise the power limit to the peers', or improve the cooling that makes the GPU draw more",
         gain=Gain(1.0, 1.0 / ratio) if slower and ratio is not None else None,
         caution="within the board's limits and the supply's; bound by memory bandwidth the clock matters little",

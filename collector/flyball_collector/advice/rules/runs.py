@@ -1,17 +1,22 @@
 """Runs that do not go as they did: slow, stuck, uneven, not finite; and their checkpoints."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
-from flyball_collector.advice.amdahl import removal
+from flyball_collector.advice.amdahl import MOST, removal
 from flyball_collector.advice.checkpoints import best_interval, between_failures, overhead
 from flyball_collector.advice.rule import Draft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
+from flyball_collector.diagnosis.event import Event
 
 
-def _slowdown(s: Situation) -> Gain | None:
+def _slowdown(event: Event) -> Gain | None:
     """What ending it brings: as much as it took, at most."""
-    ratio = s.evidence("slowdown_ratio", "slower_ratio", "step_ratio")
-    return Gain(1.0, ratio) if ratio is not None and ratio > 1.0 else None
+    said = event.evidence
+    ratio = said.get("step_ratio", 0.0)
+    for own, peers in (("own_seconds", "peers_own_seconds"), ("step_seconds", "peers_step_seconds")):
+        if said.get(own) and said.get(peers):
+            ratio = max(ratio, said[own] / said[peers])
+    return Gain(1.0, ratio) if 1.0 < ratio < MOST else None
 
 
 def find_inspect_slow_rank(s: Situation, _: AdviceSettings) -> Draft | None:
@@ -20,7 +25,7 @@ def find_inspect_slow_rank(s: Situation, _: AdviceSettings) -> Draft | None:
     return Draft(
         because=f"{s.about(events).words()}: {events[0].because}",
         change="compare clocks, temperature, PCIe and network of its host with a peer's; look at who else uses it",
-        gain=_slowdown(s),
+        gain=_slowdown(events[0]),
         caution="evaluation, checkpoints and longer sequences slow a rank too",
     )
 
@@ -31,7 +36,7 @@ def find_swap_straggler(s: Situation, _: AdviceSettings) -> Draft | None:
     return Draft(
         because=f"{s.about(events).words()}: {events[0].because}",
         change="swap the host for a spare one at the next checkpoint, then drain and test it",
-        gain=_slowdown(s),
+        gain=_slowdown(events[0]),
         caution="a straggler that is another rank each epoch is the data's, not the hardware's",
     )
 
@@ -42,16 +47,16 @@ def find_look_at_run(s: Situation, _: AdviceSettings) -> Draft | None:
     return Draft(
         because=f"{s.about(events).words()}: {events[0].because}",
         change="look at what all ranks share: storage, network, the data's sequence length, an update of the code",
-        gain=_slowdown(s),
+        gain=_slowdown(events[0]),
     )
 
 
 def find_balance_load(s: Situation, _: AdviceSettings) -> Draft | None:
     """Ranks are given unequal work."""
-    spread = s.evidence("spread_ratio", "imbalance_ratio", "token_spread")
+    spread = s.evidence("work_spread_ratio")
     return Draft(
         because=f"ranks are given unequal work (spread {share(spread)})",
-        evidence={"spread_ratio": spread},
+        evidence={"work_spread_ratio": spread},
         change="bucket samples by length, or pack them, so that ranks get equal numbers of tokens",
         gain=removal(min(spread, 0.9), (0.2, 1.0)) if spread is not None else None,
         caution="it changes which samples stand together in a batch",

@@ -13,6 +13,7 @@ from flyball_collector.diagnosis.health.row_remap import RowRemapDetector
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.diagnosis.subject import Subject
 
 SETTINGS = HealthSettings()
 
@@ -236,3 +237,16 @@ def test_nothing_is_said_of_what_is_unknown() -> None:
     on.set("gpu_power_watts", 100, gpu="GPU-0")
     assert on.step(70) == []
     assert np.isnan(on.view.gpu("gpu_lost")).all()
+
+
+def test_a_newcomer_without_gpus_moves_nobody_s_gpus() -> None:
+    """A host that stands before the others in the order: every GPU still belongs to its host."""
+    on = Stage(LostGpuDetector(SETTINGS))
+    on.set("gpu_lost", 0, host="b", gpu="GPU-0")
+    on.step(2)
+    on.host("a")
+    on.step()
+    assert on.view.gpus.hosts.tolist() == [on.view.hosts.places[Subject("b")]] == [1]
+    on.mute.add("a")
+    on.step(10)
+    assert on.view.gpu("gpu_lost").tolist() == [0]
