@@ -1,6 +1,7 @@
 """Records what the agent's own probes see, and what a training tells its socket, into a file of the spool's format."""
 
 import asyncio
+import gzip
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
@@ -123,7 +124,7 @@ def encode(epoch: bytes, ticks: list[Tick]) -> bytes:
 
 def read(path: Path) -> Recording:
     """A recorded file as ticks for the player; the collector's own door reads the records."""
-    data = path.read_bytes()
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     layouts: dict[int, KnownLayout] = {}
     door, epoch, ticks = Door(HOST, layouts), b"", []
     for entry in scan(data, entries_start(data)):

@@ -13,7 +13,7 @@ BY_NAME = {generator.name: generator for generator in (*SINGLE, *QUIET, *BLIND)}
 PAIRS: tuple[tuple[str, str], ...] = (
     ("spinners", "cold-reads"),
     ("stress-cpu", "latency"),
-    ("spinners", "small-calls"),
+    ("cold-reads", "small-calls"),
     ("spinners", "slow-service"),
     ("cold-reads", "latency"),
     ("cold-reads", "slow-service"),
@@ -23,7 +23,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
 """Both are to be named: neither explains the other away."""
 
 NEW_PAIRS: tuple[tuple[str, str], ...] = (
-    ("compression", "cold-mapping"),
+    ("cold-mapping", "slow-service"),
     ("compression", "latency"),
     ("stress-pipe", "slow-service"),
 )

@@ -71,7 +71,7 @@ def _mapped(rng: random.Random, counts: Sequence[int] = (80, 160, 320)) -> Draw:
 
 
 GENERATORS = (
-    Generator("cold-reads", "disk", ("bottleneck_disk",), _cold, draw_mixed=lambda rng: _cold(rng, (24, 32))),
+    Generator("cold-reads", "disk", ("bottleneck_disk",), _cold, draw_mixed=lambda rng: _cold(rng, (48, 64))),
     Generator("disk-readers", "disk", ("bottleneck_disk",), _readers),
     Generator("disk-writers", "disk", ("bottleneck_disk",), _writers),
     Generator("stress-hdd", "disk", ("bottleneck_disk",), _hdd, tuned=False, needs=("stress-ng",)),

@@ -1,6 +1,7 @@
 """Too little memory: the kernel takes away what the training still needs."""
 
 import random
+from collections.abc import Sequence
 
 from tests.benchmarks.labelled.causes.generator import Generator
 from tests.benchmarks.labelled.plan import SourcePlan
@@ -18,8 +19,8 @@ def _cache(rng: random.Random) -> Draw:
     return Draw(words, limit, SourcePlan("mapped", pages, size=size))
 
 
-def _swap(rng: random.Random) -> Draw:
-    size, share, pages = rng.choice((96, 128)) * MIB, rng.choice((0.25, 0.35, 0.5)), rng.choice((100, 200, 400))
+def _swap(rng: random.Random, counts: Sequence[int] = (100, 200, 400)) -> Draw:
+    size, share, pages = rng.choice((96, 128)) * MIB, rng.choice((0.25, 0.35, 0.5)), rng.choice(counts)
     limit = Limit("memory", "memory.limit_in_bytes", OWN + int(share * size), also=(("memory.swappiness", 100),))
     words = f"room for {share:.0%} of the memory in use, {pages} pages a step"
     return Draw(words, limit, SourcePlan("anonymous", pages, size=size))
@@ -27,5 +28,12 @@ def _swap(rng: random.Random) -> Draw:
 
 GENERATORS = (
     Generator("cache-limit", "memory", ("bottleneck_memory",), _cache, needs=("memory",)),
-    Generator("swapping", "swap", ("bottleneck_swap",), _swap, needs=("memory", "swap")),
+    Generator(
+        "swapping",
+        "swap",
+        ("bottleneck_swap",),
+        _swap,
+        needs=("memory", "swap"),
+        draw_mixed=lambda rng: _swap(rng, (400, 600)),
+    ),
 )

@@ -28,8 +28,10 @@ def _calls(rng: random.Random) -> Draw:
     return Draw(f"{many} calls a step, not 2", LoopSwitch(Change(calls=many), Change(calls=2)), loop={"calls": 2})
 
 
-def _slow_service(rng: random.Random, counts: Sequence[int] = (2, 4, 8)) -> Draw:
-    calls, seconds = rng.choice(counts), rng.choice((0.005, 0.01, 0.03))
+def _slow_service(
+    rng: random.Random, counts: Sequence[int] = (2, 4, 8), milliseconds: Sequence[int] = (5, 10, 30)
+) -> Draw:
+    calls, seconds = rng.choice(counts), rng.choice(milliseconds) / 1e3
     switch = WeatherSwitch(Weather(service_seconds=seconds))
     return Draw(f"{calls} calls a step of {seconds * 1e3:.0f} ms", switch, loop={"calls": calls})
 
@@ -50,7 +52,9 @@ def _resolver(rng: random.Random) -> Draw:
 
 
 GENERATORS = (
-    Generator("latency", "network", ("bottleneck_network",), _latency, draw_mixed=lambda rng: _latency(rng, (15, 25))),
+    Generator(
+        "latency", "network", ("bottleneck_network",), _latency, draw_mixed=lambda rng: _latency(rng, (20, 30, 40))
+    ),
     Generator("narrow-link", "network", ("bottleneck_network",), _narrow, tuned=False),
     Generator("small-calls", "service", ("bottleneck_service",), _calls),
     Generator(
@@ -58,7 +62,7 @@ GENERATORS = (
         "service",
         ("bottleneck_service",),
         _slow_service,
-        draw_mixed=lambda rng: _slow_service(rng, (2,)),
+        draw_mixed=lambda rng: _slow_service(rng, (2, 3), (10, 15)),
     ),
     Generator("idle-workers", "waiting", ("bottleneck_data_wait",), _sleepy),
     Generator("slow-resolver", "waiting", ("bottleneck_data_wait", "bottleneck_network"), _resolver, tuned=False),
