@@ -8,7 +8,10 @@ from msgspec import Meta
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.health.settings import HealthSettings
+from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
+from flyball_collector.diagnosis.waste_settings import WasteSettings
 
 
 class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,4 +23,7 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()
+    peers: PeerSettings = PeerSettings()
+    runs: RunSettings = RunSettings()
     scores: ScoreSettings = ScoreSettings()
+    waste: WasteSettings = WasteSettings()

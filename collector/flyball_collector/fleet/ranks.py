@@ -90,6 +90,8 @@ class Ranks:
         self._grow(64)
         self._rows: Rows | None = None
         self._sorted: tuple[RankKey, ...] = ()
+        self._hosts_of: dict[str, tuple[str, ...]] | None = None
+        self._means: dict[str, Floats] = {}
         self._last_look = 0.0
 
     def __len__(self) -> int:
@@ -125,6 +127,15 @@ class Ranks:
         _ = self.rows
         return self._sorted
 
+    def hosts_of(self, run: str) -> tuple[str, ...]:
+        """Where a run has ranks."""
+        if self._rows is None or self._hosts_of is None:
+            found: dict[str, dict[str, None]] = {}
+            for key in self.keys:
+                found.setdefault(key.run, {})[key.host] = None
+            self._hosts_of = {name: tuple(hosts) for name, hosts in found.items()}
+        return self._hosts_of.get(run, ())
+
     def column(self, name: str) -> Floats:
         """One of `SUMS`, `SECTION_SUMS`, `step`, `world_size`, `pid`, `loss`, the peaks, `at`, `received`,
         `bad_losses` (non-finite ones in a row), `longest_gap` (seconds without a report, slowly forgotten)."""
@@ -141,6 +152,21 @@ class Ranks:
         numbers = self._counts[rows] - np.arange(reports, 0, -1)[:, None]
         found = self._rings[name][numbers % RECENT, rows]
         return np.where(numbers >= 0, found, np.float32(np.nan))
+
+    def mean(self, name: str) -> Floats:
+        """The mean over the latest `RECENT` reports; unknown where none said so."""
+        found = self._means.get(name)
+        if found is None:
+            rows = self.rows
+            if np.isnan(self._columns[name][rows]).all():
+                found = np.full(len(rows), np.nan)
+            else:
+                values = self._rings[name][:, rows]
+                known = np.count_nonzero(values == values, axis=0)  # noqa: PLR0124  NaN alone differs from itself
+                found = np.full(len(rows), np.nan)
+                np.divide(np.nansum(values, axis=0), known, out=found, where=known > 0)
+            self._means[name] = found
+        return found
 
     def times(self, reports: int, places: Rows | None = None) -> Floats:
         """When these were made, in seconds."""
@@ -194,6 +220,7 @@ class Ranks:
                     at.append(at_ns)
                     received.append(received_ns)
         if rows:
+            self._means.clear()
             self._write(np.array(rows), told, np.array(at) / _SECOND, np.array(received) / _SECOND)
 
     def _row(self, host: str, report: pb.StepReport) -> int:
@@ -322,6 +349,8 @@ class Ranks:
             column[row] = np.nan if name in _UNKNOWN_AT_FIRST else 0.0
         self._counts[row] = 0
         self._blocks[:, row] = np.nan
+        for ring in self._rings.values():
+            ring[:, row] = np.nan
         self._changed()
         return row
 
@@ -332,7 +361,8 @@ class Ranks:
 
     def _changed(self) -> None:
         self.generation += 1
-        self._rows = None
+        self._rows = self._hosts_of = None
+        self._means.clear()
 
     def _grow(self, room: int) -> None:
         used = len(self._keys)

@@ -1,0 +1,1 @@
+"""GPUs beside their peers: of one model, in the same run, host or fleet."""

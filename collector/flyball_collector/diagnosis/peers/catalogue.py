@@ -1,0 +1,15 @@
+"""Every detector that compares a GPU with its peers."""
+
+from flyball_collector.diagnosis.detector import Detector
+from flyball_collector.diagnosis.peers.co_tenant import CoTenantDetector
+from flyball_collector.diagnosis.peers.cooling import CoolingDetector
+from flyball_collector.diagnosis.peers.groups import Peers
+from flyball_collector.diagnosis.peers.power import PowerCapDetector
+from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.runs.run_view import Runs
+
+
+def peer_detectors(settings: PeerSettings, runs: Runs) -> list[Detector]:
+    """One of each."""
+    peers = Peers(runs)
+    return [PowerCapDetector(settings, peers), CoolingDetector(settings, peers), CoTenantDetector(settings)]

@@ -1,0 +1,69 @@
+"""GPUs that are hotter than their peers at equal work: dust, a fan, paste, a hot inlet."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.peers.groups import Peers
+from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.view import View
+
+_SECONDS = 60
+_LEAST_SAMPLES = 3
+_PEERS = 4
+_SPREADS = 3.5
+_LEAST_SPREAD = 2.0  # celsius; places on a board differ by as much
+_EQUAL_POWER = 0.15
+_EQUAL_BUSY = 0.15
+_LEAVE = 0.5  # of the entry level, while it is still the hottest
+
+
+class CoolingDetector:
+    """Tells `cooling_outlier`: far from the median of its peers by degrees and by their own spread."""
+
+    name = "cooling"
+    kinds = (BY_NAME["cooling_outlier"],)
+
+    def __init__(self, settings: PeerSettings, peers: Peers) -> None:
+        self._least = settings.hotter_celsius
+        self._peers = peers
+        self._cadence = Cadence(5, 4)
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        if not len(view.gpus) or not self._cadence.due(view):
+            return ()
+        groups = self._peers.of(view)
+        heat, power = view.gpu("gpu_temperature_celsius", _SECONDS), view.gpu("gpu_power_watts", _SECONDS)
+        busy = view.gpu("gpu_utilization_ratio", _SECONDS)
+        usual, usual_power = groups.others_median(heat), groups.others_median(power)
+        spread = np.maximum(1.4826 * groups.others_median(np.abs(heat - groups.quantile(heat, 0.5))), _LEAST_SPREAD)
+        excess = heat - usual
+        alike = np.abs(power - usual_power) <= _EQUAL_POWER * usual_power
+        idle = np.abs(busy - groups.others_median(busy))
+        known = alike & ~(idle > _EQUAL_BUSY) & (groups.known(heat) >= _PEERS)
+        known &= view.gpu_samples("gpu_temperature_celsius", _SECONDS) >= _LEAST_SAMPLES
+        hottest = heat >= groups.quantile(heat, 1.0)
+        return (
+            Claims(
+                kind=self.kinds[0],
+                subjects=view.gpus,
+                enters=(excess >= self._least) & (excess >= _SPREADS * spread),
+                stays=(excess >= _LEAVE * self._least) & (hottest | (excess >= _SPREADS * spread)),
+                known=known,
+                confidence=np.clip(0.6 + 0.05 * (excess - self._least), 0.6, 0.9),
+                because=lambda place: (
+                    f"{heat[place]:.0f} °C at {power[place]:.0f} W while its peers are at {usual[place]:.0f} °C "
+                    f"at {usual_power[place]:.0f} W"
+                ),
+                evidence={
+                    "temperature_celsius": heat,
+                    "peers_temperature_celsius": usual,
+                    "peers_spread_celsius": spread,
+                    "power_watts": power,
+                    "peers_power_watts": usual_power,
+                },
+            ),
+        )

@@ -1,0 +1,107 @@
+"""Which GPUs are peers: of one model and in one run, else on one host, else in the fleet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.subject import Subjects, subjects
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+_MODELS_EVERY_SECONDS = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Arrays along GPUs."""
+
+    number: Places  # of the group
+    count: int  # of groups
+
+    def known(self, values: Floats) -> Places:
+        """Along GPUs: of how many of the group a value is known."""
+        counts = np.bincount(self.number, ~np.isnan(values), minlength=self.count).astype(np.int64)
+        return counts[self.number]
+
+    def quantile(self, values: Floats, share: float) -> Floats:
+        """Along GPUs: the value of the group below which this share of the known ones lies."""
+        ordered = values[np.lexsort((values, self.number))]
+        sizes = np.bincount(self.number, minlength=self.count)
+        known = np.bincount(self.number, ~np.isnan(values), minlength=self.count)
+        starts = np.cumsum(sizes) - sizes
+        place = starts + np.ceil((known - 1) * share).astype(np.int64)
+        return np.where(known > 0, ordered[np.clip(place, 0, max(len(values) - 1, 0))], np.nan)[self.number]
+
+    def others_median(self, values: Floats) -> Floats:
+        """Along GPUs: the median of the group without the GPU itself."""
+        ordered = values[np.lexsort((values, self.number))]
+        sizes = np.bincount(self.number, minlength=self.count)
+        known = self.known(values)
+        start = (np.cumsum(sizes) - sizes)[self.number]
+        low, high = (known - 2) // 2, (known - 1) // 2  # of the known − 1 others
+        return (self._other(ordered, start, low, values, known) + self._other(ordered, start, high, values, known)) / 2
+
+    def _other(self, ordered: Floats, start: Places, place: Places, values: Floats, known: Places) -> Floats:
+        """The value at a place among the others: one further where the GPU itself lies before it."""
+        last = max(len(values) - 1, 0)
+        here = ordered[np.clip(start + place, 0, last)]
+        further = ordered[np.clip(start + np.minimum(place + 1, known - 1), 0, last)]
+        return np.where((known >= 2) & ~np.isnan(values), np.where(here >= values, further, here), np.nan)
+
+
+@dataclass
+class Peers:
+    """Makes the groups of each view, once for all detectors that ask."""
+
+    runs: Runs
+    _gpus: Subjects = field(default_factory=lambda: subjects(()))
+    _held: Places | None = None
+    _looked: float = float("-inf")
+    _groups: Groups = field(default_factory=lambda: Groups(np.empty(0, dtype=np.int64), 0))
+
+    def of(self, view: View) -> Groups:
+        """The groups now; the same object while nothing changes."""
+        held = self.runs.of(view).run_of_gpu
+        late = not 0 <= view.now - self._looked < _MODELS_EVERY_SECONDS
+        if late or view.gpus is not self._gpus or held is not self._held:
+            self._gpus, self._held, self._looked = view.gpus, held, view.now
+            self._groups = _grouped(_models(view), held, view.gpus.hosts)
+        return self._groups
+
+
+def _models(view: View) -> list[str]:
+    """Along GPUs; empty where the inventory does not say."""
+    known = {
+        (state.name, gpu.uuid): gpu.model
+        for state in view.states
+        for gpu in (state.inventory.gpus if state.inventory is not None else ())
+    }
+    return [known.get((gpu.host, gpu.gpu), "") for gpu in view.gpus.names]
+
+
+_FEW = 4
+
+
+def _grouped(models: Sequence[str], held: Places, hosts: Places) -> Groups:
+    """A group has a few members, so that the odd one does not make the measure; what remains is the fleet's."""
+    model = np.unique(models, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    run = _dense(model, np.where(held >= 0, held, -1))
+    host = _dense(model, hosts)
+    in_run = (held >= 0) & (np.bincount(run)[run] >= _FEW) if len(run) else held >= 0
+    on_host = np.bincount(host)[host] >= _FEW if len(host) else held >= 0
+    kind = np.where(in_run, 0, np.where(on_host, 1, 2))
+    number = _dense(kind, np.where(in_run, run, np.where(on_host, host, model)))
+    return Groups(number, int(number.max()) + 1 if len(number) else 0)
+
+
+def _dense(one: Places, other: Places) -> Places:
+    """Equal pairs have equal numbers, from zero on."""
+    if not len(one):
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.stack([one, other]), axis=1, return_inverse=True)[1].astype(np.int64).reshape(-1)

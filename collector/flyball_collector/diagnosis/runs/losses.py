@@ -1,0 +1,40 @@
+"""Losses that are no number any more."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.view import View
+
+_IN_A_ROW = 3
+"""A scaler of half-precision gradients skips single steps as a matter of course."""
+
+
+class LossDetector:
+    """Tells `loss_not_finite`: several reports of a rank in a row had a loss that is infinite or not a number."""
+
+    name = "loss"
+    kinds = (BY_NAME["loss_not_finite"],)
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        runs = self._runs.of(view)
+        if not len(runs.keys):
+            return ()
+        bad = runs.quantile(runs.ranks.column("bad_losses"), 1.0)
+        return (
+            Claims(
+                kind=self.kinds[0],
+                subjects=runs.runs,
+                enters=bad >= _IN_A_ROW,
+                stays=bad >= 1,
+                confidence=np.full(len(runs.runs), 0.97),
+                because=lambda place: f"the last {bad[place]:.0f} reports had a loss that is infinite or not a number",
+                evidence={"reports": bad},
+            ),
+        )

@@ -1,0 +1,148 @@
+"""When a series of step times moved to a higher level, and stayed: many series at once, robust against outliers.
+
+A series is compared with its own past: medians of eight reports each, of which none is taken while it is slower than
+usual, so that what is usual does not become slow. The latest twenty reports have moved when the medians of both their
+halves lie above it by the least shift and by several of its own spreads. Single slow steps, heavy tails and phases of
+a few reports change no median; phases that come back (evaluation) must last longer than the time before.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.subject import Subjects
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+REPORTS = 20
+"""Latest reports that are looked at."""
+
+_HALF = REPORTS // 2
+_BLOCK = 8  # reports behind a median of the past
+_PAST = 64  # of these are kept: some nine minutes of one report a second
+_LEAST = 4  # of these make a past
+_WARM_UP = 16  # first reports that make no past
+_SPREADS = 5.0
+_LEAST_SPREAD = 0.01  # of the logarithm: step times are steadier than their clock
+_LEAVE = 0.6  # of the entry level
+_ADOPT = 240  # reports just below the entry level until they become usual
+_PHASE_SECONDS = 300.0  # a phase that comes back is no longer than this
+_RETURNS = 1.5  # and may last this much longer than the time before
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Along the series: how they stand to their past."""
+
+    moved: Flags
+    known: Flags  # there is a past to compare with
+    shift: Floats  # of the logarithm
+    usual: Floats  # the past's median, a logarithm
+    since: Floats  # when the move began, in seconds; NaN: not moved
+    reports: Places  # since then
+
+
+class Onsets:
+    """Follows series of logarithms; `look` at least every eight reports."""
+
+    def __init__(self, least_shift: float = 0.10) -> None:
+        self._least = float(np.log1p(least_shift))
+        self.kept = Kept(
+            past=((_PAST,), float("nan")),
+            admitted=0,
+            seen=0,  # reports at the last look
+            blocked=0,  # reports at the last block
+            held=0,  # reports that were just below the entry level in a row
+            usual=float("nan"),
+            spread=float("nan"),
+            shift=float("nan"),
+            moved=False,
+            since=float("nan"),
+            since_report=0,
+            newest=float("nan"),  # time of the newest report
+            phase=float("nan"),  # how long the last phase was that went by, in seconds …
+            phase_shift=float("nan"),  # … and how high
+        )
+
+    def fresh(self, subjects: Subjects, counts: Places) -> Places:
+        """The series with reports that have not been looked at."""
+        self.kept.align(subjects)
+        return np.flatnonzero(counts > self.kept["seen"])
+
+    def look(self, places: Places, counts: Places, times: Floats, logs: Floats) -> Moved:
+        """Take the latest `REPORTS` of the series at these places (report × series), and their counts and times."""
+        kept = self.kept
+        if len(places):
+            kept["seen"][places] = counts
+            kept["newest"][places] = times[-1]
+            middles = np.stack([medians(logs[:_HALF].T), medians(logs[_HALF:].T)])
+            self._judge(places, counts, times, logs, middles)
+            self._admit(places, counts, logs)
+        since = np.where(kept["moved"], kept["since"], np.nan)
+        reports = np.where(kept["moved"], kept["seen"] - kept["since_report"], 0)
+        return Moved(self._lasting(), ~np.isnan(kept["shift"]), kept["shift"], kept["usual"], since, reports)
+
+    def _judge(self, places: Places, counts: Places, times: Floats, logs: Floats, middles: Floats) -> None:
+        kept = self.kept
+        usual, moved = kept["usual"][places], kept["moved"][places]
+        entry = np.maximum(self._least, _SPREADS * kept["spread"][places])
+        early, late = middles - usual
+        known = (counts >= REPORTS) & (kept["admitted"][places] >= _LEAST)
+        begins = known & ~moved & (late >= entry) & (early >= _LEAVE * entry)
+        ends = known & moved & (late < _LEAVE * entry)
+        self._end(places[ends], times[-1, ends])
+        above = logs >= (usual + entry / 2)
+        first = np.argmax(above, axis=0)  # where the move began
+        kept["moved"][places] = (moved | begins) & ~ends
+        kept["since"][places[begins]] = times[first, np.arange(len(first))][begins]
+        kept["since_report"][places[begins]] = (counts - REPORTS + first)[begins]
+        kept["shift"][places] = np.where(known, late, np.nan)
+
+    def _end(self, places: Places, now: Floats) -> None:
+        kept = self.kept
+        lasted = now - kept["since"][places]
+        phase = lasted <= _PHASE_SECONDS
+        kept["phase"][places[phase]] = lasted[phase]
+        kept["phase_shift"][places[phase]] = kept["shift"][places[phase]]
+
+    def _lasting(self) -> Flags:
+        """Moved, and no phase as the one that went by."""
+        kept = self.kept
+        alike = np.abs(kept["shift"] - kept["phase_shift"]) <= 0.3 * np.abs(kept["phase_shift"])
+        lasted = kept["newest"] - kept["since"]
+        lasting: Flags = kept["moved"] & ~(alike & (lasted < _RETURNS * kept["phase"]))
+        return lasting
+
+    def _admit(self, places: Places, counts: Places, logs: Floats) -> None:
+        """What is usual: medians of eight reports, of which none was slower than usual."""
+        kept = self.kept
+        entry = np.maximum(self._least, _SPREADS * kept["spread"][places])
+        near = kept["shift"][places] >= _LEAVE * entry
+        due = (counts - kept["blocked"][places] >= _BLOCK) & (counts >= _WARM_UP + _BLOCK)
+        kept["held"][places[due]] = np.where(near, kept["held"][places] + _BLOCK, 0)[due]
+        kept["blocked"][places[due]] = counts[due]
+        due &= ~kept["moved"][places] & (~near | (kept["held"][places] > _ADOPT))
+        some, chosen = places[due], np.flatnonzero(due)
+        if not len(some):
+            return
+        kept["past"][some, kept["admitted"][some] % _PAST] = medians(logs[-_BLOCK:, chosen].T)
+        kept["admitted"][some] += 1
+        past = kept["past"][some]
+        usual = medians(past)
+        kept["usual"][some] = usual
+        kept["spread"][some] = np.maximum(1.4826 * medians(np.abs(past - usual[:, None])), _LEAST_SPREAD)
+
+
+def medians(values: NDArray[Any]) -> Floats:
+    """Of each row, of what is known; many times faster than `nanmedian`, and than along the other axis."""
+    ordered = np.sort(values, axis=1)
+    known = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
+    rows = np.arange(len(values))
+    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, values.shape[1] - 1)
+    middle: Floats = (ordered[rows, low] + ordered[rows, high]) / 2
+    return middle

@@ -1,0 +1,104 @@
+"""How fast every rank is now against its own past and against its peers: what fail-slow and stragglers are told by."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
+from flyball_collector.diagnosis.runs.run_view import Runs, RunView
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+_SILENT_SECONDS = 10.0
+_LEAST_APART = float(np.log1p(0.1))
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """Along ranks; times are seconds, shifts logarithms of ratios."""
+
+    runs: RunView
+    moved: Moved
+    fresh: Flags  # still reports
+    now: Floats  # median step of the latest reports
+    usual: Floats  # of its past
+    shift: Floats  # against its past
+    against_peers: Floats  # that beyond the shift that its run's ranks have in the middle
+    peers: Floats  # the others' step now
+    run_shift: Floats  # along runs
+
+    @property
+    def apart(self) -> Flags:
+        """Most of the rank's shift is its own, not the run's."""
+        mine: Flags = self.against_peers >= np.maximum(_LEAST_APART, 0.5 * self.shift)
+        return mine
+
+    @property
+    def still_apart(self) -> Flags:
+        """The lower level; when the peers have gone, nobody is left to compare with."""
+        few = (self.runs.known(self.shift) < 3)[self.runs.run_of]
+        mine: Flags = few | (self.against_peers >= 0.5 * _LEAST_APART)
+        return mine
+
+
+class Paces:
+    """Makes the pace of each view, once for all detectors that ask; `None` where it is not time to look."""
+
+    def __init__(self, runs: Runs, slower_ratio: float = 0.10) -> None:
+        self._runs = runs
+        self._onsets = Onsets(slower_ratio)
+        self._kept = Kept(work=float("nan"), now=float("nan"))
+        self._view: View | None = None
+        self._pace: Pace | None = None
+        self._cadence = Cadence(8)  # eight reports make a median; ranks report once a second
+
+    def of(self, view: View) -> Pace | None:
+        """The pace now."""
+        if view is not self._view:
+            self._view = view
+            self._pace = self._look(view, self._runs.of(view)) if self._cadence.due(view) else None
+        return self._pace
+
+    def _look(self, view: View, runs: RunView) -> Pace:
+        counts = runs.ranks.counts
+        places = self._onsets.fresh(runs.subjects, counts)
+        self._kept.align(runs.subjects)
+        steps = runs.ranks.ring("step_seconds", REPORTS, places).astype(np.float64)
+        logs = np.log(steps) - self._more_work(runs, places)
+        moved = self._onsets.look(places, counts[places], runs.ranks.times(REPORTS, places), logs)
+        self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
+        ranks = runs.ranks
+        fresh = view.now - ranks.column("at") <= _SILENT_SECONDS + 3 * ranks.column("longest_gap")
+        now = np.where(fresh, self._kept["now"], np.nan)
+        shift = np.where(fresh, moved.shift, np.nan)
+        run_shift = runs.median(shift)
+        return Pace(
+            runs,
+            moved,
+            fresh,
+            now,
+            np.exp(moved.usual),
+            shift,
+            shift - run_shift[runs.run_of],
+            runs.median(now)[runs.run_of],
+            run_shift,
+        )
+
+    def _more_work(self, runs: RunView, places: Places) -> Floats:
+        """By how much a step has more tokens (or samples) than usual: longer steps for that are no slowness."""
+        work = runs.ranks.ring("tokens", REPORTS, places).astype(np.float64)
+        if np.isnan(work).all():
+            work = runs.ranks.ring("samples", REPORTS, places).astype(np.float64)
+        known = np.count_nonzero(~np.isnan(work), axis=0)
+        newest = np.nansum(work, axis=0) / np.maximum(known, 1)
+        usual = self._kept["work"][places]
+        usual = np.where(np.isnan(usual), newest, usual + (newest - usual) / 600)
+        self._kept["work"][places] = np.where(known > 0, usual, np.nan)
+        more = np.log(np.maximum(work, 1e-9) / np.maximum(usual, 1e-9))
+        return np.where(known > 0, np.clip(np.nan_to_num(more), 0, None), 0.0)

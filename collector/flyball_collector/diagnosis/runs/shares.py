@@ -1,0 +1,121 @@
+"""What a run's steps are made of: waiting for collectives, unequal work, single steps that take many times the usual.
+
+These change slowly and cost by the report, so they are looked at every few seconds.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.runs.onset import medians
+from flyball_collector.diagnosis.runs.run_view import Runs, RunView
+from flyball_collector.diagnosis.runs.settings import RunSettings
+from flyball_collector.diagnosis.view import View
+
+Floats = NDArray[np.float64]
+
+EVERY_SECONDS = 15
+_LEAVE = 0.8
+_REPORTS = 64
+_LEAST = 32  # reports
+_OUTLIER = 3.0  # times the usual
+_OUTLIER_SPREADS = 5.0
+_SEVERAL = 3
+
+
+def waiting_share(runs: RunView) -> Floats:
+    """Along runs: the share of the step in which even the rank that waits least waits for collectives.
+
+    The others wait for that rank too, which is its fault and not the network's.
+    """
+    step = runs.ranks.mean("step_seconds")
+    return runs.quantile(runs.ranks.mean("waiting_seconds") / np.where(step > 0, step, np.nan), 0.0)
+
+
+def input_share(runs: RunView) -> Floats:
+    """Along runs: the share of the step in which its ranks wait for input, in the middle."""
+    step = runs.ranks.mean("step_seconds")
+    return runs.median(runs.ranks.mean("data_wait_seconds") / np.where(step > 0, step, np.nan))
+
+
+class SharesDetector:
+    """Tells `bottleneck_communication`, `load_imbalance` and `step_outliers`."""
+
+    name = "shares"
+    kinds = (BY_NAME["bottleneck_communication"], BY_NAME["load_imbalance"], BY_NAME["step_outliers"])
+
+    def __init__(self, settings: RunSettings, runs: Runs) -> None:
+        self._settings = settings
+        self._runs = runs
+        self._cadence = Cadence(EVERY_SECONDS, 3)
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        runs = self._runs.of(view)
+        if not len(runs.keys) or not self._cadence.due(view):
+            return ()
+        return (self._communication(runs), self._imbalance(runs), self._outliers(runs))
+
+    def _communication(self, runs: RunView) -> Claims:
+        share = waiting_share(runs)
+        entry = self._settings.communication_ratio
+        return Claims(
+            kind=self.kinds[0],
+            subjects=runs.runs,
+            enters=(share >= entry) & (runs.sizes >= 2),
+            stays=(share >= _LEAVE * entry) & (runs.sizes >= 2),
+            known=~np.isnan(share),
+            confidence=np.where(runs.sizes >= 3, 0.75, 0.6),
+            level=np.clip(share, 0, 1),
+            because=lambda place: (
+                f"even the rank that waits least waits for collectives in {share[place]:.0%} of the step"
+            ),
+            evidence={"waiting_ratio": share},
+        )
+
+    def _imbalance(self, runs: RunView) -> Claims:
+        """Unequal work is harmless where it evens out; so means over the latest reports are compared."""
+        work = runs.ranks.mean("tokens")
+        if np.isnan(work).all():
+            work = runs.ranks.mean("samples")
+        work = np.where(runs.ranks.counts >= _LEAST, work, np.nan)
+        low, high = runs.quantile(work, 0.05), runs.quantile(work, 0.95)
+        middle = runs.median(work)
+        spread = (high - low) / np.where(middle > 0, middle, np.nan)
+        entry = self._settings.imbalance_ratio
+        return Claims(
+            kind=self.kinds[1],
+            subjects=runs.runs,
+            enters=spread >= entry,
+            stays=spread >= _LEAVE * entry,
+            known=~np.isnan(spread) & (runs.known(work) >= 2),
+            confidence=np.full(len(runs.runs), 0.7),
+            because=lambda place: f"the ranks' work per step spreads by {spread[place]:.0%} of its median",
+            evidence={"work_spread_ratio": spread},
+        )
+
+    def _outliers(self, runs: RunView) -> Claims:
+        """Beyond the median by many spreads and several times it; what they add counts, not how many they are."""
+        steps = np.ascontiguousarray(runs.ranks.ring("step_seconds", _REPORTS).T)
+        known = np.count_nonzero(~np.isnan(steps), axis=1)
+        middle = medians(steps)
+        spread = 1.4826 * medians(np.abs(steps - middle[:, None]))
+        limit = np.maximum(middle + _OUTLIER_SPREADS * spread, _OUTLIER * middle)
+        out = steps > limit[:, None]
+        excess = np.where(out, steps - middle[:, None], 0).sum(axis=1) / np.maximum(np.nansum(steps, axis=1), 1e-9)
+        several = np.count_nonzero(out, axis=1) >= _SEVERAL
+        share = runs.median(np.where(known >= _LEAST, np.where(several, excess, 0.0), np.nan))
+        entry = self._settings.outlier_share_ratio
+        return Claims(
+            kind=self.kinds[2],
+            subjects=runs.runs,
+            enters=share >= entry,
+            stays=share >= _LEAVE * entry,
+            known=~np.isnan(share),
+            confidence=np.full(len(runs.runs), 0.8),
+            because=lambda place: f"single steps of several times the usual length take {share[place]:.0%} of the time",
+            evidence={"excess_ratio": share},
+        )
