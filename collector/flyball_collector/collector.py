@@ -10,8 +10,12 @@ from pathlib import Path
 import grpc
 import structlog
 
+from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.waste_keeper import WasteKeeper
 from flyball_collector.events import Events
+from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
+from flyball_collector.exporter.diagnosis.snapshot import price_of
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.pulse import FleetPulse
@@ -65,6 +69,7 @@ class Collector:
         window = Window(hold_seconds=1.5 + every, gap_seconds=max(10.0, 3 * every))
         self._fleet = Fleet(self._settings.limits.hosts, window)
         self._diagnosis = Diagnosis(self._fleet, self._settings.diagnosis)
+        self._accounts = Accounts(self._diagnosis, self._metrics)
         self.grpc_port = 0
         self.http_port = 0
         self.ready = asyncio.Event()
@@ -96,6 +101,8 @@ class Collector:
         self.http_port = int(listener.getsockname()[1])
         store = await asyncio.to_thread(open_store, settings.store.url)
         stack.push_async_callback(asyncio.to_thread, store.close)
+        waste = WasteKeeper(self._accounts.waste, store)
+        stack.push_async_callback(waste.save)
         ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
         events = Events(settings, store, self._fleet, self._diagnosis, self._metrics, time.time_ns)
         application = build_application(self._parts(store, ingest, tokens, events))
@@ -113,7 +120,7 @@ class Collector:
             pulse = FleetPulse(
                 self._fleet,
                 self._metrics,
-                diagnose=lambda now_ns: self._diagnosis.slices(now_ns, events.tell),
+                diagnose=lambda now_ns: self._accounts.slices(now_ns, events.tell),
                 vanish_after_seconds=settings.vanish_after_seconds,
             )
             expiry = ExpiryWatch(certificates_of(settings), self._metrics)
@@ -123,6 +130,7 @@ class Collector:
                 tasks.create_task(ingest.failed(), name="ingest"),
                 tasks.create_task(events.run(lambda: ingest.warming), name="events"),
                 tasks.create_task(expiry.run(), name="certificate-expiry"),
+                tasks.create_task(waste.run(), name="waste-keeper"),
             ]
             http = tasks.create_task(
                 serve(application, settings.http, http_stop, listener=listener, started=self._is_ready), name="http"
@@ -139,12 +147,19 @@ class Collector:
         _log.info("collector_stopped")
 
     def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> Parts:
+        findings = findings_of(self._diagnosis)
+        exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
         return Parts(
             settings=self._settings,
             fleet=self._fleet,
             store=store,
             clock=time.time_ns,
-            renderings=Renderings(self._fleet, self._metrics, vanish_after_seconds=self._settings.vanish_after_seconds),
+            renderings=Renderings(
+                self._fleet,
+                self._metrics,
+                findings=exported,
+                vanish_after_seconds=self._settings.vanish_after_seconds,
+            ),
             own_metrics=self._metrics,
             tokens=tokens,
             recent=RecentSeries(ingest.recent_rows, self._fleet, store),
@@ -155,6 +170,7 @@ class Collector:
             timeline=events.timeline,
             silences=events.notifier.silences,
             diagnosis=self._diagnosis,
+            advice=lambda: self._diagnosis.advisor.given,
         )
 
     def _is_ready(self) -> None:

@@ -125,7 +125,7 @@ class WebhookPlan:
 
     def _event(self, entry: Entry) -> EventTold:
         return EventTold(
-            alert=alert_name(entry.kind),
+            alert=alert_name(entry),
             summary=summary(entry.kind),
             description=description(entry),
             url=self._links.page(entry),

@@ -25,18 +25,49 @@ class Links:
 
     def runbook(self, entry: Entry) -> str:
         """The runbook of its kind."""
-        return f"{self.runbook_url.rstrip('/')}/{alert_name(entry.kind)}.md" if self.runbook_url else ""
+        return f"{self.runbook_url.rstrip('/')}/{alert_name(entry)}.md" if self.runbook_url else ""
 
 
-def alert_name(kind: str) -> str:
-    """memory_exhaustion → FlyballMemoryExhaustion."""
-    return "Flyball" + "".join(word.capitalize() for word in kind.split("_"))
+_ALERTS = {
+    "memory_exhaustion": "HostOomRisk",
+    "thermal_slowdown": "GpuThermalRisk",
+    "disk_full": "DiskFullRisk",
+    "gpu_ecc": "GpuEccUncorrected",
+    "power_brake": "GpuPowerBrake",
+    "power_capped": "GpuPowerCapped",
+    "cooling_outlier": "GpuCoolingOutlier",
+    "nvlink_down": "GpuNvlinkDown",
+    "pcie_degraded": "GpuPcieDegraded",
+    "infiniband_flap": "InfinibandFlapping",
+    "oom_kill": "HostOomKill",
+    "co_tenant": "GpuCoTenant",
+    "straggler": "RunStraggler",
+    "fail_slow": "RunFailSlow",
+    "slow_start": "RunSlowStart",
+    "load_imbalance": "RunLoadImbalance",
+    "step_outliers": "RunStepOutliers",
+    "loss_not_finite": "RunLossNotFinite",
+    "host_lost": "AgentDown",
+    "gpu_silent": "GpuDriverSilent",
+    "agent_degraded": "SpoolDegraded",
+}
+_MILD_ALERTS = {"gpu_xid": "GpuXidWarning", "gpu_row_remap": "GpuRowRemapPending"}
+_CRITICAL_ALERTS = {"gpu_xid": "GpuXidCritical", "gpu_row_remap": "GpuRowRemapFailure"}
+
+
+def alert_name(entry: Entry, severity: str = "") -> str:
+    """The name that Prometheus' rules for the same thing have, and its runbook; other kinds in camel case."""
+    by_severity = _CRITICAL_ALERTS if (severity or entry.severity) == "critical" else _MILD_ALERTS
+    if entry.kind == "memory_exhaustion" and entry.gpu:
+        return "FlyballGpuOomRisk"
+    camel = "".join(word.capitalize() for word in entry.kind.split("_"))
+    return f"Flyball{by_severity.get(entry.kind) or _ALERTS.get(entry.kind) or camel}"
 
 
 def labels(entry: Entry, *, severity: str = "") -> dict[str, str]:
     """What identifies an alert: without what is empty, for that is the same as absent."""
     told = {
-        "alertname": alert_name(entry.kind),
+        "alertname": alert_name(entry, severity),
         "kind": entry.kind,
         "severity": severity or entry.severity,
         "instance": entry.host,

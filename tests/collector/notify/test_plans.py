@@ -50,10 +50,10 @@ def test_an_alert_is_what_alertmanager_takes() -> None:
     """Labels, annotations, start, and an end by which it lapses; checked against the published schema."""
     event = make_event(seconds_left=600.0)
     (alert,) = alerts(ask(alertmanager(), 5, [event]))
-    assert alert["labels"]["alertname"] == "FlyballMemoryExhaustion"
+    assert alert["labels"]["alertname"] == "FlyballGpuOomRisk"
     assert alert["labels"]["instance"] == "node-1"
     assert "10 min left" in alert["annotations"]["description"]
-    assert alert["annotations"]["runbook_url"] == "https://docs.example/runbooks/FlyballMemoryExhaustion.md"
+    assert alert["annotations"]["runbook_url"] == "https://docs.example/runbooks/FlyballGpuOomRisk.md"
     assert alert["generatorURL"] == "https://flyball.example/#/host/node-1"
     assert (moment(alert["endsAt"]) - moment(alert["startsAt"])).total_seconds() == 5 + 4 * 60
 
@@ -159,7 +159,7 @@ def test_an_event_in_a_message_is_the_public_form() -> None:
     names = {"time", "host", "gpu", "kind", "state", "severity", "confidence", "seconds_left", "because"}
     assert names <= set(told["event"])
     assert told["event"]["condition"] == event.condition
-    assert told["alert"] == "FlyballMemoryExhaustion"
+    assert told["alert"] == "FlyballGpuOomRisk"
 
 
 def test_a_signature_is_over_the_body_as_it_is_sent() -> None:

@@ -18,7 +18,7 @@ def silence(**matchers: str) -> Silence:
         ({"host": "node-1"}, True), ({"host": "node-*"}, True), ({"host": "node"}, False), ({"host": "node-?"}, True),
         ({"host": "node-1", "kind": "straggler"}, True), ({"host": "node-1", "kind": "host_lost"}, False),
         ({"run": "r"}, True), ({"rank": "3"}, True), ({"gpu": "*"}, True), ({"gpu": "G*"}, False),
-        ({"alertname": "FlyballStraggler"}, True), ({"severity": "critical"}, False), ({"host": "[n]ode-1"}, True),
+        ({"alertname": "FlyballRunStraggler"}, True), ({"severity": "critical"}, False), ({"host": "[n]ode-1"}, True),
     ],
 )  # fmt: skip
 def test_all_matchers_must_fit(matchers: dict[str, str], fits: bool) -> None:

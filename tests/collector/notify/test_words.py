@@ -1,18 +1,23 @@
 """What notifications say."""
 
+from pathlib import Path
+
 import pytest
 
+from flyball_collector.diagnosis.kinds import KINDS, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.notify.words import Links, alert_name, annotations, description, in_words, labels
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import cleared, make_event
+
+RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 
 
 def test_labels_identify_an_alert() -> None:
     """Host, GPU, run, rank and resource where they apply; nothing that is empty."""
     entry = entry_of(make_event("straggler", subject=Subject("node-1", run="r", rank=0)))
     assert labels(entry) == {
-        "alertname": "FlyballStraggler",
+        "alertname": "FlyballRunStraggler",
         "kind": "straggler",
         "severity": "warning",
         "instance": "node-1",
@@ -45,7 +50,7 @@ def test_links_lead_to_the_host_and_the_runbook() -> None:
     links = Links("https://flyball.example/", "https://docs.example/runbooks/")
     entry = entry_of(make_event(host="a/b?c", subject=Subject("a/b?c")))
     assert links.page(entry) == "https://flyball.example/#/host/a%2Fb%3Fc"
-    assert links.runbook(entry) == "https://docs.example/runbooks/FlyballMemoryExhaustion.md"
+    assert links.runbook(entry) == "https://docs.example/runbooks/FlyballHostOomRisk.md"
     assert "runbook_url" not in annotations(entry, Links())
 
 
@@ -55,6 +60,11 @@ def test_times_have_a_sensible_unit(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
 
 
-def test_names_are_in_camel_case() -> None:
-    """As alert names are by convention."""
-    assert alert_name("gpu_row_remap") == "FlyballGpuRowRemap"
+def test_names_are_those_of_the_rules_and_runbooks() -> None:
+    """Whatever notifies has a runbook under its alert's name, at every severity."""
+    for kind in KINDS:
+        for severity in Severity if kind.notifies and kind.name != "load_imbalance" else ():
+            for subject in (Subject("a"), Subject("a", gpu="GPU-1")):
+                entry = entry_of(make_event(kind.name, severity=severity, subject=subject))
+                assert (RUNBOOKS / f"{alert_name(entry)}.md").exists(), kind.name
+    assert alert_name(entry_of(make_event("load_imbalance"))) == "FlyballRunLoadImbalance"
