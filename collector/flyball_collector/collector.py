@@ -147,7 +147,6 @@ class Collector:
         _log.info("collector_stopped")
 
     def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> Parts:
-        findings = findings_of(self._diagnosis)
         exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
         return Parts(
             settings=self._settings,
@@ -170,6 +169,7 @@ class Collector:
             timeline=events.timeline,
             silences=events.notifier.silences,
             diagnosis=self._diagnosis,
+            findings=exported,
             advice=lambda: self._diagnosis.advisor.given,
         )
 
