@@ -37,7 +37,7 @@ SELDOM = 10.0
 class Rules:
     """What counts as filling."""
 
-    covered: float = 2.5  # growth, as a multiple of the room left
+    covered: float = 3.0  # growth, as a multiple of the room left
     level: float = 0.9  # use below which nothing is told …
     hasty_level: float = 0.9  # … unless it would be full after three more readings
     few: int = 5  # readings of the shortest fit, which must all rise
@@ -45,7 +45,7 @@ class Rules:
     begun: float = 0.25  # the older half grows at least so fast, relative to the newer: no jump of a moment ago
     unslowed: float = 0.6  # the usual one of the newest steps, relative to the newest third: no last jump, no rest
     jump: float = 0.2  # the largest step, as a share of the growth
-    drift: float = 3.0  # growth, as a multiple of what a random walk of the same steps would go
+    drift: float = 3.5  # growth, as a multiple of what a random walk of the same steps would go
     novel: float = 1.0  # use above the highest of before, as a multiple of the room left
     least_gain: float = 0.01  # of the capacity
     horizon_seconds: float = 7200.0
@@ -162,7 +162,9 @@ def _fit(stretch: Stretch, use: Floats, pace: Floats, rules: Rules) -> Forecast:
         low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
         covered = gain / np.maximum(room, 1e-3)
     hasty = (left <= HASTE * pace) & (use >= rules.hasty_level)
-    holds = (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)
+    holds = (
+        (slope > 0) & (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)
+    )
     holds &= (left <= rules.horizon_seconds) & (gain >= rules.least_gain) & (newest >= rules.unslowed * third)
     holds &= _steady(times, values, trend, gain, rules)
     return Forecast(holds, left, low, high, span, covered)

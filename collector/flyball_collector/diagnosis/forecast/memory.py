@@ -138,13 +138,9 @@ class MemoryExhaustion:
         kept = self._kept
         new, stands = found.enters, kept["stands"]
         kept["entered"][new & ~stands] = use[new & ~stands]
-        room = np.maximum(1 - use, 0.005)
-        for name, values in (
-            ("speed", room / found.left),
-            ("low", room / found.left_high),
-            ("high", room / found.left_low),
-        ):
-            kept[name][new] = values[new]
+        room = np.maximum(1 - use[new], 0.005)
+        for name, left in (("speed", found.left), ("low", found.left_high), ("high", found.left_low)):
+            kept[name][new] = room / np.maximum(left[new], 0.5)
         kept["span"][new], kept["covered"][new] = found.span[new], found.covered[new]
         higher = new | (stands & ~(use < kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))
         kept["peak"][higher], kept["peak_time"][higher] = use[higher], now

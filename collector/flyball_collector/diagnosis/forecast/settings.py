@@ -14,7 +14,7 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.9
     memory_covered: Annotated[
         float, Meta(gt=0.0, description="Growth before an exhaustion is forecast, as a multiple of the room left.")
-    ] = 2.5
+    ] = 3.0
     memory_critical_seconds: Annotated[
         float, Meta(ge=0.0, description="An exhaustion nearer than this is critical, a later one a warning.")
     ] = 600.0

@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 class Machines:
     """Hosts with equal numbers of GPUs and equal mounts: the orders that stay while the fleet is the same."""
 
-    def __init__(self, hosts: int, gpus: int = 0, mounts: Sequence[str] = ()) -> None:
-        names = [f"host-{number:05}" for number in range(hosts)]
+    def __init__(self, hosts: int, gpus: int = 0, mounts: Sequence[str] = (), *, first: int = 0) -> None:
+        names = [f"host-{number:05}" for number in range(first, first + hosts)]
         places = np.arange(hosts)
         self.states = tuple(HostState(name) for name in names)
         self.hosts = subjects([Subject(name) for name in names], places)

@@ -98,18 +98,15 @@ class Ring:
         np.fmax(self._high[slot], values, out=self._high[slot])
         return new
 
-    def put(self, time: float, rows: Places, low: Values, high: Values) -> None:
-        """Unite stored readings of some rows with the slot of their time; what is older than the ring is left out."""
-        bucket = int(time // self.period)
-        if bucket > self._bucket:
-            self._open(bucket)
-        back = self._bucket - bucket
-        if back >= self.slots:
-            return
-        slot = (self.number - back) % self.slots
-        self._times[slot] = np.fmax(self._times[slot], time)
-        self._low[slot, rows] = np.fmin(self._low[slot, rows], low)
-        self._high[slot, rows] = np.fmax(self._high[slot, rows], high)
+    def recall(self, times: Floats, row: int, low: Floats, high: Floats) -> None:
+        """Unite stored readings of one row with the slots of their times; what is older than the ring is left out."""
+        back = self._bucket - (times // self.period).astype(np.int64)
+        inside = (back >= 0) & (back < self.slots)
+        slots = (self.number - back[inside]) % self.slots
+        known = np.where(np.isnan(self._times[slots]), times[inside], np.fmax(self._times[slots], times[inside]))
+        np.fmax.at(self._times, slots, known)
+        np.fmin.at(self._low[:, row], slots, low[inside].astype(np.float32))
+        np.fmax.at(self._high[:, row], slots, high[inside].astype(np.float32))
 
     def last(self, count: int, rows: Places | None = None, *, skip: int = 0) -> Stretch:
         """The newest `count` slots that anything was read in, without the `skip` newest of all."""
@@ -143,7 +140,7 @@ class Ring:
 
     def _open(self, bucket: int) -> None:
         """Begin a slot; a clock that went back begins anew."""
-        step = bucket - self._bucket if self.number >= 0 else 1
+        step = bucket - self._bucket if self.number >= 0 else 0
         if not 0 < step < self.slots:
             self._times[:] = np.nan
             self._low[:] = np.nan
