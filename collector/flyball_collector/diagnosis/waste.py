@@ -24,12 +24,15 @@ class Loss(IntEnum):
     WHOLE = 0  # all of it: a GPU that waits in a collective looks busy
     IDLE = 1  # what it idles
     SLOWED = 2  # what its clock is below its usual one, while it works
-    TOLD = 3  # what the condition says
+    CAPPED = 3  # what the condition says, while it works
+    TOLD = 4  # what the condition says
 
 
 _WHOLE = ("run_hang", "slow_start")
-_SLOWED = ("power_brake", "thermal_slowdown", "power_capped")
-_TOLD = ("straggler", "fail_slow", "load_imbalance", "run_slow")
+_SLOWED = ("power_brake", "thermal_slowdown")
+_CAPPED = "power_capped"
+_TOLD = ("straggler", "fail_slow", "run_slow")
+_OF_ONE_RANK = "fail_slow"  # where the others wait for it, it is a straggler
 _WORKS = ("bottleneck_gpu_compute", "bottleneck_gpu_memory")  # what a training should be bound by
 _LAST = (
     "bottleneck_communication",
@@ -41,6 +44,7 @@ CAUSES: tuple[tuple[str, Loss], ...] = (
     *((name, Loss.WHOLE) for name in _WHOLE),
     ("gpu_xid", Loss.IDLE),
     *((name, Loss.SLOWED) for name in _SLOWED),
+    (_CAPPED, Loss.CAPPED),
     *((kind.name, Loss.IDLE) for kind in BOTTLENECKS if kind.name not in (*_WORKS, *_LAST)),
     *((name, Loss.TOLD) for name in _TOLD),
     *((name, Loss.IDLE) for name in _LAST),
@@ -69,7 +73,7 @@ class WasteLedger:
     def __init__(self) -> None:
         self.hosts = HostTotals(len(CAUSES))
         self.runs = RunTotals(len(CAUSES))
-        self._gpus = Kept(cause=_NONE, told=np.nan, usual=np.nan, run=-1)
+        self._gpus = Kept(cause=_NONE, told=np.nan, usual=np.nan, run=-1, rank=-1)
         self._tenancies: list[pb.Tenancy | None] = []
         self._last = np.nan
         self._assigned = -np.inf
@@ -110,11 +114,13 @@ class WasteLedger:
         """Which run holds each GPU of a host."""
         first, last = np.searchsorted(view.gpus.hosts, (host, host + 1)).tolist()
         self._gpus["run"][first:last] = -1
+        self._gpus["rank"][first:last] = -1
         for member in tenancy.members if tenancy is not None else ():
             for gpu in member.gpus if member.run else ():
                 place = view.gpus.places.get(Subject(view.hosts.names[host].host, gpu))
                 if place is not None:
                     self._gpus["run"][place] = self.runs.code(member.run, view.now)
+                    self._gpus["rank"][place] = member.rank
 
     def _assign(self, standing: Iterable[Event], view: View) -> None:
         """Each GPU's cause."""
@@ -126,14 +132,18 @@ class WasteLedger:
         for event in standing:
             code = _CODES.get(event.kind.name)
             if code is not None:
-                touched = self._touched(event.subject, view)
+                touched = self._touched(event, view)
                 places = touched[cause[touched] > code]
-                cause[places], told[places] = code, np.nan if event.level is None else event.level
+                cause[places], told[places] = code, _told(event)
 
-    def _touched(self, subject: Subject, view: View) -> Places:
-        """GPUs that a condition is about; one rank's is the whole run's, for the others wait for it."""
+    def _touched(self, event: Event, view: View) -> Places:
+        """GPUs that a condition is about; a straggler's is the whole run's, for the others wait for it."""
+        subject = event.subject
         if subject.run:
-            return np.flatnonzero(self._gpus["run"] == self.runs.known(subject.run))
+            of_run = self._gpus["run"] == self.runs.known(subject.run)
+            if event.kind.name == _OF_ONE_RANK and subject.rank is not None:
+                of_run &= self._gpus["rank"] == subject.rank
+            return np.flatnonzero(of_run)
         if subject.gpu:
             place = view.gpus.places.get(Subject(subject.host, subject.gpu))
             return np.array([] if place is None else [place], dtype=np.int64)
@@ -145,10 +155,22 @@ class WasteLedger:
         busy, clock = view.gpu("gpu_utilization_ratio"), view.gpu("gpu_sm_clock_hertz")
         loss = _LOSSES[self._gpus["cause"]]
         usual = self._gpus["usual"]
-        works = (busy >= _BUSY) & np.isfinite(clock) & (loss != Loss.SLOWED)
+        works = (busy >= _BUSY) & np.isfinite(clock) & (loss != Loss.SLOWED) & (loss != Loss.CAPPED)
         usual[works] += np.where(np.isnan(usual[works]), 0, _FOLLOW * (clock[works] - usual[works]))
         usual[works & np.isnan(usual)] = clock[works & np.isnan(usual)]
         held = (self._gpus["run"] >= 0) | (view.gpu("gpu_memory_used_bytes") >= HELD_BYTES)
-        choices = [np.where(np.isnan(busy), 0.0, 1.0), 1 - busy, busy * (1 - clock / usual), self._gpus["told"]]
+        told = self._gpus["told"]
+        choices = [np.where(np.isnan(busy), 0.0, 1.0), 1 - busy, busy * (1 - clock / usual), busy * told, told]
         share = np.select([loss == kind for kind in Loss], choices, 0.0)
         return np.where(held & view.alive[view.gpus.hosts], np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0), 0.0)
+
+
+def _told(event: Event) -> float:
+    """The share of the time that a condition says is lost; unknown where it does not."""
+    said = event.evidence
+    if event.kind.name == _CAPPED:
+        return np.nan if event.level is None else event.level  # of its peers' clock
+    lost = [1 - 1 / said["step_ratio"]] if said.get("step_ratio", 0.0) >= 1 else []
+    if {"own_seconds", "peers_own_seconds", "step_seconds"} <= said.keys() and said["step_seconds"] > 0:
+        lost.append((said["own_seconds"] - said["peers_own_seconds"]) / said["step_seconds"])
+    return max(lost, default=np.nan)

@@ -308,7 +308,9 @@ def test_label_values_come_back_as_they_were(text: str) -> None:
     fleet = Fleet()
     text = _without_surrogates(text)
     say(fleet, "a", [Column(POWER, (text,))], [10])
-    expected = "".join("\N{REPLACEMENT CHARACTER}" if ch < " " and ch not in "\n\t" else ch for ch in text)
+    expected = "".join(
+        "\N{REPLACEMENT CHARACTER}" if (ch < " " and ch not in "\n\t") or ch == "\x7f" else ch for ch in text
+    )
     for format_ in Format:
         found = samples_of(parsed(render_fleet(fleet.snapshot(NOW), format_, NOW), format_))
         ((_, labels),) = [key for key in found if key[0] == "flyball_gpu_power_watts"]

@@ -49,8 +49,10 @@ RISK_PROBABILITY = gauge(
 CONDITION_METRICS = (ACTIVE, RISK_LEFT, RISK_LEFT_LOW, RISK_LEFT_HIGH, RISK_PROBABILITY)
 
 ADVICE = gauge("advice_active", "info", "Always 1: advice that is given.", ("rule", "run"))
-ADVICE_LOW = gauge("advice_gain_low_ratio", "ratio", "Throughput that the advice brings at least.", ("rule", "run"))
-ADVICE_HIGH = gauge("advice_gain_high_ratio", "ratio", "Throughput that the advice brings at most.", ("rule", "run"))
+ADVICE_LOW = gauge(
+    "advice_gain_low_ratio", "ratio", "Throughput gained at least: 0.5 is half as much again.", ("rule", "run")
+)
+ADVICE_HIGH = gauge("advice_gain_high_ratio", "ratio", "Throughput gained at most.", ("rule", "run"))
 ADVICE_METRICS = (ADVICE, ADVICE_LOW, ADVICE_HIGH)
 
 RUN_WASTED = counter(

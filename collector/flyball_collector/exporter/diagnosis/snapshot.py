@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.waste_settings import WasteSettings
 
 Floats = NDArray[np.float64]
 
@@ -74,6 +75,11 @@ class Price(NamedTuple):
 
     amount: float
     currency: str
+
+
+def price_of(settings: WasteSettings) -> Price | None:
+    """What the settings say."""
+    return Price(settings.price_per_gpu_hour, settings.currency) if settings.price_per_gpu_hour > 0 else None
 
 
 NO_SCORES = Scores((), (), ())
