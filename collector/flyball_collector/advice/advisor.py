@@ -44,13 +44,9 @@ class Advisor:
         self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
         self._overlaps: dict[str, deque[float]] = {}
         self._opened = Growth(_OPENED_SECONDS, 6)
-        self._given: dict[tuple[str, Subject], Advice] = {}
+        self.given: tuple[Advice, ...] = ()  # the latest, the most urgent first
+        self._last: dict[tuple[str, Subject], Advice] = {}
         self._due = float("-inf")
-
-    @property
-    def given(self) -> tuple[Advice, ...]:
-        """The latest advice, the most urgent first."""
-        return ranked(self._given.values())
 
     def slices(self, view: View, standing: Callable[[], Iterable[Standing]]) -> Iterator[None]:
         """Consider what stands if it is time, in slices between which a loop may serve others; call it each second."""
@@ -77,7 +73,8 @@ class Advisor:
             self._look_together(scene, situation, seen)
             found += self._of(situation)
         self._overlaps = seen
-        self._given = {(one.rule, one.subject): self._settled(one) for one in leaves_only(found, self._by_name)}
+        self._last = {(one.rule, one.subject): self._settled(one) for one in leaves_only(found, self._by_name)}
+        self.given = ranked(self._last.values())
 
     def _of(self, situation: Situation) -> Iterable[Advice]:
         """What the rules say of one host or run."""
@@ -99,7 +96,7 @@ class Advisor:
 
     def _settled(self, new: Advice) -> Advice:
         """What was said before, unless it is materially another thing now."""
-        old = self._given.get((new.rule, new.subject))
+        old = self._last.get((new.rule, new.subject))
         return old if old is not None and not materially_other(old, new) else new
 
 
