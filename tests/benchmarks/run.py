@@ -16,6 +16,7 @@ from tests.benchmarks.figure import Figure
 BENCHMARKS = {
     "agent": "the agent beside node_exporter, 8 stand-in GPUs, 1 Hz",
     "collector": "a fleet of 2,048 hosts × 8 GPUs over mTLS at 1 Hz, scraped, restarted; beside Prometheus",
+    "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
     "storage": "bytes of a host-day, reading a month",
     "fuzz": "100,000 hostile inputs",

@@ -72,6 +72,9 @@ FEW_LOOKS = 3
 ENOUGH_LOOKS = 5
 """Evidence counts less before."""
 
+GPUS_EVERY = 1.5
+"""Seconds between two looks at the GPUs: less than two, as seconds waver."""
+
 ONE_GROUP = 0.6
 """As sure as one group of evidence can make us where nothing was measured."""
 
@@ -88,6 +91,10 @@ class BottleneckDetector:
         self._calibration = shipped() if calibration is None else calibration
         self._signals = Signals(settings.smoothing_seconds)
         self._gpus = GpuSignals()
+        self._of_gpus: list[Assessment] = []
+        self._gpu_claims: list[Claims] = []
+        self._looked = float("-inf")
+        self._hosts = self._signals.hosts
         self._cores = Cores()
         self._base = BaseScores(settings)
         self._primary = Primary(
@@ -97,11 +104,21 @@ class BottleneckDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """One look at everything."""
         self._signals.look(view)
-        self._gpus.look(view, self._signals.rates)
-        found = [*self._of_hosts(view), *(assess(self._gpus) for assess in OF_GPUS)]
+        told = self._look_at_gpus(view)
+        found = self._of_hosts(view)
         claims = [self._claim(view, assessment) for assessment in found]
-        self.table = self._tabulate(view, found, claims)
-        return claims
+        self.table = self._tabulate(view, [*found, *self._of_gpus], [*claims, *self._gpu_claims])
+        return [*claims, *(self._gpu_claims if told else ())]
+
+    def _look_at_gpus(self, view: View) -> bool:
+        """Every other second: there are many of them, and what bounds them changes slowly."""
+        if view.gpus is self._gpus.gpus and view.hosts is self._hosts and 0 <= view.now - self._looked < GPUS_EVERY:
+            return False
+        self._looked, self._hosts = view.now, view.hosts
+        self._gpus.look(view, self._signals.rates)
+        self._of_gpus = [assess(self._gpus) for assess in OF_GPUS]
+        self._gpu_claims = [self._claim(view, assessment) for assessment in self._of_gpus]
+        return True
 
     def _of_hosts(self, view: View) -> list[Assessment]:
         signals = self._signals
@@ -146,21 +163,38 @@ class BottleneckDetector:
         )
 
     def _tabulate(self, view: View, found: Sequence[Assessment], claims: Sequence[Claims]) -> ScoreTable:
-        scores, probabilities, weights = {}, {}, []
-        for assessment, claim in zip(found, claims, strict=True):
-            name = assessment.kind.name.removeprefix("bottleneck_")
-            score = np.where(assessment.known, assessment.level * claim.confidence, np.nan)
-            weight = np.where(claim.enters | claim.stays, assessment.level, 0.0)
-            weight = np.where(claim.enters | claim.stays, np.maximum(weight, 1e-6), 0.0)
-            chance = np.where(assessment.known, claim.confidence, np.nan)
-            if assessment.subjects is not view.hosts:
-                hosts = assessment.subjects.hosts
-                score, chance = (view.largest_by_host(values, hosts) for values in (score, chance))
-                weight = np.nan_to_num(view.largest_by_host(weight, hosts))
-            scores[name], probabilities[name] = score, chance
-            weights.append(weight)
-        primaries = self._primary.choose(view.hosts, np.column_stack(weights), view.now)
-        return ScoreTable(view.hosts, self._base.score(view, self._signals), scores, probabilities, primaries)
+        names = [assessment.kind.name.removeprefix("bottleneck_") for assessment in found]
+        lines = [_lines(assessment, claim) for assessment, claim in zip(found, claims, strict=True)]
+        of_gpus = np.array(lines[-len(OF_GPUS) :])  # those of hosts come first
+        worst = _worst(of_gpus, view.gpus.hosts, len(view.hosts))
+        score, chance, weight = np.concatenate([np.array(lines[: -len(OF_GPUS)]), worst]).transpose(1, 0, 2)
+        primaries = self._primary.choose(view.hosts, np.nan_to_num(weight.T), view.now)
+        return ScoreTable(
+            view.hosts,
+            self._base.score(view, self._signals),
+            dict(zip(names, score, strict=True)),
+            dict(zip(names, chance, strict=True)),
+            primaries,
+        )
+
+
+def _lines(found: Assessment, claims: Claims) -> tuple[Floats, Floats, Floats]:
+    """Score, probability, and the weight of what is claimed."""
+    claimed = claims.enters | claims.stays
+    return (
+        np.where(found.known, found.level * claims.confidence, np.nan),
+        np.where(found.known, claims.confidence, np.nan),
+        np.where(claimed, np.maximum(found.level, 1e-6), 0.0),
+    )
+
+
+def _worst(values: Floats, hosts: NDArray[np.int64], count: int) -> Floats:
+    """The largest of each host's GPUs, along the last axis; GPUs stand host by host."""
+    found = np.full((*values.shape[:-1], count), np.nan)
+    if len(hosts):
+        starts = np.flatnonzero(np.diff(hosts, prepend=-1))
+        found[..., hosts[starts]] = np.fmax.reduceat(values, starts, axis=-1)
+    return found
 
 
 def _because(found: Assessment, measured: bool, place: int) -> str:

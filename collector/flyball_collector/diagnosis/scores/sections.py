@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-PARTS = ("data", "service", "communication", "checkpoint", "sync", "aside")
-"""What is none of these is computing."""
-
 _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("checkpoint", ("checkpoint", "save")),
     ("aside", ("eval", "valid", "log")),
@@ -23,7 +20,7 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @lru_cache(maxsize=4096)
 def part_of(name: str) -> str:
-    """One of `PARTS`; empty where it is computing."""
+    """What it is for; empty where it is computing."""
     word = name.lower()
     return next((part for part, words in _WORDS if any(one in word for one in words)), "")
 
@@ -46,28 +43,27 @@ def shares(
     """From one report; nothing where no time passed."""
     if not step_seconds > 0:
         return None
-    parts = dict.fromkeys(PARTS, 0.0)
-    computing = 0.0
+    parts: dict[str, float] = {}
     for name, seconds in sections.items():
         part = part_of(name)
-        if part:
-            parts[part] += seconds
-        else:
-            computing += seconds
-    data = data_wait_seconds
-    if data is None and any(part_of(name) == "data" for name in sections):
-        data = parts["data"]
-    found = Shares(data=_share(data, step_seconds), data_seconds=data / steps if data is not None and steps else None)
-    if not sections:
+        parts[part] = parts.get(part, 0.0) + seconds
+    data = data_wait_seconds if data_wait_seconds is not None else parts.get("data")
+    found = Shares(
+        data=None if data is None else _share(data, step_seconds),
+        data_seconds=data / steps if data is not None and steps else None,
+    )
+    if not parts:
         return found
-    return found._replace(
-        service=_share(parts["service"], step_seconds),
-        communication=_share(parts["communication"], step_seconds),
-        checkpoint=_share(parts["checkpoint"], step_seconds),
-        sync=_share(parts["sync"], step_seconds),
-        compute_seconds=computing / steps if computing > 0 and steps else None,
+    return Shares(
+        data=found.data,
+        service=_share(parts.get("service", 0.0), step_seconds),
+        communication=_share(parts.get("communication", 0.0), step_seconds),
+        checkpoint=_share(parts.get("checkpoint", 0.0), step_seconds),
+        sync=_share(parts.get("sync", 0.0), step_seconds),
+        compute_seconds=parts[""] / steps if parts.get("", 0.0) > 0 and steps else None,
+        data_seconds=found.data_seconds,
     )
 
 
-def _share(seconds: float | None, of: float) -> float | None:
-    return None if seconds is None else min(1.0, max(0.0, seconds / of))
+def _share(seconds: float, of: float) -> float:
+    return min(1.0, max(0.0, seconds / of))
