@@ -102,7 +102,7 @@ class Advisor:
 
 def materially_other(old: Advice, new: Advice) -> bool:
     """Whether it is worth saying again: another safety, urgency, or numbers that differ by a quarter."""
-    if (old.safety, old.severity, old.caution) != (new.safety, new.severity, new.caution):
+    if (old.safety, old.severity) != (new.safety, new.severity):
         return True
     if old.proposed.keys() != new.proposed.keys() or abs(old.confidence - new.confidence) >= _SURER:
         return True

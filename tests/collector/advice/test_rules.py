@@ -1,5 +1,6 @@
 """Every rule: it speaks where its condition stands and its facts are there, and is silent otherwise."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -281,3 +282,16 @@ def test_a_slow_rank_costs_what_it_is_slower() -> None:
         assert advice.gain is not None
         assert advice.gain.lower == 1.0
         assert advice.gain.upper == pytest.approx(1.3)
+
+
+def test_the_three_levers_together_are_told_where_calls_were_counted() -> None:
+    """More than the best alone, less than the product of all; without a count nothing is said of it."""
+    found = replace(FIRES["batch_calls"], gpus=0, cpu_busy_share=0.005)
+    counted, uncounted = advise("batch_calls", found), advise("batch_calls", replace(found, calls_per_sample=None))
+    assert counted is not None
+    assert counted.gain is not None
+    assert uncounted is not None
+    told = re.search(r"([\d.]+) to ([\d.]+)× in all", counted.caution)
+    assert told is not None
+    assert float(told[2]) >= round(counted.gain.upper, 1)
+    assert "in all" not in uncounted.caution

@@ -54,8 +54,16 @@ def find_batch_calls(s: Situation, settings: AdviceSettings) -> Draft | None:
         change="collect the items of a sample and send them in 2 to 4 calls (a batch endpoint, a pipeline, one query)",
         proposed={"calls_per_sample": _INTO},
         gain=found.batch_calls if calls is not None else removal(service_share(s) or 0.0, (0.25, 0.9)),
-        caution="raise the service's limits on request size and its time-outs together with it",
+        caution=f"raise the service's limits on request size and its time-outs together with it{_together(found, s)}",
     )
+
+
+def _together(found: Levers, s: Situation) -> str:
+    """What all three levers bring, where the calls were counted: on what is left, not multiplied."""
+    if s.calls_per_sample is None:
+        return ""
+    low, high = found.together.lower, found.together.upper
+    return f"; with a pool and parallel workers {low:.1f} to {high:.1f}× in all"
 
 
 def find_tune_pool(s: Situation, settings: AdviceSettings) -> Draft | None:
