@@ -19,7 +19,7 @@ def _cache(rng: random.Random) -> Draw:
     return Draw(words, limit, SourcePlan("mapped", pages, size=size))
 
 
-def _swap(rng: random.Random, counts: Sequence[int] = (100, 200, 400)) -> Draw:
+def _swap(rng: random.Random, counts: Sequence[int] = (300, 500, 800)) -> Draw:
     size, share, pages = rng.choice((96, 128)) * MIB, rng.choice((0.25, 0.35, 0.5)), rng.choice(counts)
     limit = Limit("memory", "memory.limit_in_bytes", OWN + int(share * size), also=(("memory.swappiness", 100),))
     words = f"room for {share:.0%} of the memory in use, {pages} pages a step"
@@ -34,6 +34,6 @@ GENERATORS = (
         ("bottleneck_swap",),
         _swap,
         needs=("memory", "swap"),
-        draw_mixed=lambda rng: _swap(rng, (400, 600)),
+        draw_mixed=lambda rng: _swap(rng, (800, 1200)),
     ),
 )
