@@ -38,7 +38,7 @@ class Notifier:
         self._timeline = timeline
         self._store = store
         self._clock = clock
-        links = Links(settings.external_url, settings.runbook_url)
+        links = Links(_checked("external_url", settings.external_url), _checked("runbook_url", settings.runbook_url))
         self.couriers = tuple(
             Courier(receiver, Outbox(receiver.name, least), plan, timeline, self.silences, metrics, clock)
             for receiver, least, plan in (*_alertmanagers(settings, links), *_webhooks(settings, links))
@@ -141,6 +141,14 @@ def receiver_name(kind: str, url: str) -> str:
     parts = urlsplit(url)
     digest = blake2s(url.encode(), digest_size=3).hexdigest()
     return f"{kind}:{parts.netloc}" + (f"#{digest}" if parts.path.strip("/") or parts.query else "")
+
+
+def _checked(key: str, url: str) -> str:
+    """Alertmanager refuses alerts whose link is none."""
+    if not url or urlsplit(url).scheme in {"http", "https"}:
+        return url
+    _log.warning("link_ignored", key=f"notify.{key}", value=url, remedy="begin it with https:// or http://")
+    return ""
 
 
 def _of(receiver: str, documents: list[Document]) -> dict[str, bytes]:

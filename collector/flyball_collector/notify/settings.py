@@ -51,10 +51,10 @@ class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Notifications."""
 
     external_url: Annotated[
-        str, Meta(pattern="^$|^https?://", description="How people reach this collector: links in notifications.")
+        str, Meta(description="How people reach this collector, https://…: links in notifications.")
     ] = ""
     runbook_url: Annotated[
-        str, Meta(pattern="^$|^https?://", description="Where the runbooks are; the alert's name is put behind it.")
+        str, Meta(description="Where the runbooks are, https://…; the alert's name is put behind it.")
     ] = ""
     time_limit_seconds: Annotated[
         float, Meta(gt=0, le=300, description="A receiver that takes longer counts as away.")

@@ -339,3 +339,15 @@ def test_a_receivers_name_tells_no_secret() -> None:
     assert "secret" not in one
     assert one != other
     assert receiver_name("alertmanager", "http://am:9093/") == "alertmanager:am:9093"
+
+
+async def test_a_link_that_is_none_is_left_out(receiver: Receiver, store: SqliteStore) -> None:
+    """An address without a scheme would make Alertmanager refuse every alert: it is said, and not sent."""
+    with structlog.testing.capture_logs() as logs:
+        settings = NotifySettings(external_url="flyball.example", alertmanager=alertmanager(receiver).alertmanager)
+        async with running(settings, store) as made:
+            made.timeline.take([make_event()])
+            await until(receiver.posts)
+    check_alerts(receiver.posts()[0].json)
+    assert "generatorURL" not in receiver.posts()[0].json[0]
+    assert [line["key"] for line in logs if line["event"] == "link_ignored"] == ["notify.external_url"]
