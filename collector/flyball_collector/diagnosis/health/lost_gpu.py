@@ -24,13 +24,14 @@ class LostGpuDetector:
     def __init__(self, settings: HealthSettings) -> None:
         self._forget_after = settings.gpu_missing_seconds
         self._listed: Subjects = subjects(())
+        self._hosts: Subjects = subjects(())
         self._missing: dict[Subject, float] = {}  # since when
         self._all: Subjects = subjects(())
         self._key: tuple[Subjects, Subjects, tuple[Subject, ...]] | None = None
 
     def observe(self, view: View) -> Iterable[Claims]:
         """The driver's flag, and the list as it was."""
-        if view.gpus is not self._listed:
+        if view.gpus is not self._listed or view.hosts is not self._hosts:
             self._compare(view)
         late = [s for s, since in self._missing.items() if view.now - since > self._forget_after]
         for subject in late:
@@ -66,7 +67,7 @@ class LostGpuDetector:
         for subject in list(self._missing):
             if subject in view.gpus.places or Subject(subject.host) not in view.hosts.places:
                 del self._missing[subject]
-        self._listed = view.gpus
+        self._listed, self._hosts = view.gpus, view.hosts
 
     def _name(self, view: View) -> None:
         key = (view.gpus, view.hosts, tuple(self._missing))

@@ -250,3 +250,16 @@ def test_a_newcomer_without_gpus_moves_nobody_s_gpus() -> None:
     on.mute.add("a")
     on.step(10)
     assert on.view.gpu("gpu_lost").tolist() == [0]
+
+
+def test_a_host_whose_only_gpu_is_missed_can_be_removed() -> None:
+    """Its GPUs are those of the others before and after: the detector still notices."""
+    on = Stage(LostGpuDetector(SETTINGS))
+    on.set("gpu_lost", 0, host="a", gpu="GPU-0")
+    on.set("gpu_lost", 0, host="z", gpu="GPU-1")
+    on.step(2)
+    on.drop("gpu_lost", host="z")
+    on.step(3)
+    on.mute.add("z")
+    on.fleet.remove("z")
+    assert on.kinds(100) == []
