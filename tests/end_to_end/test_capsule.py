@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ def test_a_capsule_of_a_live_incident_plays_again_without_the_collector(tmp_path
     ):
         raised = wait_for("the XID is raised", lambda: _raised(collector, "gpu_xid"))
         flyball("capsule", raised["condition"], "--collector", collector.url, "-o", "x.flyball", cwd=tmp_path)
+    with zipfile.ZipFile(tmp_path / "x.flyball") as archive:
+        about = json.loads(archive.read("capsule.json"))
+    assert about["event"]["kind"] == "gpu_xid"
+    assert about["agents"] == {"node-1": about["version"]}
+    assert "memory" in about["scores"][0]["base"]
     played = json.loads(flyball("replay", "--format", "json", "x.flyball", cwd=tmp_path))
     again = [event for event in played if event["kind"] == "gpu_xid" and event["state"] == "raised"]
     assert [(event["host"], event["gpu"]) for event in again] == [("node-1", raised["gpu"])]

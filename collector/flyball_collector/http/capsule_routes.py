@@ -49,9 +49,7 @@ async def capsule(
     agents = {host.name: host.agent_version for host in parts.fleet.hosts()}
     writer = Writer(own_version(), parts.settings.diagnosis, agents)
     try:
-        body = await turnstile.call(
-            export, parts.store, gathered, entry, hosts, span, writer, parts.clock(), memory
-        )
+        body = await turnstile.call(export, parts.store, gathered, entry, hosts, span, writer, parts.clock(), memory)
     except ReplayError as error:
         raise ApiError(409, "no_capsule", str(error), "name another event, or another time around it") from None
     headers = {"content-disposition": f'attachment; filename="{entry.condition or entry.id}{SUFFIX}"'}

@@ -1,14 +1,20 @@
 """An incident as a capsule: what the collector has of the hosts concerned, around an entry of the timeline."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.player import Player
+from flyball_collector.diagnosis.scores.score_table import table_of
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
 from flyball_collector.replay.collect import RecentRows, collect, definitions_of
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.stored_series import Find, HostRows, recording_of
 from flyball_collector.store.contract import Store
 from flyball_collector.timeline.documents import EVENT
 from flyball_collector.timeline.entry import Entry, decode
@@ -17,6 +23,8 @@ from flyball_collector.timeline.query import Query, read_page
 MAX_HOSTS = 64
 MAX_SECONDS = 24 * 3600
 MAX_ENTRIES = 10_000
+SCORED_SECONDS = 1800
+SCORES_EVERY = 10
 
 _SECOND = 10**9
 _PAGE = 1000
@@ -87,10 +95,34 @@ def export(
         hosts=tuple(hosts),
         event=msgspec.to_builtins(entry),
         events=tuple(msgspec.to_builtins(each) for each in _entries(store, hosts, start_ns, end_ns, memory)),
-        scores=(),
+        scores=tuple(_scores(rows, definitions_of(store), writer.settings)),
         settings=msgspec.to_builtins(writer.settings),
     )
     return capsule.write(about, rows, definitions_of(store))
+
+
+def _scores(rows: Sequence[HostRows], find: Find, settings: DiagnosisSettings) -> Iterator[dict[str, Any]]:
+    """What this version makes of the rows: the scores of each host, every ten seconds of the newest half hour."""
+    recorded = recording_of(rows, find)
+    newest = recorded.ticks[-1].corrected_ns if recorded.ticks else 0
+    ticks = [tick for tick in recorded.ticks if tick.corrected_ns > newest - SCORED_SECONDS * _SECOND]
+    player = Player(replace(recorded, ticks=ticks), settings)
+    for number, _ in enumerate(player.play()):
+        table = table_of(player.diagnosis)
+        if table is None or player.diagnosis.view is None or number % SCORES_EVERY:
+            continue
+        for place, subject in enumerate(table.hosts.names):
+            yield {
+                "time_ns": player.diagnosis.view.now_ns,
+                "host": subject.host,
+                "base": _known(table.base, place),
+                "scores": _known(table.scores, place),
+                "primary": table.primary(place),
+            }
+
+
+def _known(scores: Mapping[str, NDArray[np.float64]], place: int) -> dict[str, float]:
+    return {name: round(float(values[place]), 4) for name, values in scores.items() if np.isfinite(values[place])}
 
 
 def _entries(store: Store, hosts: Sequence[str], start_ns: int, end_ns: int, memory: Sequence[Entry]) -> list[Entry]:
