@@ -1,0 +1,163 @@
+"""From a running diagnosis to what is shown: scores, conditions with live numbers, waste, XIDs, failures."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from flyball_collector.diagnosis.accounts import Accounts
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.player import Key, Player, Sample, recording
+from flyball_collector.diagnosis.view import View
+from flyball_collector.diagnosis.waste_settings import WasteSettings
+from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
+from flyball_collector.exporter.diagnosis.snapshot import Price, Standing, price_of
+from flyball_collector.fleet.events import HostEvent
+from flyball_collector.own_metrics import OwnMetrics
+
+GPU = (("gpu", "GPU-0"), ("index", "0"))
+
+
+class Filling:
+    """Says that memory of every host will be full 100 s after the beginning, and that a broken disk is slow."""
+
+    name = "filling"
+    kinds = (BY_NAME["memory_exhaustion"], BY_NAME["bottleneck_disk"])
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        of_hosts = view.hosts
+        yes = np.ones(len(of_hosts), dtype=bool)
+        left = np.full(len(of_hosts), 1e9 + 100.0 - view.now)
+        for kind in self.kinds:
+            yield Claims(
+                kind=kind, subjects=of_hosts, enters=yes, stays=yes, confidence=0.8 * yes, level=0.5 * yes,
+                seconds_left=left,
+            )  # fmt: skip
+
+
+class Broken:
+    """Fails whenever it is asked."""
+
+    name = "broken"
+    kinds = ()
+
+    def observe(self, view: View) -> Iterator[Claims]:
+        raise ZeroDivisionError(view.now)
+
+
+def readings() -> dict[Key, float]:
+    return {
+        ("cpu_busy_ratio", ()): 0.4,
+        ("memory_used_ratio", ()): 0.3,
+        ("gpu_utilization_ratio", GPU): 0.25,
+        ("gpu_memory_used_bytes", GPU): 2.0**35,
+    }
+
+
+class Watched:
+    """Two hosts, seen for some seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        samples = [Sample(n, host, readings()) for n in range(seconds) for host in ("a", "b")]
+        self.player = Player(recording(samples))
+        self.diagnosis = self.player.diagnosis
+        others = [each for each in self.diagnosis.detectors if BY_NAME["memory_exhaustion"] not in each.kinds]
+        self.diagnosis.detectors[:] = [*others, Filling(), Broken()]
+        self.own = OwnMetrics()
+        self.accounts = Accounts(self.diagnosis, self.own)
+        self.events: list[Event] = []
+        self.diagnosis.step = self._step  # type: ignore[method-assign]  # as the collector does
+        for _ in self.player.play():
+            pass
+        self.findings = DiagnosisFindings(self.diagnosis, self.accounts, Price(2.0, "EUR"))
+
+    def _step(self, now_ns: int) -> list[Event]:
+        for _ in self.accounts.slices(now_ns, self.events.extend):
+            pass
+        return []
+
+
+def test_everything_that_is_known_is_shown() -> None:
+    """Base scores along hosts, what stands, what was lost to it, and what it costs."""
+    watched = Watched(40)
+    snapshot = watched.findings.of_fleet()
+    assert tuple(snapshot.scores.hosts) == ("a", "b")
+    np.testing.assert_allclose(dict(snapshot.scores.base)["cpu"], [0.5, 0.5])
+    assert {"disk", "cpu", "idle_gpu"} <= {name for name, _ in snapshot.scores.bottlenecks}
+    stands = {(each.event.kind.name, each.event.subject.host) for each in snapshot.standing}
+    assert {("memory_exhaustion", "a"), ("bottleneck_disk", "b")} <= stands
+    lost = dict(zip(snapshot.waste.causes, snapshot.waste.seconds[0].tolist(), strict=True))
+    assert 20 < lost["disk"] < 30
+    assert snapshot.price == Price(2.0, "EUR")
+    assert {event.kind.name for event in watched.events} >= {"memory_exhaustion", "bottleneck_disk"}
+
+
+def test_a_risk_has_its_newest_numbers() -> None:
+    """Events are told once a minute at most; the seconds left are this second's."""
+    watched = Watched(40)
+    (risk,) = [
+        each
+        for each in watched.findings.of_host("a").standing
+        if each.event.kind.name == "memory_exhaustion" and not each.event.subject.gpu
+    ]
+    view = watched.diagnosis.view
+    assert view is not None
+    assert risk.event.seconds_left is not None
+    assert risk.left == 1e9 + 100.0 - view.now
+    assert risk.left < risk.event.seconds_left
+    assert risk.probability == 0.8
+    (disk,) = [e for e in watched.findings.of_host("a").standing if e.event.kind.name == "bottleneck_disk"]
+    assert disk.left is None, "it foresees nothing"
+
+
+def test_one_host_alone() -> None:
+    """The same as in the whole, and nothing of its neighbour; an unknown host has nothing."""
+    findings = Watched(40).findings
+    whole, alone = findings.of_fleet(), findings.of_host("b")
+    assert tuple(alone.scores.hosts) == ("b",)
+    for (name, values), (_, all_values) in zip(alone.scores.bottlenecks, whole.scores.bottlenecks, strict=True):
+        np.testing.assert_equal(values, all_values[1:], err_msg=name)
+    assert {each.event.subject.host for each in alone.standing} == {"b"}
+    of_host = [each for each in whole.standing if each.event.subject.host == "b"]
+    assert sorted(alone.standing, key=_by_kind) == sorted(of_host, key=_by_kind)
+    np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
+    nobody = findings.of_host("c")
+    assert (len(nobody.scores.hosts), nobody.standing, len(nobody.waste.hosts)) == (0, [], 0)
+
+
+def _by_kind(standing: Standing) -> tuple[str, str]:
+    return standing.event.kind.name, standing.event.subject.gpu
+
+
+def test_detectors_that_fail_are_counted() -> None:
+    """Each failure once."""
+    own = Watched(10).own
+    assert own.registry.get_sample_value("flyball_collector_detector_failures_total", {"detector": "broken"}) == 10
+
+
+def test_xids_are_shown() -> None:
+    """Of the fleet and of the host."""
+    watched = Watched(3)
+    view = watched.diagnosis.view
+    assert view is not None
+    state = view.states[0]
+    state.events = (HostEvent(view.now_ns - 10**10, "gpu_xid", "GPU-0", 79, ""),)
+    watched.accounts.xids.look(view.states, view.now)
+    for snapshot in (watched.findings.of_fleet(), watched.findings.of_host("a")):
+        assert [(xid.host, xid.gpu, xid.code) for xid in snapshot.xids] == [("a", "GPU-0", 79)]
+    assert watched.findings.of_host("b").xids == []
+
+
+def test_before_the_first_second_nothing_is_known() -> None:
+    """A scrape that comes at once is answered."""
+    watched = Watched(0)
+    snapshot = watched.findings.of_fleet()
+    assert (list(snapshot.scores.hosts), list(snapshot.standing), list(snapshot.runs)) == ([], [], [])
+    assert watched.findings.of_host("a").primary == []
+
+
+def test_no_price_no_money() -> None:
+    """Only where the settings say so."""
+    assert price_of(WasteSettings()) is None
+    assert price_of(WasteSettings(price_per_gpu_hour=2.5, currency="EUR")) == Price(2.5, "EUR")
