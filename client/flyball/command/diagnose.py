@@ -10,9 +10,9 @@ from rich.text import Text
 
 from flyball.command.advice import advice_view, diagnosis_of
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
-from flyball.command.events import SEVERITIES, where
+from flyball.command.events import SEVERITIES, told
 from flyball.command.hosts import Format
-from flyball.command.readings import DASH, duration
+from flyball.command.readings import DASH
 from flyball.command.words import clean
 
 EXAMPLE = "Examples: flyball diagnose node-1; flyball diagnose llama-7b --format json | jq .primary"
@@ -29,58 +29,37 @@ def diagnose(
     ca_file: CaFileOption = None,
 ) -> None:
     """Say what bounds a host or run, what will break it and when, and what to change."""
-    told = diagnosis_of(api(collector, token_file, ca_file), name)
+    found = diagnosis_of(api(collector, token_file, ca_file), name)
     if format_ is Format.JSON:
-        return typer.echo(json.dumps(told, indent=2))
-    return Console().print(diagnosis_view(told))
+        return typer.echo(json.dumps(found, indent=2))
+    return Console().print(diagnosis_view(found))
 
 
-def diagnosis_view(told: dict[str, Any]) -> RenderableType:
+def diagnosis_view(found: dict[str, Any]) -> RenderableType:
     """The sections that have something to say."""
-    sections: list[RenderableType] = [_heading(told), *_conditions(told["conditions"])]
-    sections += _scores(told["scores"]) + _base_scores(told["base_scores"]) + _hosts(told["hosts"])
-    if told["advice"]:
-        sections += [_title("what to change"), *advice_view(told["advice"])]
+    sections: list[RenderableType] = [_heading(found), *_conditions(found["conditions"])]
+    sections += _scores(found["scores"]) + _base_scores(found["base_scores"]) + _hosts(found["hosts"])
+    if found["advice"]:
+        sections += [_title("what to change"), *advice_view(found["advice"])]
     return Group(*sections)
 
 
-def _heading(told: dict[str, Any]) -> Text:
-    text = Text(clean(told["host"] or f"run {told['run']}"), style="bold")
-    if told["primary"]:
-        text.append(f"  bounded by {clean(told['primary'])}", style="not bold")
-    elif told["conditions"]:
+def _heading(found: dict[str, Any]) -> Text:
+    text = Text(clean(found["host"] or f"run {found['run']}"), style="bold")
+    if found["primary"]:
+        text.append(f"  bounded by {clean(found['primary'])}", style="not bold")
+    elif found["conditions"]:
         text.append("  nothing bounds it that is raised", style="not bold dim")
     else:
         text.append("  nothing stands", style="not bold green")
-    if told["runs"]:
-        text.append(f"  runs {', '.join(map(clean, told['runs']))}", style="not bold dim")
+    if found["runs"]:
+        text.append(f"  runs {', '.join(map(clean, found['runs']))}", style="not bold dim")
     return text
 
 
 def _conditions(found: list[dict[str, Any]]) -> list[RenderableType]:
-    rows = []
-    for each in found:
-        left = _left(each)
-        rows.append(
-            [
-                Text(each["severity"], style=SEVERITIES.get(each["severity"], "")),
-                Text(clean(each["kind"])),
-                Text(where(each)),
-                Text(left),
-                Text(DASH if each["confidence"] is None else f"{each['confidence']:.0%}"),
-                Text(clean(each["because"])),
-            ]
-        )
-    return _section("what stands", ("severity", "kind", "of", "left", "sure", "because"), rows)
-
-
-def _left(each: dict[str, Any]) -> str:
-    """The median, and its interval where there is one."""
-    if each["seconds_left"] is None:
-        return DASH
-    low, high = each["seconds_left_low"], each["seconds_left_high"]
-    interval = f" ({duration(low)} … {duration(high)})" if low is not None and high is not None else ""
-    return duration(each["seconds_left"]) + interval
+    rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in found]
+    return _section("what stands", ("", ""), rows)
 
 
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:

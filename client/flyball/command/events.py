@@ -22,6 +22,7 @@ EXAMPLE = (
 )
 FOLLOW_SECONDS = 1.0
 PAGE = 500
+WIDE = 150  # columns of a terminal in which an event fits one line
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": ""}
 STATES = {"raised": "", "changed": "dim", "cleared": "green", "noted": "dim"}
 
@@ -69,7 +70,8 @@ def events(
     if format_ is Format.TABLE and not follow:
         if not found:
             return typer.echo(f"Nothing was raised, changed or cleared since {clean(since)}.")
-        return Console().print(events_table(found))
+        console = Console()
+        return console.print(events_table(found) if console.width >= WIDE else events_list(found))
     write = _line if format_ is Format.TABLE else _json_line
     for event in found:
         write(event)
@@ -128,6 +130,37 @@ def events_table(found: list[dict[str, Any]]) -> Table:
     for event in found:
         table.add_row(*cells(event), Text(event["condition"] or DASH, style="dim"))
     return table
+
+
+def events_list(found: list[dict[str, Any]]) -> Table:
+    """The same for narrow terminals: some lines an event."""
+    table = Table("TIME", "STATE", "WHAT", box=None, pad_edge=False, header_style="dim")
+    for event in found:
+        when, state, severity, *_ = cells(event)
+        what = told(event)
+        if event["condition"]:
+            what.append(f"\n{event['condition']}", style="dim")
+        table.add_row(when, Text.assemble(state, "\n", severity), what)
+    return table
+
+
+def told(event: dict[str, Any]) -> Text:
+    """Kind, whom it is about, the time left and how sure; below it the reason."""
+    text = Text(clean(event["kind"]), style="bold")
+    facts = [where(event), time_left(event), "" if event["confidence"] is None else f"{event['confidence']:.0%} sure"]
+    text.append("  " + "  ".join(fact for fact in facts if fact), style="not bold")
+    if event["because"]:
+        text.append(f"\n{clean(event['because'])}", style="not bold")
+    return text
+
+
+def time_left(event: dict[str, Any]) -> str:
+    """The median, and its interval where there is one."""
+    if event["seconds_left"] is None:
+        return ""
+    low, high = event["seconds_left_low"], event["seconds_left_high"]
+    interval = f" ({duration(low)} … {duration(high)})" if low is not None and high is not None else ""
+    return f"{duration(event['seconds_left'])}{interval} left"
 
 
 def cells(event: dict[str, Any]) -> list[Text]:

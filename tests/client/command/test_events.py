@@ -34,12 +34,12 @@ def fleet(count: int = 0) -> Parts:
     return parts
 
 
-async def run(*words: str) -> Result:
+async def run(*words: str, columns: str = "200") -> Result:
     """Run a command without blocking the event loop, on which the collector answers."""
     app = typer.Typer()
     app.command()(events.events)
     app.add_typer(silence.build(), name="silence")
-    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env={"COLUMNS": "200"})
+    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env={"COLUMNS": columns})
 
 
 async def test_events_are_a_table_newest_last() -> None:
@@ -52,6 +52,15 @@ async def test_events_are_a_table_newest_last() -> None:
     assert "10 min" in lines[1]
     assert "[red]x[/red]" in lines[2]
     assert "\x1b[31m" not in result.output
+
+
+async def test_a_narrow_terminal_gets_some_lines_an_event() -> None:
+    """Nothing is squeezed into columns of a letter: the reason stands below, in whole words."""
+    async with serving(fleet()) as url:
+        shown = (await run("events", "--collector", url, columns="80")).output
+    assert "memory_exhaustion  a GPU-1  10 min left  80% sure" in shown
+    assert "used 93 %, 12 MiB more each second" in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 async def test_programs_get_json() -> None:
