@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from flyball_collector.advice.advice import Advice, Gain
+from flyball_collector.advice.checkpoint_watch import CheckpointWatch
 from flyball_collector.advice.ranking import leaves_only, ranked
 from flyball_collector.advice.rule import Rule
 from flyball_collector.advice.rules.catalogue import RULES
@@ -43,6 +44,7 @@ class Advisor:
                 self._by_kind.setdefault(kind, []).append(rule)
         self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
         self._overlaps: dict[str, deque[float]] = {}
+        self._checkpoints = CheckpointWatch()
         self._opened = Growth(_OPENED_SECONDS, 6)
         self.given: tuple[Advice, ...] = ()  # the latest, the most urgent first
         self._last: dict[tuple[str, Subject], Advice] = {}
@@ -50,6 +52,7 @@ class Advisor:
 
     def slices(self, view: View, standing: Callable[[], Iterable[Standing]]) -> Iterator[None]:
         """Consider what stands if it is time, in slices between which a loop may serve others; call it each second."""
+        self._checkpoints.look(view)
         if not self._due - EVERY_SECONDS <= view.now < self._due:
             self._due = view.now + EVERY_SECONDS
             yield from self._consider(view, standing())
@@ -63,7 +66,7 @@ class Advisor:
     def _consider(self, view: View, standing: Iterable[Standing]) -> Iterator[None]:
         opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
         means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items()}
-        scene = Scene(view, means, opened)
+        scene = Scene(view, means, opened, self._checkpoints.habits())
         found: list[Advice] = []
         seen: dict[str, deque[float]] = {}
         wanted = (item.event for item in standing if item.kind.name in self._wanted)

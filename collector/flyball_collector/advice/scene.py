@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.advice.checkpoint_watch import Habit
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.subject import Subject
@@ -28,12 +30,19 @@ LOCAL = "localhost"
 class Scene:
     """The facts of one moment, as arrays; a situation takes its host's numbers from them."""
 
-    def __init__(self, view: View, overlaps: Mapping[str, float], opened: Floats) -> None:
+    def __init__(
+        self,
+        view: View,
+        overlaps: Mapping[str, float],
+        opened: Floats,
+        habits: Mapping[str, Habit] = MappingProxyType({}),
+    ) -> None:
         """`overlaps`: by host, the share of the time that input was waited for while its GPUs idled, as measured
-        before; `opened`: along hosts, TCP connections opened a second."""
+        before; `opened`: along hosts, TCP connections opened a second; `habits`: how runs write checkpoints."""
         self._view = view
         self._overlaps = overlaps
         self._opened = opened
+        self._habits = habits
         self._ranks_of_host: dict[str, list[int]] = defaultdict(list)
         self._ranks_of_run: dict[str, list[int]] = defaultdict(list)
         for place, key in enumerate(view.ranks.keys):
@@ -84,7 +93,7 @@ class Scene:
         table = self._view.ranks
         runs = {table.keys[place].run for place in ranks}
         world = float(table.column("world_size")[ranks].max())
-        facts = {
+        facts: dict[str, Any] = {
             "world_size": int(world) if world >= 1 else None,
             "step_seconds": _median(self._steps[:, ranks]),
             "data_wait_share": self._share("data_wait_seconds", ranks),
@@ -92,8 +101,12 @@ class Scene:
             "allocated_peak_bytes": _largest(table.column("allocated_peak_bytes")[ranks]),
             "reserved_peak_bytes": _largest(table.column("reserved_peak_bytes")[ranks]),
         }
-        run = {"run": runs.pop()} if len(runs) == 1 else {}
-        return run | {name: value for name, value in facts.items() if value is not None}
+        if len(runs) == 1:
+            facts["run"] = run = runs.pop()
+            habit = self._habits.get(run)
+            facts["checkpoint_seconds"] = habit.cost_seconds if habit is not None else None
+            facts["checkpoint_interval_seconds"] = habit.interval_seconds if habit is not None else None
+        return {name: value for name, value in facts.items() if value is not None}
 
     def _gpu_facts(self, place: int, inventory: pb.Inventory | None) -> dict[str, Any]:
         capabilities = [_number(gpu.compute_capability) for gpu in inventory.gpus] if inventory is not None else []
