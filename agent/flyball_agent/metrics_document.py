@@ -1,4 +1,4 @@
-"""Writes `docs/metrics.md` from what the probes declare: `python -m flyball_agent.metrics_document docs/metrics.md`."""
+"""The agent's part of `docs/metrics.md`, from what the probes declare: `python -m flyball_agent.metrics_document`."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ PREFIX = "flyball_"  # the exporter puts it before each declared name
 HEAD = """\
 # Metrics
 
-Everything that an agent reads, generated from the declarations beside the code that reads it
-(`python -m flyball_agent.metrics_document docs/metrics.md`; a test holds this page to them).
+Everything that agents read, that the diagnosis finds and that the collector says of itself, generated from the
+declarations beside the code (`python -m flyball.metrics_document`; a test holds this page to them).
 
 - Names are as Prometheus sees them; each series also has the label `instance`, the host.
 - Units are base units and ratios lie between 0 and 1. Counters (`_total`) only grow while the agent lives.
