@@ -16,7 +16,7 @@ DATA_WAIT, HOST, SYNC, NUMA = (BY_NAME[f"bottleneck_{name}"] for name in ("data_
 _WAITING = Ramp(0.15, 0.45, below=-3.0, above=2.2)
 _GAPS = Ramp(0.1, 0.35, below=-1.5, above=1.0)
 _SWINGS = Ramp(0.2, 0.38, below=-1.0, above=1.8)
-_SPARE_CPU = Ramp(0.5, 0.95, below=0.5, above=-0.3)
+_SPARE_CPU = Ramp(0.5, 0.95, below=0.3, above=-0.3)
 _EXPLAINED = -4.0  # log-odds, times the probability of what explains it
 
 _IDLE = Ramp(0.1, 0.3, below=-3.0, above=1.2)

@@ -10,7 +10,7 @@ KIND = BY_NAME["bottleneck_cpu"]
 
 _PRESSURE = Ramp(0.12, 0.45, below=-2.5, above=2.0)
 _DEMAND = Ramp(1.0, 2.0, below=-0.8, above=1.0)
-_THROTTLED = Ramp(0.02, 0.3, below=0.0, above=3.5)
+_THROTTLED = Ramp(0.02, 0.3, below=-4.0, above=3.5)
 _SLOWER = Ramp(0.06, 0.25, below=-2.0, above=2.0)
 _WELL_FED = Ramp(0.7, 0.95, below=0.7, above=-2.5)  # GPUs that are busy all the time are not kept waiting
 
@@ -20,7 +20,7 @@ def assess_cpu(s: Signals) -> Assessment:
     pressure, demand, throttled = s["cpu_some"], s["demand"], s["throttled"]
     slowdown = s.slowdown
     gpu_busy = s["gpu_busy"]
-    held = _THROTTLED(throttled)
+    held = np.where(np.isnan(throttled), -4.0, _THROTTLED(throttled))
     host = np.maximum(_PRESSURE(pressure) + _DEMAND(demand), held)
     gpu = np.where(host > 0, _WELL_FED(gpu_busy), 0.0)
 

@@ -30,7 +30,7 @@ def assess_network(s: Signals) -> Assessment:
     waits = _waits(s)
     way = np.where(np.isnan(latency), -1.0, _LATENCY(latency) + _GROWN(growth))
     full = np.where(np.isnan(link), -9.0, _FULL_LINK(link))
-    steps = np.where(np.isnan(waits), np.where(full > 0, 0.0, _UNTOLD), np.maximum(_WAITING(waits), _LOST(s.data_loss)))
+    steps = np.where(np.isnan(waits), np.where(full > 0, 0.0, _UNTOLD), _or_lost(_WAITING(waits), s.data_loss))
 
     def words(place: int) -> str:
         parts = []
@@ -66,6 +66,7 @@ def assess_network(s: Signals) -> Assessment:
 def assess_service(s: Signals) -> Assessment:
     """Calls take the steps' time although the way to the service is short."""
     share, segments, latency = s["service_share"], s["segments"], s["latency"]
+    steps = _or_lost(_CALLS(share), s.service_loss)
 
     def words(place: int) -> str:
         way = "" if np.isnan(latency[place]) else f"; the way there and back takes {latency[place] * 1e3:.1f} ms"
@@ -74,7 +75,7 @@ def assess_service(s: Signals) -> Assessment:
     return weigh(
         SERVICE,
         s.hosts,
-        {Group.STEPS: _CALLS(share), Group.HOST: _SEGMENTS(segments) + _FAR(latency)},
+        {Group.STEPS: np.where(np.isnan(share), 0.0, steps), Group.HOST: _SEGMENTS(segments) + _FAR(latency)},
         prior=-1.0,
         level=share,
         known=~np.isnan(share),
@@ -101,6 +102,11 @@ def assess_interconnect(s: Signals) -> Assessment:
         evidence={"infiniband_use_ratio": use, "communication_ratio": share},
         words=words,
     )
+
+
+def _or_lost(usual: Floats, loss: Floats) -> Floats:
+    """What the whole share says, or what it grew by, if that says more."""
+    return np.where(np.isnan(loss), usual, np.maximum(usual, _LOST(loss)))
 
 
 def _waits(s: Signals) -> Floats:

@@ -35,6 +35,7 @@ class Shares(NamedTuple):
     sync: float | None = None
     compute_seconds: float | None = None
     data_seconds: float | None = None
+    service_seconds: float | None = None
 
 
 def shares(
@@ -62,6 +63,7 @@ def shares(
         sync=_share(parts.get("sync", 0.0), step_seconds),
         compute_seconds=parts[""] / steps if parts.get("", 0.0) > 0 and steps else None,
         data_seconds=found.data_seconds,
+        service_seconds=parts["service"] / steps if "service" in parts and steps else None,
     )
 
 

@@ -202,11 +202,13 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("sync_share", "share in which the host waits for the GPU", _step("sync"), times=4),
     Signal("compute_seconds", "computing time of a step", _step("compute_seconds")),
     Signal("data_seconds", "time of a step spent waiting for input", _step("data_seconds")),
+    Signal("service_seconds", "time of a step spent in calls", _step("service_seconds")),
 )  # fmt: skip
 
 NAMES = tuple(signal.name for signal in SIGNALS)
-_STEPS = frozenset({"data_share", "service_share", "communication_share", "checkpoint_share", "sync_share",
-                    "compute_seconds", "data_seconds"})  # fmt: skip
+_STEPS = frozenset(f"{name}_share" for name in ("data", "service", "communication", "checkpoint", "sync")) | frozenset(
+    f"{name}_seconds" for name in ("compute", "data", "service")
+)
 
 HOLD_SECONDS, STEPS_HOLD_SECONDS = 10.0, 60.0
 """How long a signal stands that has become unknown; steps may take long."""
@@ -235,6 +237,7 @@ class Signals:
             looks=0,
             best=float("nan"),
             best_data=float("nan"),
+            best_service=float("nan"),
             shortest=float("nan"),
         )
         self.hosts = self._kept.subjects
@@ -272,8 +275,16 @@ class Signals:
     @property
     def data_loss(self) -> Floats:
         """Share of the steps' time spent waiting for input beyond the shortest wait that this host saw."""
-        lost = 1.0 - _ratio(self._kept["best_data"], self["data_seconds"])
-        return np.asarray(np.maximum(lost, 0.0) * self["data_share"])
+        return self._beyond_best("data")
+
+    @property
+    def service_loss(self) -> Floats:
+        """The same of calls to services."""
+        return self._beyond_best("service")
+
+    def _beyond_best(self, what: str) -> Floats:
+        lost = 1.0 - _ratio(self._kept[f"best_{what}"], self[f"{what}_seconds"])
+        return np.asarray(np.maximum(lost, 0.0) * self[f"{what}_share"])
 
     @property
     def latency_growth(self) -> Floats:
@@ -296,10 +307,12 @@ class Signals:
         self._passed = passed[:, 0]
 
     def _note_best(self) -> None:
-        """The shortest computing time of steps while the CPUs were free, wait for input, and round trip."""
+        """The shortest computing time of steps while the CPUs were free, wait for input, calls, and round trip."""
         kept, drift = self._kept, 1 + DRIFT_A_MINUTE * self._passed / 60
-        now, data = self["compute_seconds"], self["data_seconds"]
+        now = self["compute_seconds"]
         free = ~(self["cpu_some"] > UNCONTENDED) & ~(self.raw["cpu_some"] > UNCONTENDED)
         kept["best"] = np.where(np.isnan(now), np.nan, np.where(free, np.fmin(kept["best"] * drift, now), kept["best"]))
-        kept["best_data"] = np.where(np.isnan(data), np.nan, np.fmin(kept["best_data"] * drift, data))
+        for what in ("data", "service"):
+            spent, best = self[f"{what}_seconds"], f"best_{what}"
+            kept[best] = np.where(np.isnan(spent), np.nan, np.fmin(kept[best] * drift, spent))
         kept["shortest"] = np.fmin(kept["shortest"] * drift, self.raw["latency"])

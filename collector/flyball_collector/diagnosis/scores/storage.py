@@ -30,7 +30,9 @@ def assess_disk(s: Signals) -> Assessment:
     pressure = np.where(waiting >= 0.1, np.maximum(_PRESSURE(some), _OF_THE_WAITING(some / waiting)), _PRESSURE(some))
     host = pressure + _STALLED(full) + _BUSY(busy) + _OTHER_CAUSE(s["memory_some"])
     gpu = np.where(host > 0, _WELL_FED(s["gpu_busy"]), 0.0)
-    steps = np.where(np.isnan(waiting), 0.0, np.maximum(_WAITING(waiting), _LOST(s.data_loss)) + _READS(read))
+    loss = s.data_loss
+    waits = np.where(np.isnan(loss), _WAITING(waiting), np.maximum(_WAITING(waiting), _LOST(loss)))
+    steps = np.where(np.isnan(waiting), 0.0, waits + _READS(read))
     steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _UNTOLD, steps)
 
     def words(place: int) -> str:

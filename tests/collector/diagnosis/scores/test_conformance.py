@@ -1,0 +1,313 @@
+"""Cases with known answers through the whole engine: what kernel, driver and training would tell, as data.
+
+They are conformance tests, no measure of accuracy: nothing ran. The readings are those that such machines show.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from flyball_collector.diagnosis.event import State
+from flyball_collector.diagnosis.kinds import Group
+from flyball_collector.diagnosis.player import Key, Player, Sample, recording
+from flyball_collector.diagnosis.scores.score_table import table_of
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+Readings = dict[Key, float]
+Told = tuple[Readings, list[pb.StepReport]]
+
+GPU = (("gpu", "GPU-0"), ("index", "0"))
+GIB = 2.0**30
+CORES = 16
+
+HOST: Mapping[str, float] = {
+    "cpu_busy_ratio": 0.2,
+    "cpu_threads_online": CORES,
+    "tasks_runnable": 4,
+    "memory_used_ratio": 0.4,
+    "swap_in_bytes_total": 0,
+    "memory_major_faults_total": 1,
+    "tcp_sent_segments_total": 100,
+    "tcp_retransmitted_segments_total": 0,
+}
+DISK = {"disk_read_bytes_total": 0.0, "disk_written_bytes_total": 1e5, "disk_busy_seconds_total": 0.01,
+        "disk_reads_total": 1.0, "disk_writes_total": 3.0, "disk_read_seconds_total": 0.001,
+        "disk_write_seconds_total": 0.003, "disk_queue_seconds_total": 0.01}  # fmt: skip
+CARD = {"gpu_utilization_ratio": 0.97, "gpu_sm_active_ratio": 0.75, "gpu_tensor_active_ratio": 0.45,
+        "gpu_dram_active_ratio": 0.35, "gpu_power_watts": 620.0, "gpu_power_limit_watts": 700.0,
+        "gpu_memory_used_bytes": 60 * GIB, "gpu_memory_total_bytes": 80 * GIB, "gpu_pcie_generation": 5.0,
+        "gpu_pcie_width_lanes": 16.0, "gpu_pcie_receive_bytes_total": 1e9, "gpu_pcie_transmit_bytes_total": 5e8,
+        "gpu_temperature_celsius": 60.0, "gpu_sm_clock_hertz": 1.9e9}  # fmt: skip
+
+
+class Machine:
+    """One host with a GPU; what it is told of differs from a healthy training that computes."""
+
+    def __init__(self, *, gpu: bool = True) -> None:
+        self._gpu = gpu
+        self._totals: Readings = {}
+
+    def second(
+        self,
+        host: Mapping[str, float] | None = None,
+        pressure: Mapping[str, float] | None = None,
+        disk: Mapping[str, float] | None = None,
+        card: Mapping[str, float] | None = None,
+        cores: Mapping[int, float] | None = None,
+        latency: float = 0.0005,
+    ) -> Readings:
+        """Readings; counters are given as rates."""
+        rates: Readings = {(name, ()): value for name, value in {**HOST, **(host or {})}.items()}
+        pressures = {**dict.fromkeys(("cpu/some", "io/some", "io/full", "memory/some", "memory/full"), 0.0),
+                     **(pressure or {})}  # fmt: skip
+        for name, value in pressures.items():
+            resource, extent = name.split("/")
+            rates["pressure_seconds_total", (("resource", resource), ("extent", extent))] = value
+        rates |= {(name, (("device", "nvme0n1"),)): value for name, value in {**DISK, **(disk or {})}.items()}
+        rates["latency_seconds", (("target", "data:9000"),)] = latency
+        for core in range(CORES):
+            rates["cpu_core_busy_seconds_total", (("core", str(core)),)] = (cores or {}).get(core, 0.1)
+        if self._gpu:
+            rates |= {(name, GPU): value for name, value in {**CARD, **(card or {})}.items()}
+        for key, rate in rates.items():
+            if key[0].endswith("_total"):
+                self._totals[key] = rates[key] = self._totals.get(key, 1000.0) + rate
+        return rates
+
+
+def steps(wait: float = 0.02, **sections: float) -> list[pb.StepReport]:
+    """A second's report: shares of the time."""
+    computing = 1 - wait - sum(sections.values())
+    return [
+        pb.StepReport(
+            run="run", rank=0, world_size=1, steps=5, step_seconds=1.0, data_wait_seconds=wait,
+            section_seconds={"data": wait, "forward": computing / 3, "backward": computing * 2 / 3, **sections},
+        )
+    ]  # fmt: skip
+
+
+def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0) -> tuple[set[str], str, Player]:
+    """Bottlenecks that stand in the end, the primary one, and the player; nothing else may ever have been raised."""
+    samples = [Sample(every * n, "host", *tell(n)) for n in range(seconds)]
+    counters = {key[0] for key in samples[0].readings if key[0].endswith("_total")}
+    player = Player(recording(samples, counters))
+    for _ in player.play():
+        pass
+    assert player.diagnosis.failures == {}
+    table = table_of(player.diagnosis)
+    assert table is not None
+    standing = {
+        s.kind.name.removeprefix("bottleneck_")
+        for s in player.diagnosis.conditions.standing()
+        if s.kind.group is Group.BOTTLENECK
+    }
+    return standing, table.primary(0), player
+
+
+def test_a_gpu_that_computes_is_bound_by_computing() -> None:
+    """Nothing else is blamed."""
+    machine = Machine()
+    assert diagnosed(lambda _: (machine.second(), steps()))[:2] == ({"gpu_compute"}, "gpu_compute")
+
+
+def sawtooth(second: int) -> dict[str, float]:
+    """Two seconds of work, two of waiting."""
+    busy = second % 4 < 2
+    return {"gpu_utilization_ratio": 0.95 if busy else 0.0, "gpu_sm_active_ratio": 0.7 if busy else 0.0,
+            "gpu_tensor_active_ratio": 0.4 if busy else 0.0, "gpu_power_watts": 600.0 if busy else 120.0}  # fmt: skip
+
+
+def test_a_starved_gpu_waits_for_data() -> None:
+    """A saw-tooth, and steps that say they wait; the host is idle: workers wait themselves."""
+    machine = Machine()
+    found = diagnosed(lambda n: (machine.second(card=sawtooth(n)), steps(0.5)))
+    assert found[:2] == ({"data_wait"}, "data_wait")
+
+
+def test_a_starved_gpu_is_seen_without_the_trainings_word() -> None:
+    """The saw-tooth alone is one group of evidence: no surer than that."""
+    machine = Machine()
+    standing, _, player = diagnosed(lambda n: (machine.second(card=sawtooth(n)), []))
+    assert standing == {"data_wait"}
+    (said,) = [s.event for s in player.diagnosis.conditions.standing() if s.kind.name == "bottleneck_data_wait"]
+    assert said.confidence <= 0.6
+    assert said.evidence["gpu_swing_ratio"] > 0.3
+
+
+def test_what_starves_it_is_named_instead() -> None:
+    """A disk that steps wait for explains the waiting; so does a processor that is overrun."""
+    machine = Machine()
+    reads = {"disk_read_bytes_total": 2e8, "disk_busy_seconds_total": 0.98, "disk_reads_total": 800.0,
+             "disk_read_seconds_total": 6.0, "disk_queue_seconds_total": 6.0}  # fmt: skip
+    slow = {"io/some": 0.4, "io/full": 0.3}
+    found = diagnosed(lambda n: (machine.second(pressure=slow, disk=reads, card=sawtooth(n)), steps(0.5)))
+    assert found[:2] == ({"disk"}, "disk")
+    machine = Machine()
+    busy = {"cpu_busy_ratio": 1.0, "tasks_runnable": 3 * CORES}
+    found = diagnosed(lambda n: (machine.second(busy, {"cpu/some": 0.8}, card=sawtooth(n)), steps(0.5)))
+    assert found[:2] == ({"cpu"}, "cpu")
+
+
+def test_a_host_bound_training() -> None:
+    """One core at its limit, fifteen idle, the GPU has gaps, and steps do not wait for data."""
+    machine = Machine()
+    gaps = {"gpu_utilization_ratio": 0.5, "gpu_sm_active_ratio": 0.2, "gpu_power_watts": 250.0}
+    found = diagnosed(lambda _: (machine.second({"cpu_busy_ratio": 0.15}, cores={3: 0.99}, card=gaps), steps()))
+    assert found[:2] == ({"host"}, "host")
+
+
+def test_small_batches_keep_a_gpu_busy_without_work() -> None:
+    """A kernel all the time, and few units at work; the same from power alone where the driver tells no more."""
+    machine = Machine()
+    little = {"gpu_sm_active_ratio": 0.12, "gpu_tensor_active_ratio": 0.03, "gpu_dram_active_ratio": 0.08,
+              "gpu_power_watts": 200.0}  # fmt: skip
+    assert diagnosed(lambda _: (machine.second(card=little), steps()))[:2] == ({"small_batch"}, "small_batch")
+
+
+def test_bandwidth_bound_kernels_are_no_small_batch() -> None:
+    """Units rest because they wait for memory: that is the limit."""
+    machine = Machine()
+    bound = {"gpu_sm_active_ratio": 0.35, "gpu_tensor_active_ratio": 0.05, "gpu_dram_active_ratio": 0.8,
+             "gpu_power_watts": 420.0}  # fmt: skip
+    assert diagnosed(lambda _: (machine.second(card=bound), steps()))[0] == {"gpu_memory"}
+
+
+def test_transfers_at_the_links_limit() -> None:
+    """Against what the link carries at the generation and width it runs at."""
+    machine = Machine()
+    moves = {"gpu_utilization_ratio": 0.7, "gpu_sm_active_ratio": 0.3, "gpu_pcie_width_lanes": 4.0,
+             "gpu_pcie_receive_bytes_total": 1.3e10, "gpu_power_watts": 300.0}  # fmt: skip
+    assert "pcie" in diagnosed(lambda _: (machine.second(card=moves), steps(0.1)))[0]
+    machine = Machine()
+    assert "pcie" not in diagnosed(lambda _: (machine.second(card={**moves, "gpu_pcie_width_lanes": 16.0}), steps()))[0]
+
+
+def test_a_gpu_that_is_held_and_does_nothing() -> None:
+    """After minutes, and only where memory is held."""
+    still = {"gpu_utilization_ratio": 0.0, "gpu_sm_active_ratio": 0.0, "gpu_tensor_active_ratio": 0.0,
+             "gpu_dram_active_ratio": 0.0, "gpu_power_watts": 90.0}  # fmt: skip
+    machine = Machine()
+    assert diagnosed(lambda _: (machine.second(card=still), []), 400)[0] == {"idle_gpu"}
+    machine = Machine()
+    free = {**still, "gpu_memory_used_bytes": 0.5 * GIB}
+    assert diagnosed(lambda _: (machine.second(card=free), []), 400)[0] == set()
+
+
+@pytest.mark.parametrize("every", [0.5, 1.0, 10.0, 57.0])
+def test_time_is_the_inputs(every: float) -> None:
+    """Starved with a sample every half second or every minute: the same answer."""
+    machine = Machine(gpu=False)
+    found = diagnosed(lambda _: (machine.second(), steps(0.6)), 120, every)
+    assert found[:2] == ({"data_wait"}, "data_wait")
+
+
+def test_checkpoints_that_stop_the_training() -> None:
+    """A tenth of the time over minutes, in long halts far apart."""
+    machine = Machine()
+    found = diagnosed(lambda n: (machine.second(), steps(checkpoint=0.9 if n % 10 == 0 else 0.0)), 240)
+    assert found[0] == {"checkpoint"}
+
+
+QUIET: Mapping[str, Callable[[int, Machine], Told]] = {
+    "busy CPUs that nobody waits for": lambda _, m: (
+        m.second({"cpu_busy_ratio": 0.95, "tasks_runnable": CORES}, {"cpu/some": 0.1}), steps()),
+    "pressure by tasks that yield": lambda _, m: (
+        m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 2 * CORES}, {"cpu/some": 0.6}), steps()),
+    "full memory without pressure": lambda _, m: (m.second({"memory_used_ratio": 0.97}), steps()),
+    "a disk that others keep busy": lambda _, m: (
+        m.second(pressure={"io/some": 0.5, "io/full": 0.1},
+                 disk={"disk_written_bytes_total": 4e8, "disk_busy_seconds_total": 0.99}), steps()),
+    "a network that nobody needs": lambda _, m: (m.second(latency=0.2), steps()),
+    "a short wait for data": lambda _, m: (m.second(), steps(0.06)),
+    "late round trips now and then": lambda n, m: (
+        m.second(latency=0.05 if n % 7 == 0 else 0.0005), steps(0.1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_nobody_is_blamed_for_what_harms_nobody(name: str) -> None:
+    """The GPU computes and the steps do not wait: whatever the host looks like."""
+    machine = Machine()
+    standing, _, _ = diagnosed(lambda n: QUIET[name](n, machine), 120)
+    assert standing <= {"gpu_compute"}
+
+
+HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Told]]] = {
+    "too many tasks": ("cpu", lambda n, m: (
+        m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 4 * CORES}, {"cpu/some": 0.9} if n > 20 else None),
+        slowing(n))),
+    "a CPU limit": ("cpu", lambda _, m: (
+        {**m.second({"cgroup_cpu_periods_total": 10.0, "cgroup_cpu_throttled_periods_total": 8.0})}, steps())),
+    "memory that stalls": ("memory", lambda _, m: (
+        m.second({"memory_major_faults_total": 300}, {"memory/some": 0.3, "memory/full": 0.2, "io/some": 0.3},
+                 {"disk_read_bytes_total": 3e8, "disk_busy_seconds_total": 0.8}), steps(0.6))),
+    "swapping": ("swap", lambda _, m: (
+        m.second({"swap_in_bytes_total": 2e7, "memory_major_faults_total": 5000}, {"memory/some": 0.2}), steps(0.4))),
+    "a far network": ("network", lambda _, m: (m.second(latency=0.04), steps(0.6))),
+    "a slow service": ("service", lambda _, m: (m.second({"tcp_sent_segments_total": 900}), steps(service=0.6))),
+}  # fmt: skip
+
+
+def slowing(second: int) -> list[pb.StepReport]:
+    """Steps whose computing takes three times as long after some seconds."""
+    report = steps()[0]
+    if second > 20:
+        report.steps = 2
+    return [report]
+
+
+@pytest.mark.parametrize("name", HARMED)
+def test_hosts_without_a_gpu_are_diagnosed_too(name: str) -> None:
+    """One cause each, and it alone is named, with words and numbers."""
+    kind, tell = HARMED[name]
+    machine = Machine(gpu=False)
+    standing, primary, player = diagnosed(lambda n: tell(n, machine))
+    assert (standing, primary) == ({kind}, kind)
+    (said,) = [s.event for s in player.diagnosis.conditions.standing() if s.kind.group is Group.BOTTLENECK]
+    assert said.state in {State.RAISED, State.CHANGED}
+    assert any(letter.isdigit() for letter in said.because)
+    assert not any(math.isnan(value) for value in said.evidence.values())
+
+
+SILENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Told]]] = {
+    "too many tasks": ({"cpu"}, lambda _, m: (
+        m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 4 * CORES}, {"cpu/some": 0.9}), [])),
+    "a disk at its limit": ({"disk"}, lambda _, m: (
+        m.second(pressure={"io/some": 0.7, "io/full": 0.6},
+                 disk={"disk_read_bytes_total": 2e8, "disk_busy_seconds_total": 0.99}), [])),
+    "memory that stalls": ({"memory"}, lambda _, m: (
+        m.second({"memory_major_faults_total": 300}, {"memory/some": 0.4, "memory/full": 0.3, "io/some": 0.3}), [])),
+    "a service far away that may be nobody's": (set(), lambda _, m: (m.second(latency=0.2), [])),
+    "nothing": (set(), lambda _, m: (m.second(), [])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_hosts_without_a_client_are_diagnosed_from_what_the_kernel_says(name: str) -> None:
+    """One group of evidence: named, but not as sure."""
+    expected, tell = SILENT[name]
+    machine = Machine(gpu=False)
+    assert diagnosed(lambda n: tell(n, machine))[0] == expected
+
+
+def test_two_causes_are_both_named() -> None:
+    """Neither explains the other."""
+    machine = Machine(gpu=False)
+    found = diagnosed(lambda _: (
+        machine.second(pressure={"io/some": 0.3, "io/full": 0.25},
+                       disk={"disk_read_bytes_total": 6e8, "disk_busy_seconds_total": 0.4}, latency=0.02),
+        steps(0.8)))  # fmt: skip
+    assert found[0] == {"disk", "network"}
+
+
+def test_what_is_over_is_cleared() -> None:
+    """Half a minute after the cause is gone; also when the run has ended and says nothing any more."""
+    machine = Machine(gpu=False)
+    found = diagnosed(
+        lambda n: (machine.second(latency=0.04 if n < 40 else 0.0005), steps(0.6 if n < 40 else 0.02)), 90
+    )
+    assert found[:2] == (set(), "")
+    machine = Machine(gpu=False)
+    found = diagnosed(lambda n: (machine.second(), steps(service=0.6) if n < 40 else []), 150)
+    assert found[:2] == (set(), "")
