@@ -1,6 +1,7 @@
 """What becomes of events: from the diagnosis and the hosts into the timeline, from there to receivers; and back."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -19,6 +20,7 @@ _log = structlog.get_logger(__name__)
 
 _LOOK_SECONDS = 1.0
 _STOP_SECONDS = 5.0
+_AT_ONCE = 1000  # events, some 15 ms
 
 
 class Events:
@@ -41,14 +43,17 @@ class Events:
         self._metrics = metrics
         self._clock = clock
         self._news = HostNews()
+        self._untold: deque[Event] = deque()
+        self._more = asyncio.Event()
         self._written = asyncio.Event()
         diagnosis.holds = True
 
     def tell(self, events: Sequence[Event]) -> None:
-        """What diagnosis found in this second."""
-        for event in events:
-            self._metrics.events.labels(event.kind.name, event.state).inc()
-        self.timeline.take(events)
+        """What diagnosis found in this second; of very much the rest is taken in slices, so that the loop goes on."""
+        self._untold.extend(events)
+        self._take()
+        if self._untold:
+            self._more.set()
 
     async def run(self, warming: Callable[[], bool] = bool) -> None:
         """Load, once windows are warm too; then write, notify, and look for news of hosts. Never returns."""
@@ -57,6 +62,7 @@ class Events:
         self._diagnosis.conditions.load(stood, self._clock())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._write(), name="timeline")
+            tasks.create_task(self._take_rest(), name="timeline-rest")
             tasks.create_task(self.notifier.run(), name="notifier")
             while warming():  # noqa: ASYNC110  it ends once, and nobody needs to know when at once
                 await asyncio.sleep(_LOOK_SECONDS / 10)
@@ -65,6 +71,8 @@ class Events:
 
     async def stop(self) -> None:
         """Have everything written; what the store does not take in time is lost but for what is in it already."""
+        while self._untold:
+            self._take()
         self.timeline.close()
         if self.timeline.loaded.is_set():
             try:
@@ -73,6 +81,20 @@ class Events:
                 _log.error("timeline_not_written_at_end", waiting=len(self.timeline.journal))
         self.notifier.shut_down()
         self.timeline.journal.shut_down()
+
+    def _take(self) -> None:
+        events = [self._untold.popleft() for _ in range(min(_AT_ONCE, len(self._untold)))]
+        for event in events:
+            self._metrics.events.labels(event.kind.name, event.state).inc()
+        self.timeline.take(events)
+
+    async def _take_rest(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            while self._untold:
+                await asyncio.sleep(0)
+                self._take()
 
     async def _write(self) -> None:
         await self.timeline.run()

@@ -51,13 +51,17 @@ class Timeline:
         self._recent: deque[Entry] = deque(maxlen=remembered)
         self._recent_ids: set[str] = set()
         self._standing: dict[str, Entry] = {}
+        self._sorted: tuple[Entry, ...] | None = ()
         self.journal = Journal(store, metrics)
         self.listener: Listener = nobody
         self.loaded = asyncio.Event()
 
-    def standing(self) -> list[Entry]:
+    def standing(self) -> Sequence[Entry]:
         """The newest entry of every condition that stands, the worst first, then the oldest."""
-        return sorted(self._standing.values(), key=lambda entry: (-entry.badness, entry.raised_ns, entry.id))
+        if self._sorted is None:
+            entries = self._standing.values()
+            self._sorted = tuple(sorted(entries, key=lambda entry: (-entry.badness, entry.raised_ns, entry.id)))
+        return self._sorted
 
     def recent(self) -> list[Entry]:
         """The newest entries, newest first."""
@@ -73,6 +77,8 @@ class Timeline:
             return entry
         before = self._standing.get(entry.condition)
         self._remember(entry)
+        if entry.condition:
+            self._sorted = None
         if entry.stands:
             self._standing[entry.condition] = entry
         else:
@@ -90,6 +96,7 @@ class Timeline:
         for entry in entries:
             self._standing.setdefault(entry.condition, entry)
             self._remember(entry)
+        self._sorted = None
         self.loaded.set()
         return [event for entry in entries if (event := event_of(entry)) is not None]
 

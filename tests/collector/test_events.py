@@ -1,0 +1,124 @@
+"""What becomes of events: taken, written, told; and what stood before a restart."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+from flyball_collector.blocks.testing import START_NS
+from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.events import Events
+from flyball_collector.fleet.events import HostEvent
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.settings import CollectorSettings
+from flyball_collector.store.contract import Store
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.testing import FlakyStore
+from flyball_collector.timeline.documents import EVENT
+from flyball_collector.timeline.testing import make_event
+
+
+class Made:
+    """Events around a diagnosis without detectors."""
+
+    def __init__(self, store: Store) -> None:
+        settings = CollectorSettings()
+        self.fleet, self.metrics = Fleet(), OwnMetrics()
+        self.diagnosis = Diagnosis(self.fleet, settings.diagnosis, ())
+        self.events = Events(settings, store, self.fleet, self.diagnosis, self.metrics, lambda: START_NS)
+        self.warming = False
+
+
+@contextlib.asynccontextmanager
+async def running(made: Made) -> AsyncIterator[Made]:
+    task = asyncio.create_task(made.events.run(lambda: made.warming))
+    try:
+        yield made
+    finally:
+        await made.events.stop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until_released(made: Made) -> None:
+    async with asyncio.timeout(10):
+        while made.diagnosis.holds:  # noqa: ASYNC110  a test may
+            await asyncio.sleep(0.01)
+
+
+async def test_nothing_is_raised_before_what_stood_is_known() -> None:
+    """The diagnosis is held while the store is down or the windows are cold; then it knows what stood."""
+    store, event = FlakyStore(), make_event()
+    async with running(Made(store)) as first:
+        await until_released(first)
+        first.events.tell([event])
+    store.down = True
+    again = Made(store)
+    again.warming = True
+    async with running(again):
+        await asyncio.sleep(0.3)
+        assert again.diagnosis.holds
+        store.down = False
+        async with asyncio.timeout(10):
+            await again.events.timeline.loaded.wait()
+        await asyncio.sleep(0.3)
+        assert again.diagnosis.holds
+        again.warming = False
+        await until_released(again)
+        assert [standing.event for standing in again.diagnosis.conditions.standing()] == [event]
+
+
+async def test_very_many_events_do_not_stall_the_loop() -> None:
+    """Of tens of thousands in one second all are stored, in order, while the event loop serves others."""
+    store = MemoryStore()
+    longest = 0.0
+    events = [
+        make_event("bottleneck_gpu_compute", at=n / 1e5, subject=Subject(f"n{n // 8}", gpu=str(n)))
+        for n in range(20_000)
+    ]
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            began = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - began)
+
+    async with running(Made(store)) as made:
+        await until_released(made)
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(0)
+        made.events.tell(events)
+        async with asyncio.timeout(60):
+            while len(made.events.timeline.standing()) < len(events):  # noqa: ASYNC110  a test may
+                await asyncio.sleep(0.05)
+        watching.cancel()
+    assert longest < 0.25  # of all at once it would be more
+    assert len(store.list_documents(EVENT)) == len(events)
+    labels = {"kind": "bottleneck_gpu_compute", "state": "raised"}
+    assert made.metrics.registry.get_sample_value("flyball_collector_events_total", labels) == len(events)
+
+
+async def test_what_happens_on_a_host_comes_into_the_timeline() -> None:
+    """A host's own event is noted and stored."""
+    store = MemoryStore()
+    async with running(Made(store)) as made:
+        await until_released(made)
+        made.fleet.ensure("a").events = (HostEvent(START_NS, "oom_kill", "", 0, "python was killed"),)
+        async with asyncio.timeout(10):
+            while not made.events.timeline.recent():  # noqa: ASYNC110  a test may
+                await asyncio.sleep(0.05)
+    (note,) = made.events.timeline.recent()
+    assert (note.host, note.because) == ("a", "oom_kill: python was killed")
+    assert len(store.list_documents(EVENT)) == 1
+
+
+async def test_stopping_writes_what_was_just_said() -> None:
+    """Even if it is very much."""
+    store = MemoryStore()
+    async with running(Made(store)) as made:
+        await until_released(made)
+        made.events.tell([make_event(at=n) for n in range(5000)])
+    assert len(store.list_documents(EVENT)) == 5000
