@@ -19,6 +19,7 @@ BENCHMARKS = {
     "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
     "storage": "bytes of a host-day, reading a month",
+    "false_alarms": "forecasts over 10,000 host-days on which nothing breaks",
     "fuzz": "100,000 hostile inputs",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
 }

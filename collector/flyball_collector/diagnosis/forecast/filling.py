@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-RINGS = ((10.0, 32), (60.0, 32), (300.0, 36), (1800.0, 48))
+RINGS = ((10.0, 32), (60.0, 32), (300.0, 40), (1800.0, 48))
 """Five minutes, half an hour, three hours, a day."""
 
 COUNTS = (8, 16, 32)

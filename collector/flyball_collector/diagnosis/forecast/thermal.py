@@ -75,8 +75,8 @@ def onset(times: Floats, margins: Floats, horizon: float) -> Onset:
     margin = np.maximum(margins[-1], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         left, low, high = margin / late, margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
-        share = margin / rest
-        left = np.where(share > 0, left * -np.log1p(-np.clip(share, 0, 0.99)) / share, left)  # slower towards the rest
+        share = np.clip(margin / rest, 0, 0.99)
+        high = np.where(share > 0, np.fmax(high, left * -np.log1p(-share) / share), high)  # slower towards a rest
     warms = (trend.low >= SURE_SHARE * late) & (late >= CLEARLY) & (early >= SURE_SHARE * late)
     warms &= (rest >= SURELY * margin) & (left <= horizon) & (margins[0] - margins[-1] >= 2.0)
     warms &= trend.points >= max(8, len(times) - 3)
@@ -124,13 +124,13 @@ class ThermalSlowdown:
         gpus = view.gpus
         self._align(gpus)
         margin, memory = self._margins(view)
-        slowed, hard = self._slowed(view)
+        slowed, hard, said = self._slowed(view)
         seen = np.zeros(len(gpus), dtype=bool)
         for trail, left in ((self._core, margin), (self._memory, memory)):
             trail.add(view.now, left)
             self._foresee(trail, left, seen, view.now)
         self._kept["looks"] = np.where(seen, self._kept["looks"] + 1, 0)
-        yield self._claims(view, margin, memory, slowed, hard)
+        yield self._claims(view, margin, memory, slowed, hard, said)
 
     def _align(self, gpus: Subjects) -> None:
         before = self._kept.align(gpus)
@@ -145,15 +145,16 @@ class ThermalSlowdown:
         reckoned = view.gpu("gpu_slowdown_temperature_celsius") - view.gpu("gpu_temperature_celsius")
         return np.where(np.isnan(told), reckoned, told), self._memory_limit - view.gpu("gpu_memory_temperature_celsius")
 
-    def _slowed(self, view: View) -> tuple[Flags, Flags]:
+    def _slowed(self, view: View) -> tuple[Flags, Flags, Flags]:
         """Heat slows the clocks for seconds now, or did for much of the last minute."""
         kept = self._kept
-        hard = view.gpu("gpu_throttle_active", reason=HARDWARE) == 1
-        soft = view.gpu("gpu_throttle_active", reason=SOFTWARE) == 1
+        flags = [view.gpu("gpu_throttle_active", reason=reason) for reason in (HARDWARE, SOFTWARE)]
+        hard, soft = (flag == 1 for flag in flags)
+        said = ~np.isnan(flags[0]) | ~np.isnan(flags[1])
         passed = np.nan_to_num(view.now - kept["last"])
         kept["slowed_for"] = np.where(hard | soft, kept["slowed_for"] + passed, 0.0)
         kept["last"] = np.full(len(hard), view.now)
-        return (hard | soft) & (kept["slowed_for"] >= 3.0), hard
+        return (hard | soft) & (kept["slowed_for"] >= 3.0), hard, said
 
     def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
         """Fit those that are near their limit and have come as far as they have yet to go, at three scales."""
@@ -174,7 +175,7 @@ class ThermalSlowdown:
             for name, seconds in (("met", found.left), ("low", found.low), ("high", found.high)):
                 self._kept[name][rows] = now + seconds[met]
 
-    def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags) -> Claims:
+    def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags, said: Flags) -> Claims:
         kept, now = self._kept, view.now
         foreseen = kept["until"] >= now
         reached = margin <= 0
@@ -201,7 +202,7 @@ class ThermalSlowdown:
         return Claims(
             kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | (foreseen & (kept["looks"] >= LOOKS)),
             stays=slowed | foreseen | ((kept["slowed_for"] > 0) | (margin < LEAVE)),
-            confidence=confidence, known=~(np.isnan(margin) & np.isnan(memory)) | slowed, severity=severity,
+            confidence=confidence, known=~(np.isnan(margin) & np.isnan(memory)) | said, severity=severity,
             seconds_left=left, seconds_left_low=low, seconds_left_high=high, because=because,
             evidence={
                 "temperature_celsius": view.gpu("gpu_temperature_celsius"),

@@ -1,0 +1,82 @@
+"""Memory that is not given back, and memory that only wanders."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.forecast.leak import MemoryLeak
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
+
+Floats = NDArray[np.float64]
+START = 1.7e9
+HOSTS = 200
+
+
+def first_told(use: Floats) -> Floats:
+    """For each host (minute × host) the minute at which a leak is claimed; NaN: never."""
+    machines, memory = Machines(use.shape[1]), MemoryExhaustion(ForecastSettings())
+    leak = MemoryLeak(memory, ForecastSettings())
+    first = np.full(use.shape[1], np.nan)
+    for minute in range(len(use)):
+        view = ArrayView(machines, START + 60.0 * minute, host={"memory_used_ratio": use[minute]})
+        memory.observe(view)
+        claims = next(iter(leak.observe(view)))
+        first[claims.enters[: use.shape[1]] & np.isnan(first)] = minute
+    return first
+
+
+def noise(minutes: int, spread: float, hosts: int = HOSTS) -> Floats:
+    return np.asarray(np.random.default_rng(1).normal(0, spread, (minutes, hosts)))
+
+
+def wander(minutes: int, tau: float, spread: float) -> Floats:
+    rng, keep = np.random.default_rng(2), np.exp(-1 / tau)
+    out = np.zeros((minutes, HOSTS))
+    for minute in range(1, minutes):
+        out[minute] = keep * out[minute - 1] + rng.normal(0, spread * np.sqrt(1 - keep**2), HOSTS)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("gib_an_hour", "within_minutes"),
+    [(8.0, 120), (2.0, 240), (0.5, 660)],
+)
+def test_a_leak_is_told(gib_an_hour: float, within_minutes: int) -> None:
+    """Of 64 GiB with half of it in use, steady growth is found after hours, the faster the sooner."""
+    minutes = np.arange(within_minutes)[:, None]
+    first = first_told(0.5 + gib_an_hour / 64 * minutes / 60 + noise(within_minutes, 0.001, 20))
+    assert np.mean(first < within_minutes) >= 0.95
+
+
+def test_a_leak_under_a_saw_tooth_is_told() -> None:
+    """What is left after each collection grows, although memory falls every twenty minutes."""
+    minutes = np.arange(720)[:, None]
+    use = 0.4 + 0.02 * minutes / 60 + 0.1 * (minutes / 20 % 1) + noise(720, 0.001, 20)
+    assert np.mean(~np.isnan(first_told(use))) >= 0.95
+
+
+QUIET: dict[str, Callable[[], Floats]] = {
+    "flat": lambda: 0.6 + noise(360, 0.005),
+    "step": lambda: 0.4 + 0.3 * (np.arange(360)[:, None] > 130) + noise(360, 0.005),
+    "stairs": lambda: 0.4 + 0.05 * (np.arange(360)[:, None] // 60) + noise(360, 0.002),
+    "warm-up": lambda: 0.2 + 0.6 * (1 - np.exp(-np.arange(360)[:, None] / 40)) + noise(360, 0.003),
+    "saw-tooth": lambda: 0.5 + 0.2 * (np.arange(360)[:, None] / 45 % 1) + noise(360, 0.002),
+    "wandering": lambda: 0.6 + wander(360, 60, 0.01),
+    "plateau": lambda: np.full((360, HOSTS), 0.95),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_is_no_leak_is_not_told(name: str) -> None:
+    """Levels, steps, warm-ups, collections and wandering noise are no leaks, on none of 200 hosts."""
+    assert np.isnan(first_told(QUIET[name]())).all()
+
+
+def test_a_leak_that_takes_weeks_is_not_told() -> None:
+    """Growth that would fill memory in a month is nobody's concern today."""
+    minutes = np.arange(720)[:, None]
+    assert np.isnan(first_told(0.3 + 0.0008 * minutes / 60 + noise(720, 0.00005, 5))).all()

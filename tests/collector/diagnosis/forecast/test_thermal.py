@@ -1,0 +1,110 @@
+"""Heat that slows a GPU down, or will."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.conditions import Conditions
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
+from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown
+from flyball_collector.diagnosis.kinds import Severity
+
+Floats = NDArray[np.float64]
+START = 1.7e9
+
+
+def play(**readings: Floats) -> list[Event]:
+    """The events of one GPU with these readings, one a second."""
+    machines, detector, conditions = Machines(1, gpus=1), ThermalSlowdown(ForecastSettings()), Conditions()
+    events: list[Event] = []
+    for second in range(len(next(iter(readings.values())))):
+        gpu = {name.replace("__", "/"): values[second : second + 1].astype(float) for name, values in readings.items()}
+        view = ArrayView(machines, START + second, gpu=gpu)
+        events += conditions.take(detector.observe(view), view.now_ns)
+    return events
+
+
+def told(celsius: Floats, seed: int = 1) -> Floats:
+    """As a sensor tells it: whole degrees, with some noise."""
+    return np.asarray(np.round(celsius + np.random.default_rng(seed).normal(0, 0.4, len(celsius))))
+
+
+def seconds(event: Event) -> float:
+    return event.time_ns / 1e9 - START
+
+
+def failing(rate: float, rest: float = 60.0) -> Floats:
+    """Cooling fails after 200 s: the temperature rises from 63 °C."""
+    return 63 + np.clip(rate * (np.arange(int(200 + 30 / rate)) - 200), 0, rest)
+
+
+@pytest.mark.parametrize(("rate", "ahead"), [(0.1, 30), (0.2, 15), (0.5, 10), (1.0, 4)])
+def test_a_failing_cooler_is_told_before_the_slowdown(rate: float, ahead: float) -> None:
+    """The alarm comes before the device's own threshold is met, with a time that is about right."""
+    events = play(gpu_temperature_celsius=told(failing(rate)), gpu_slowdown_temperature_celsius=np.full(2000, 87.0))
+    raised, meets = events[0], 200 + 24 / rate
+    assert raised.state is State.RAISED
+    assert raised.severity is Severity.CRITICAL
+    assert meets - seconds(raised) >= ahead
+    assert raised.seconds_left == pytest.approx(meets - seconds(raised), rel=0.5, abs=10)
+
+
+def test_the_drivers_margin_counts_before_the_threshold() -> None:
+    """Newer GPUs tell degrees left; that is what is watched."""
+    assert play(gpu_temperature_margin_celsius=told(87 - failing(0.2)))
+
+
+def test_memory_is_watched_too() -> None:
+    """The memory may be slowed down before the core is warm."""
+    events = play(
+        gpu_temperature_celsius=np.full(300, 60.0), gpu_memory_temperature_celsius=told(failing(0.3)[:300] + 10)
+    )
+    assert "memory" in events[0].because
+
+
+@pytest.mark.parametrize("rest", [70.0, 80.0, 84.0])
+def test_a_start_that_comes_to_rest_is_no_alarm(rest: float) -> None:
+    """A die that warms within seconds and its heat sink within minutes may rest three degrees below the limit."""
+    time = np.maximum(np.arange(900) - 60, 0)
+    for seed, (quick, slow, part) in enumerate([(3, 20, 0.5), (5, 60, 0.5), (4, 90, 0.3), (2, 40, 0.7)]):
+        warmth = 1 - part * np.exp(-time / quick) - (1 - part) * np.exp(-time / slow)
+        celsius = told(30 + (rest - 30) * warmth, seed)
+        assert play(gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=np.full(900, 87.0)) == []
+
+
+def test_a_plateau_close_to_the_limit_is_no_alarm() -> None:
+    """One degree below the limit for an hour is where some boards are meant to run."""
+    assert play(gpu_temperature_margin_celsius=1 + np.random.default_rng(3).integers(0, 3, 3600)) == []
+
+
+def test_a_single_spike_is_no_alarm() -> None:
+    """One reading is no trend."""
+    margin = np.full(120, 20.0)
+    margin[60] = 4.0
+    assert play(gpu_temperature_margin_celsius=margin) == []
+
+
+@pytest.mark.parametrize(("reason", "severity"), [("hw_thermal", Severity.CRITICAL), ("sw_thermal", Severity.WARNING)])
+def test_a_slowdown_is_told_within_seconds(reason: str, severity: Severity) -> None:
+    """What the driver says of its clocks counts, whatever is known of temperatures; and ends with it."""
+    slowed = np.zeros(200)
+    slowed[50:100] = 1
+    raised, cleared = play(**{f"gpu_throttle_active__{reason}": slowed})
+    assert seconds(raised) <= 54
+    assert raised.severity is severity
+    assert raised.seconds_left == 0
+    assert cleared.state is State.CLEARED
+
+
+def test_a_flash_of_the_drivers_flag_is_no_slowdown() -> None:
+    """The bits may flash when clocks change."""
+    slowed = np.zeros(100)
+    slowed[[20, 50, 51]] = 1
+    assert play(gpu_throttle_active__hw_thermal=slowed) == []
+
+
+def test_without_any_limit_nothing_is_said() -> None:
+    """A temperature alone tells nothing: what is hot for one board is usual for another."""
+    assert play(gpu_temperature_celsius=np.linspace(30, 110, 300)) == []
