@@ -32,8 +32,18 @@ class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pcie_load: Annotated[
         Share, Meta(description="GPU utilization from which its PCIe link must run at full speed; idle links sleep.")
     ] = 0.3
-    infiniband_flaps: Annotated[float, Meta(ge=1, description="Link downs of a port that count as flapping …")] = 3.0
-    infiniband_flap_seconds: Annotated[Seconds, Meta(description="… within this time.")] = 43_200.0
-    network_error_share: Annotated[Share, Meta(description="Damaged packets of an interface that count.")] = 1e-4
-    network_drop_share: Annotated[Share, Meta(description="Dropped packets of an interface that count.")] = 1e-3
-    retransmit_share: Annotated[Share, Meta(description="TCP segments sent again that count as loss.")] = 0.02
+    infiniband_flaps: Annotated[
+        float, Meta(ge=1, description="Link downs of a port in `infiniband_flap_seconds` that count.")
+    ] = 3.0
+    infiniband_flap_seconds: Annotated[Seconds, Meta(description="For how long link downs of a port are counted.")] = (
+        43_200.0
+    )
+    network_error_share: Annotated[Share, Meta(description="Share of an interface's packets that may be damaged.")] = (
+        1e-4
+    )
+    network_drop_share: Annotated[Share, Meta(description="Share of an interface's packets that may be dropped.")] = (
+        1e-3
+    )
+    retransmit_share: Annotated[Share, Meta(description="Share of a host's TCP segments that may be sent again.")] = (
+        0.02
+    )
