@@ -39,7 +39,7 @@ class LostGpuDetector:
         self._name(view)
         count = len(view.gpus)
         lost = view.gpu("gpu_lost")
-        answering = np.bincount(view.gpus.hosts, lost == 0, minlength=len(view.hosts)) > 0
+        answering = np.bincount(view.gpus.hosts, ~(lost > 0), minlength=len(view.hosts)) > 0
         missing = np.array([view.now - since >= _SETTLE_SECONDS for since in self._missing.values()], dtype=bool)
         hosts = self._all.hosts[count:]
         gone = missing & answering[hosts] & view.alive[hosts]

@@ -263,3 +263,13 @@ def test_a_host_whose_only_gpu_is_missed_can_be_removed() -> None:
     on.mute.add("z")
     on.fleet.remove("z")
     assert on.kinds(100) == []
+
+
+def test_gpus_whose_driver_has_no_such_flag_are_missed_too() -> None:
+    """Of other makers only the list tells."""
+    on = Stage(LostGpuDetector(SETTINGS))
+    for gpu in ("GPU-0", "GPU-1"):
+        on.set("gpu_power_watts", 100, gpu=gpu)
+    on.step(2)
+    on.drop("gpu_power_watts", gpu="GPU-1")
+    assert on.kinds(70) == ["gpu_lost raised"]
