@@ -1,4 +1,4 @@
-"""A real Prometheus finds the hosts by itself, scrapes them, and answers questions about them."""
+"""A real Prometheus finds the hosts by itself, scrapes them, answers questions about them, and alerts by our rules."""
 
 import json
 import shutil
@@ -32,6 +32,9 @@ scrape_configs:
   http_sd_configs: [{{url: 'http://127.0.0.1:{port}/sd', refresh_interval: 1s}}]
 """
 
+SHIPPED = Path(__file__).parents[2] / "deploy" / "prometheus"
+RULES = sorted(path.name for path in SHIPPED.glob("*.rules.yml"))
+
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
@@ -39,7 +42,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     directory = tmp_path_factory.mktemp("fleet")
     with ExitStack() as stack:
         collector = stack.enter_context(Collector(directory / "collector")).start_ready()
-        standin = StandIn(directory / "gpus", Scenario(gpus=2).set({"temperature": 61}))
+        standin = StandIn(directory / "gpus", Scenario(gpus=2).set({"temperature": 61}).xid(1, 79, at=3))
         settings = {"nvml_library": standin.library, "interval_seconds": 0.5}
         stack.enter_context(Agent(directory / "agent", collector.grpc_port, settings)).start()
         wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 2)
@@ -76,10 +79,55 @@ def test_prometheus_discovers_scrapes_and_answers(fleet: Collector, tmp_path: Pa
         assert up["value"][1] == "1"
 
 
+def test_our_rules_are_evaluated_and_an_xid_rings(fleet: Collector, tmp_path: Path) -> None:
+    """With the shipped configuration no rule is in error, and the error that a driver reported reaches the alert."""
+    shutil.copytree(SHIPPED, tmp_path / "shipped")
+    configuration = tmp_path / "shipped" / "prometheus.yml"
+    text = configuration.read_text(encoding="utf-8").replace(":3591", f":{fleet.http_port}").replace("15s", "1s")
+    configuration.write_text(text.replace("# - flyball.optional", "- flyball.optional"), encoding="utf-8")
+    port = free_port()
+    command = [
+        "prometheus",
+        f"--config.file={configuration}",
+        f"--storage.tsdb.path={tmp_path / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with Process(command, tmp_path / "prometheus.log") as prometheus:
+        prometheus.start()
+        ringing = wait_for(
+            "the XID rings", lambda: _ringing(port, "FlyballGpuXidCritical"), seconds=60, pause_seconds=0.5
+        )
+        assert [(alert["labels"]["instance"], alert["labels"]["code"]) for alert in ringing] == [("node-1", "79")]
+        assert _ringing(port, "FlyballWatchdog")
+        rules = wait_for("all is evaluated", lambda: _evaluated(port), seconds=60, pause_seconds=0.5)
+        assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
+        assert {Path(group["file"]).name for group in _get(port, "rules")["groups"]} == set(RULES)
+        firing = {
+            alert["labels"]["alertname"] for alert in _get(port, "alerts")["alerts"] if alert["state"] == "firing"
+        }
+        assert "FlyballScrapeMissing" not in firing
+        assert wait_for("it is recorded", lambda: _query(port, "instance:flyball_gpu_utilization:avg"), seconds=30)
+
+
+def _ringing(port: int, name: str) -> list[Any]:
+    alerts = _get(port, "alerts")["alerts"]
+    return [alert for alert in alerts if alert["labels"]["alertname"] == name and alert["state"] == "firing"]
+
+
+def _evaluated(port: int) -> list[Any] | None:
+    """Every rule, once each has been evaluated."""
+    rules = [rule for group in _get(port, "rules")["groups"] for rule in group["rules"]]
+    return rules if all(rule["health"] != "unknown" for rule in rules) else None
+
+
 def _query(port: int, expression: str) -> list[Any]:
-    url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+    return list(_get(port, "query", query=expression)["result"])
+
+
+def _get(port: int, path: str, **parameters: str) -> Any:
+    url = f"http://127.0.0.1:{port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     with urllib.request.urlopen(url, timeout=5) as answer:
-        return list(json.load(answer)["data"]["result"])
+        return json.load(answer)["data"]
 
 
 def _both(answers: list[Any]) -> list[Any] | None:
