@@ -1,6 +1,7 @@
 """`flyball diagnose HOST|RUN`: what bounds it, how sure that is, what will break, what to change."""
 
 import json
+import math
 from typing import Annotated, Any
 
 import typer
@@ -58,8 +59,23 @@ def _heading(found: dict[str, Any]) -> Text:
 
 
 def _conditions(found: list[dict[str, Any]]) -> list[RenderableType]:
-    rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in found]
+    shown = gathered(found)
+    rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in shown]
     return _section("what stands", ("", ""), rows)
+
+
+def gathered(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same of several GPUs of a host is one entry: that with the least time left speaks for all."""
+    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for each in found:
+        about = (each["id"],) if each["gpu"] is None else (each["host"], each["run"], each["rank"])
+        groups.setdefault((each["kind"], each["severity"], *about), []).append(each)
+    result = []
+    for group in groups.values():
+        first = min(group, key=lambda each: math.inf if each["seconds_left"] is None else each["seconds_left"])
+        several = {"gpu": f"{len(group)} GPUs", "resource": None}
+        result.append(first if len(group) == 1 else first | several)
+    return result
 
 
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:

@@ -8,8 +8,10 @@ from typer.testing import CliRunner, Result
 
 from flyball.command import advice, diagnose
 from flyball.command.errors import CommandError
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.testing import make_parts, serving
+from flyball_collector.timeline.testing import make_event
 
 
 async def run(*words: str) -> Result:
@@ -41,6 +43,21 @@ async def test_a_run_is_diagnosed_when_no_host_has_the_name() -> None:
     assert shown.startswith("run r  bounded by disk")
     assert "straggler" in shown
     assert told["hosts"][0] == {"host": "a", "primary": "disk"}
+
+
+async def test_the_same_of_several_gpus_is_one_entry() -> None:
+    """Eight GPUs in one state are told once, with the shortest time; another kind stays its own entry."""
+    parts = diagnosed()
+    parts.timeline.take(
+        [
+            make_event("thermal_slowdown", at=20 + n, subject=Subject("c", f"GPU-{n}"), seconds_left=100.0 - n)
+            for n in range(8)
+        ]
+    )
+    async with serving(parts) as url:
+        shown = (await run("diagnose", "c", "--collector", url)).output
+    assert shown.count("thermal_slowdown") == 1
+    assert "thermal_slowdown  c 8 GPUs  93 s left" in shown
 
 
 async def test_a_quiet_host_is_said_to_be_quiet() -> None:

@@ -145,6 +145,9 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator("table.plain tbody tr")).to_have_count(5)
         parts.timeline.take([cleared(DISK)])
         await expect(page.locator("table.plain tbody tr")).to_have_count(6)
+        hot = [make_event("power_brake", at=9, subject=Subject("c", f"GPU-{n}")) for n in range(8)]
+        parts.timeline.take(hot)
+        await expect(page.locator(".standing")).to_contain_text("8 GPUs")
         await page.get_by_role("button", name="Critical").click()
         await expect(page.locator("table.plain tbody tr")).to_have_count(2)
         assert await page.locator("main img").count() == 0

@@ -27,9 +27,24 @@ export function left({ seconds_left: middle, seconds_left_low: low, seconds_left
 
 const sure = ({ confidence }) => (confidence === null ? "" : `${Math.round(confidence * 100)} % sure`);
 
+// The same of several GPUs of a host is one entry: that with the least time left speaks for all.
+export function gathered(entries) {
+  const groups = new Map();
+  for (const entry of entries) {
+    const key = JSON.stringify([entry.kind, entry.severity, entry.host, entry.run, entry.rank, entry.gpu === null ? entry.resource : ""]);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(entry);
+  }
+  return [...groups.values()].map((group) => {
+    if (group.length === 1 || group[0].gpu === null) return group;
+    const time = ({ seconds_left: seconds }) => seconds ?? Infinity;
+    return [{ ...group.reduce((first, entry) => (time(entry) < time(first) ? entry : first)), gpus: group.map(({ gpu }) => gpu) }];
+  }).flat();
+}
+
 // Whom it is about; a link to the host, and `names` may know a GPU by a shorter name.
 export function about(entry, { linked = true, names = (gpu) => gpu } = {}) {
-  const gpu = entry.gpu && element("span", { title: entry.gpu }, names(entry.gpu).length > 16 ? `${names(entry.gpu).slice(0, 13)}…` : names(entry.gpu));
+  const gpu = entry.gpus ? element("span", { title: entry.gpus.map(names).join("\n") }, `${entry.gpus.length} GPUs`) : entry.gpu && element("span", { title: entry.gpu }, names(entry.gpu).length > 16 ? `${names(entry.gpu).slice(0, 13)}…` : names(entry.gpu));
   const inner = [gpu, entry.resource, entry.run && `run ${entry.run}`, entry.rank !== null ? `rank ${entry.rank}` : null].filter(Boolean);
   const host = entry.host && linked ? element("a", { href: `#/host/${encodeURIComponent(entry.host)}` }, entry.host) : null;
   const parts = [host, ...inner].filter(Boolean).flatMap((each, index) => (index ? [" · ", each] : [each]));
@@ -37,7 +52,7 @@ export function about(entry, { linked = true, names = (gpu) => gpu } = {}) {
 }
 
 export function conditionList(entries, options = {}) {
-  return element("ul", { class: "standing" }, ...entries.map((entry) => element("li", {},
+  return element("ul", { class: "standing" }, ...gathered(entries).map((entry) => element("li", {},
     badge(entry.severity), element("span", { class: "what" }, element("b", {}, words(entry.kind)), " ", about(entry, options)),
     element("span", { class: "why" }, entry.because),
     element("span", { class: "facts" }, [left(entry), sure(entry), entry.raised && `since ${moment(Date.parse(entry.raised) / 1000)}`].filter(Boolean).join(" · ")))));

@@ -1,6 +1,6 @@
 // All hosts in one table. Only the rows in sight exist, so that thousands of hosts stay quick.
 
-import { conditionList, words } from "./diagnosis.js";
+import { conditionList, gathered, words } from "./diagnosis.js";
 import { element, meter, setClass, setText } from "./dom.js";
 import { duration, fixed, percent, skew } from "./format.js";
 
@@ -149,9 +149,10 @@ export class FleetView {
     const text = JSON.stringify(worst);
     if (text === this.alarmed) return;
     this.alarmed = text;
-    const more = standing.critical + standing.warning - Math.min(SHOWN, worst.length);
+    const shown = gathered(worst).slice(0, SHOWN);
+    const more = standing.critical + standing.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
     const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more, and the timeline` : "Timeline");
-    this.alarms.replaceChildren(...(worst.length ? [element("div", { class: "card alarms" }, conditionList(worst.slice(0, SHOWN)), link)] : []));
+    this.alarms.replaceChildren(...(worst.length ? [element("div", { class: "card alarms" }, conditionList(shown), link)] : []));
   }
 
   arrange() {
