@@ -106,7 +106,7 @@ def test_our_rules_are_evaluated_and_an_xid_rings(fleet: Collector, tmp_path: Pa
             alert["labels"]["alertname"] for alert in _get(port, "alerts")["alerts"] if alert["state"] == "firing"
         }
         assert "FlyballScrapeMissing" not in firing
-        assert wait_for("it is recorded", lambda: _query(port, "instance:flyball_gpu_utilization:avg"), seconds=30)
+        assert wait_for("it is recorded", lambda: _query(port, "kind:flyball_conditions:count"), seconds=30)
 
 
 def _ringing(port: int, name: str) -> list[Any]:
