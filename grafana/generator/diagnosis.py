@@ -1,5 +1,7 @@
 """Panels of the diagnosis that several dashboards show, each for its own selection of series."""
 
+from collections.abc import Mapping
+
 from grafana_foundation_sdk.models.dashboard import Panel
 
 from grafana.generator import style
@@ -14,11 +16,15 @@ _SEVERITIES = {"info": 1, "warning": 2, "critical": 3}
 _WHERE = "instance, gpu, resource, run, rank"
 
 
-def conditions(selectors: list[str], *, span: int = 12, height: int = 9) -> Panel:
-    """What stood when; the selectors' union."""
+Sources = Mapping[str, str]
+"""Selectors, each with what narrows it further: `and on (…) …`, or nothing."""
+
+
+def conditions(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
+    """What stood when."""
     each = " or ".join(
-        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {code}'
-        for selector in selectors
+        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {code} {narrowed}'.rstrip()
+        for selector, narrowed in sources.items()
         for severity, code in _SEVERITIES.items()
     )
     return timeline(
@@ -64,13 +70,10 @@ def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     )
 
 
-def advice(selectors: list[str], *, span: int = 12, height: int = 9) -> Panel:
+def advice(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
     """What to change, and what it should bring."""
     by = "by (rule, instance, run)"
-    low, high, active = (
-        " or ".join(f"flyball_advice_{name}{selector}" for selector in selectors)
-        for name in ("gain_low_ratio", "gain_high_ratio", "active")
-    )
+    low, high, active = (_advice(name, sources) for name in ("gain_low_ratio", "gain_high_ratio", "active"))
     return listing(
         "Advice",
         "What to change now, with the gain in throughput that it should bring, as an interval. `flyball advice` tells "
@@ -92,9 +95,9 @@ def advice(selectors: list[str], *, span: int = 12, height: int = 9) -> Panel:
     )
 
 
-def advice_over_time(selectors: list[str], *, span: int = 12, height: int = 9) -> Panel:
+def advice_over_time(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
     """When what was advised."""
-    active = " or ".join(f"flyball_advice_active{selector}" for selector in selectors)
+    active = _advice("active", sources)
     return timeline(
         "Advice over time",
         "When which rule advised something. No row: nothing was advised.",
@@ -138,3 +141,7 @@ def silence_codes(selector: str, title: str, what: str, *, span: int = 6, height
         span=span,
         height=height,
     )
+
+
+def _advice(name: str, sources: Sources) -> str:
+    return " or ".join(f"flyball_advice_{name}{each} {narrowed}".rstrip() for each, narrowed in sources.items())

@@ -10,6 +10,7 @@ from grafana.generator.queries import JOB, host, increase, now, over, rate, rows
 
 ALL_HOSTS = host()
 FAILING = host(reason="=~failed|timed_out|stale|denied|unknown")
+WASTED = increase("flyball_wasted_gpu_seconds_total", ALL_HOSTS, "$__range")
 BUSY_LEVELS = 10
 
 
@@ -102,7 +103,7 @@ def now_panels() -> list[Panel]:
             "GPU-hours wasted",
             "GPU time over the time range that runs held and did not use, whatever the cause.",
             "h",
-            now(f"sum({increase('flyball_wasted_gpu_seconds_total', ALL_HOSTS, '$__range')}) / 3600", "wasted"),
+            now(f"sum({WASTED}) / 3600", "wasted"),
             span=3,
         ),
     ]
@@ -136,6 +137,7 @@ def heat_panels() -> list[Panel]:
             over(f"sum by (bottleneck) (flyball_primary_bottleneck{ALL_HOSTS})", "{{bottleneck}}"),
             stack=StackingMode.NORMAL,
             span=12,
+            height=10,
         ),
         history(
             "The 24 hosts with the highest scores",
@@ -145,6 +147,7 @@ def heat_panels() -> list[Panel]:
             steps=((None, style.GOOD), (0.4, "yellow"), (0.7, style.WARNING), (0.9, style.CRITICAL)),
             links={"Host": place("host", instance="${__field.labels.instance}")},
             span=12,
+            height=10,
         ),
     ]
 
@@ -275,10 +278,20 @@ def waste_panels() -> list[Panel]:
             "Wasted GPU-hours by cause",
             "GPU time over the time range that was held and not used, by what it waited for.",
             "h",
+            now(f"topk(10, sum by (cause) ({WASTED}) / 3600)", "{{cause}}"),
+            span=6,
+        ),
+        number(
+            "Cost of the waste",
+            "The wasted GPU-hours at the price that the collector's settings name "
+            "(diagnosis.waste.price_per_gpu_hour). Not reported: no price is set.",
+            "none",
             now(
-                f"sum by (cause) ({increase('flyball_wasted_gpu_seconds_total', ALL_HOSTS, '$__range')}) / 3600",
-                "{{cause}}",
+                f"sum({WASTED}) / 3600 * on () group_right () max by (currency) (flyball_gpu_hour_price{{{JOB}}})",
+                "{{currency}}",
             ),
+            height=8,
+            decimals=2,
         ),
         graph(
             "GPUs wasted at a time, by cause",
@@ -294,6 +307,7 @@ def waste_panels() -> list[Panel]:
             over(f"sum({rate('flyball_gpu_energy_joules_total', ALL_HOSTS)})", "drawn"),
             over(f"sum(flyball_gpu_power_limit_watts{ALL_HOSTS})", "limit"),
             overrides={"limit": style.limit_line()},
+            span=7,
         ),
     ]
 

@@ -176,7 +176,7 @@ def diagnosis_panels() -> list[Panel]:
     """What is said of these GPUs, and what cannot be said."""
     hosts_gpus = f'{{{JOB}, {INSTANCE}, probe=~"nvidia|amd|intel"}}'
     return [
-        diagnosis.conditions([GPU], span=12, height=8),
+        diagnosis.conditions({GPU: ""}, span=12, height=8),
         diagnosis.risks(GPU, span=12, height=8),
         diagnosis.silences(hosts_gpus, span=12, height=7),
         diagnosis.silence_codes(hosts_gpus, "GPU probes over time", "When a driver gave nothing, or not all.", span=12,

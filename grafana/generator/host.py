@@ -59,14 +59,14 @@ def now_panels() -> list[Panel]:
                over(f"avg by (instance) (flyball_gpu_utilization_ratio{ALL})", "{{instance}}"), trend=True,
                steps=style.BUSY, low=0, high=1),
         number("Standing conditions", "What is raised on the host, by severity.", "none",
-               now(f"sum by (severity) (flyball_conditions{ALL})", "{{severity}}"), overrides={
+               now(f"sum by (severity) (flyball_conditions{ALL})", "{{severity}}"), span=4, overrides={
                    "critical": [style.option("thresholds", style.thresholds(style.ANY_IS_BAD).build())],
                    "warning": [style.option("thresholds", style.thresholds(style.ANY_IS_ODD).build())],
                }),
         listing("Machine", "What the agent found.", {
             "instance": "Host", "cpu_model": "CPU", "architecture": "Architecture", "operating_system": "System",
             "kernel": "Kernel", "virtualization": "Virtualization"},
-            rows(f"flyball_host_info{ALL}"), span=6, height=4),
+            rows(f"flyball_host_info{ALL}"), span=5, height=4),
     ]  # fmt: skip
 
 
@@ -84,9 +84,9 @@ def bound_panels() -> list[Panel]:
         timeline("Primary bottleneck", "Which bottleneck comes first. No row: nothing bounds the host.",
                  over(f"flyball_primary_bottleneck{ALL}", "{{instance}} {{bottleneck}}"), mappings=style.PRIMARY,
                  span=12, height=7),
-        diagnosis.conditions([ALL], height=7),
+        diagnosis.conditions({ALL: ""}, height=7),
         diagnosis.risks(ALL, height=7),
-        diagnosis.advice([ALL], height=7),
+        diagnosis.advice({ALL: ""}, height=7),
         graph("GPUs wasted, by cause", "GPU-seconds that the host's GPUs lost each second.", "none",
               over(f"sum by (cause) ({rate('flyball_wasted_gpu_seconds_total', ALL)})", "{{cause}}"),
               stack=StackingMode.NORMAL, span=24, height=6),

@@ -12,8 +12,14 @@ RUN, RANK = run(), rank()
 BUSY = rate("flyball_run_step_seconds_total", RANK)
 WAITS = rate("flyball_run_data_wait_seconds_total", RANK)
 STEPS = rate("flyball_run_steps_total", RANK)
+AGAINST_MEDIAN = (
+    f"max by (run, rank, instance) ({BUSY} / {STEPS})"
+    f" / on (run) group_left () max by (run) (flyball_run_step_median_seconds{RUN})"
+)
 WASTED = increase("flyball_run_wasted_gpu_seconds_total", RUN, "$__range")
 ON_ITS_HOSTS = f"and on (instance) flyball_run_step{RANK}"
+OF_IT = {RUN: "", host(run=""): ON_ITS_HOSTS}
+"""What is said of the run and its ranks, and of its hosts."""
 NAME = "{{run}} rank {{rank}}"
 
 
@@ -25,8 +31,8 @@ def runs() -> Dashboard:
         Section("Ranks side by side", rank_panels()),
         Section("What bounds it", bound_panels()),
         Section("Advice", [
-            diagnosis.advice([host(run="=~$run"), RUN]),
-            diagnosis.advice_over_time([host(run="=~$run"), RUN]),
+            diagnosis.advice(OF_IT),
+            diagnosis.advice_over_time(OF_IT),
         ]),
         Section("GPUs of its hosts", gpu_panels()),
         Section("Waste", waste_panels()),
@@ -104,10 +110,12 @@ def rank_panels() -> list[Panel]:
     """A straggler stands out here."""
     by = "by (run, rank, instance)"
     return [
-        history("Step time of each rank", "Mean step over time, a row a rank. One row that is redder than the others "
-                "is a straggler; all rows red together is the run.", "s",
-                over(f"{BUSY} / {STEPS}", f"{NAME} ({{{{instance}}}})"),
-                steps=((None, style.GOOD), (1, "yellow"), (2, style.WARNING), (5, style.CRITICAL)), span=12, height=10),
+        history("Step of each rank against the median", "A rank's mean step over the median of the ranks: 1 is as "
+                "fast as the others. A row that stays red is a straggler; where all wait for the slowest at each step, "
+                "see data wait, power and clocks instead.", "none",
+                over(AGAINST_MEDIAN, f"{NAME} ({{{{instance}}}})"), decimals=2,
+                steps=((None, style.GOOD), (1.1, "yellow"), (1.2, style.WARNING), (1.5, style.CRITICAL)), span=12,
+                height=10),
         history("Data wait of each rank", "Share of the step in which a rank waits for its input. Waiting for others "
                 "does not hide it.", "percentunit", over(f"{WAITS} / {BUSY}", f"{NAME} ({{{{instance}}}})"),
                 steps=style.STALLS, span=12, height=10),
@@ -116,8 +124,7 @@ def rank_panels() -> list[Panel]:
             "Value #C": "Step against median", "Value #D": "Data wait", "Value #E": "Loss"},
             rows(f"max {by} (flyball_run_step{RANK})"),
             rows(f"max {by} ({BUSY} / {STEPS})"),
-            rows(f"max {by} ({BUSY} / {STEPS}) / on (run) group_left () max by (run) "
-                 f"(flyball_run_step_median_seconds{RUN})"),
+            rows(AGAINST_MEDIAN),
             rows(f"max {by} ({WAITS} / {BUSY})"),
             rows(f"max {by} (flyball_run_loss{RANK})"),
             sort="Step against median", overrides={
@@ -138,7 +145,7 @@ def bound_panels() -> list[Panel]:
         heat("Scores on its hosts", "Mean score of each bottleneck over the run's hosts.", "percentunit",
              over(f"avg by (bottleneck) (flyball_score_ratio{host()} {ON_ITS_HOSTS})", "{{bottleneck}}"), high=1,
              span=12, height=9),
-        diagnosis.conditions([RANK, run()], span=24, height=9),
+        diagnosis.conditions(OF_IT, span=24, height=9),
     ]  # fmt: skip
 
 

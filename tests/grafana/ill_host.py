@@ -3,6 +3,7 @@
 Its metrics are the agent's own declarations, so that a new one is sent here without being named.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from tests.raw_agent import RawAgent, definition
 GIB = 1024**3
 GPUS = 2
 RUN, RANKS, SLOW_RANK = "llama-7b", 4, 1
+DIVERGED = "diverged"
 LABELS: dict[str, Sequence[str]] = {
     "cause": ("corrected", "uncorrected"),
     "chip": ("k10temp",),
@@ -81,7 +83,16 @@ def columns(host: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
+CALM = (
+    "infiniband_received_errors_total", "infiniband_sent_discards_total", "memory_major_faults_total",
+    "network_received_drops_total", "network_received_errors_total", "network_sent_drops_total",
+    "network_sent_errors_total", "reclaim_background_pages_total", "reclaim_direct_pages_total", "swap_in_bytes_total",
+    "swap_out_bytes_total", "swap_used_bytes", "tcp_failed_total", "tcp_reset_total",
+    "tcp_retransmitted_segments_total",
+)  # fmt: skip
+"""What stands still although its unit grows elsewhere."""
 SLOW: dict[str, Value] = {
+    **dict.fromkeys(CALM, lambda *_: 0.0),
     "agent_connected": lambda *_: 1,
     "cpu_busy_ratio": lambda *_: 0.98,
     "cpu_threads_online": lambda *_: 8,
@@ -138,9 +149,9 @@ SICK: dict[str, Value] = {
     "gpu_throttle_active": _heated(1, 0),
     "gpu_throttle_seconds_total": lambda t, labels: _heated(t, 0)(t, labels),
     "gpu_xid_total": lambda t, labels: (t > 3) + (t > 20) if labels[1] == "1" else 0,
-    "memory_available_bytes": lambda t, _: max(1.0, 40 - 0.3 * t) * GIB,
-    "memory_used_bytes": lambda t, _: min(127.0, 88 + 0.3 * t) * GIB,
-    "memory_used_ratio": lambda t, _: min(127.0, 88 + 0.3 * t) / 128,
+    "memory_available_bytes": lambda t, _: max(1.0, 32 - 0.15 * t) * GIB,
+    "memory_used_bytes": lambda t, _: min(127.0, 96 + 0.15 * t) * GIB,
+    "memory_used_ratio": lambda t, _: min(127.0, 96 + 0.15 * t) / 128,
 }
 """A host that breaks: it runs out of memory and disk, one GPU overheats, the other reports errors."""
 
@@ -205,7 +216,7 @@ class IllHost:
             validity=validity,
             silences=digest(self._silences),
             tenancy=digest(self._tenancy),
-            steps=[self._steps(rank, sequence) for rank in self._ranks],
+            steps=[*(self._steps(rank, sequence) for rank in self._ranks), *self._others(sequence)],
             events=self._events(sequence),
             gpu_processes=[
                 pb.GpuProcess(
@@ -219,6 +230,8 @@ class IllHost:
         )
 
     def _steps(self, rank: int, sequence: int) -> pb.StepReport:
+        """Collectives make all steps equally long; the slow rank is known by its own work, and waits least."""
+        forward = 0.4 if rank == SLOW_RANK else 0.1
         return pb.StepReport(
             run=RUN,
             rank=rank,
@@ -226,13 +239,19 @@ class IllHost:
             pid=1000 + rank,
             step=2 * sequence + 2,
             steps=2,
-            step_seconds=1.6 if rank == SLOW_RANK else 1.0,
-            data_wait_seconds=0.5,
+            step_seconds=1.0,
+            data_wait_seconds=0.4,
             tokens=8192,
             samples=4,
             loss=4.0 / (1 + sequence / 100),
-            section_seconds={"data": 0.5, "forward": 0.2, "backward": 0.2, "optimizer": 0.05},
+            section_seconds={"data": 0.4, "forward": forward, "communication": 0.55 - forward, "optimizer": 0.05},
         )
+
+    def _others(self, sequence: int) -> list[pb.StepReport]:
+        """On the sick host another run, whose loss is no number any more."""
+        bad = pb.StepReport(run=DIVERGED, world_size=1, pid=2000, step=sequence + 1, steps=1, step_seconds=1.0)
+        bad.loss = math.nan
+        return [bad] if self._is_sick else []
 
     def _events(self, sequence: int) -> list[pb.HostEvent]:
         if not self._is_sick or sequence not in {3, 20}:
@@ -254,6 +273,7 @@ class IllHost:
                 source="client",
                 command="python train.py",
                 gpus=[uuid(self.host, index)],
+                labels={"total_steps": "100000"},
             )
             for index, rank in enumerate(self._ranks)
         ]

@@ -31,7 +31,19 @@ TOTALS = "a total over the time range that the user chose, not a rate: $__range 
 EXCLUSIONS = (
     Exclusion("target-instance", "flyball-fleet", ("Runs",), OF_RUNS),
     Exclusion("target-rate-interval", "flyball-fleet", ("Runs",), TOTALS, ("increase [$__range]",)),
-    Exclusion("target-rate-interval", "flyball-fleet", ("GPU-hours wasted", "Wasted GPU-hours by cause"), TOTALS),
+    Exclusion(
+        "target-rate-interval",
+        "flyball-fleet",
+        ("GPU-hours wasted", "Wasted GPU-hours by cause", "Cost of the waste"),
+        TOTALS,
+    ),
+    Exclusion(
+        "target-instance",
+        "flyball-fleet",
+        ("Cost of the waste",),
+        "the price is a setting of the collector, and belongs to no host",
+        ("flyball_gpu_hour_price",),
+    ),
     Exclusion("target-rate-interval", "flyball-fleet", ("GPU-hours",), TOTALS + ", sampled at $__interval"),
     Exclusion(
         "target-rate-interval",
@@ -63,6 +75,7 @@ EXCLUSIONS = (
             "Remaining",
             "GPU-hours wasted",
             "Step time",
+            "Step of each rank against the median",
             "Time remaining",
             "Conditions over time",
             "Advice",

@@ -1,6 +1,7 @@
 """Every query of every panel, variable and annotation finds something in a Prometheus that scraped the product."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ import pytest
 
 from flyball_agent.standin.scenarios import start_standin
 from flyball_proto.v1 import telemetry_pb2 as pb
-from tests.grafana.dashboards import NAMES, Asked, queries
-from tests.grafana.ill_host import RANKS, SICK, SLOW, IllHost
+from tests.grafana.dashboards import NAMES, Asked, queries, read, variables
+from tests.grafana.ill_host import DIVERGED, GPUS, RANKS, RUN, SICK, SLOW, IllHost, uuid
 from tests.grafana.prometheus import Prometheus, View
 from tests.processes import Agent, Collector, wait_for
 from tests.raw_agent import RawAgent, record
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("prometheus") is None, reason="prometheus is not installed (make test installs it as root on Debian)"
 )
 
-SCENE_SECONDS = 90
+SCENE_SECONDS = 180
 WAYS = {"fleet": False, "each host": True}
 """Of scraping: docs/prometheus.md tells them."""
 EVERYTHING = [asked for name in NAMES for asked in queries(name)]
@@ -38,25 +39,31 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A scene that has gone on until nothing more is missing, or long enough."""
+    """A scene that has gone on until nothing is missing, or long enough: what is missing then fails in its own test."""
     with ExitStack() as stack:
         prometheuses = make_scene(tmp_path_factory.mktemp("scene"), stack)
-        deadline = time.monotonic() + SCENE_SECONDS
-        while any(empty(each, EVERYTHING, View(), time.time()) for each in prometheuses.values()):
+        deadline, at = time.monotonic() + SCENE_SECONDS, time.time()
+        while any(empty(each, EVERYTHING, View(), at) for each in prometheuses.values()):
             if time.monotonic() > deadline:
-                break  # what is missing fails in its own test
+                break
             time.sleep(3)
-        yield Scene(prometheuses, time.time())
+            at = time.time()
+        yield Scene(prometheuses, at)
 
 
 def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
     """A slow and a sick host with every reading and a run across both, and a real agent with GPUs of the stand-in."""
     receiver = stack.enter_context(Receiver(folder / "receiver")).start_listening()
-    told = {"notify.webhook.urls": json.dumps([receiver.url]), "notify.webhook.group_wait_seconds": 0}
-    collector = stack.enter_context(Collector(folder / "collector", told)).start_ready()
+    settings = {
+        "notify.webhook.urls": json.dumps([receiver.url]),
+        "notify.webhook.group_wait_seconds": 0,
+        "diagnosis.runs.straggler_seconds": 5,
+        "diagnosis.waste.price_per_gpu_hour": 2.5,
+    }
+    collector = stack.enter_context(Collector(folder / "collector", settings)).start_ready()
     be_rude(collector.grpc_port)
-    settings = {"host": "real-1", "nvml_library": start_standin(folder / "gpus", "xid", gpus=2)}
-    stack.enter_context(Agent(folder / "agent", collector.grpc_port, settings)).start()
+    real = {"host": "real-1", "nvml_library": start_standin(folder / "gpus", "xid", gpus=2)}
+    stack.enter_context(Agent(folder / "agent", collector.grpc_port, real)).start()
     half = RANKS // 2
     stack.enter_context(IllHost(collector.grpc_port, "slow-1", range(half), SLOW))
     stack.enter_context(IllHost(collector.grpc_port, "sick-1", range(half, RANKS), SICK))
@@ -91,3 +98,44 @@ def test_every_query_finds_something(scene: Scene, name: str, way: str) -> None:
     """With everything chosen, no panel, variable or annotation is empty or in error, however the fleet is scraped."""
     missing = empty(scene.prometheuses[way], queries(name), View(), scene.at)
     assert not missing, "\n".join(missing)
+
+
+SOME_GPUS = "(" + "|".join(uuid(host, index) for host in ("sick-1", "slow-1") for index in range(GPUS)) + ")"
+SOME = View(
+    {
+        "job": "(flyball|flyball-collector)",
+        "instance": "(sick-1|slow-1)",
+        "gpu": SOME_GPUS,
+        "run": f"({RUN}|{DIVERGED})",
+    }
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["flyball-host", "flyball-gpu", "flyball-run"])
+def test_every_query_follows_the_choice(scene: Scene, name: str, way: str) -> None:
+    """Two hosts, their GPUs and their run chosen by name are found as well, for they lack nothing."""
+    missing = empty(scene.prometheuses[way], queries(name), SOME, scene.at)
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_not_chosen_is_not_shown(scene: Scene, way: str) -> None:
+    """No query of a host's, a GPU's or a run's dashboard finds anything of hosts that are not there."""
+    nobody = View({"job": ".+", "instance": "nobody", "gpu": "none", "run": "none"})
+    asked = [each for name in ("flyball-host", "flyball-gpu", "flyball-run") for each in queries(name)]
+    found = [each for each in asked if scene.prometheuses[way].values(each, nobody, scene.at)]
+    assert {each.where for each in found} <= {"variable job", "variable instance", "variable run"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_gpus_are_chosen_by_name_and_asked_for_by_uuid(scene: Scene, way: str) -> None:
+    """The variable's regular expression takes a readable name and the UUID out of each series."""
+    (variable,) = [each for each in variables(read("flyball-gpu")) if each["name"] == "gpu"]
+    asked = Asked("flyball-gpu", "variable gpu", variable["query"], instant=True)
+    wanted = re.compile(variable["regex"].strip("/").replace("(?<", "(?P<"))
+    found = [wanted.search(series) for series in scene.prometheuses[way].values(asked, View(), scene.at)]
+    named = {each["text"]: each["value"] for each in found if each is not None}
+    assert len(named) == len(found)
+    assert named["slow-1 GPU 1"] == uuid("slow-1", 1)
+    assert {"real-1 GPU 0", "real-1 GPU 1"} <= set(named)
