@@ -21,6 +21,7 @@ from tests.benchmarks.labelled.episode import FULL_SECONDS, Recorded
 from tests.benchmarks.labelled.fit import fit_to
 from tests.benchmarks.labelled.label import HARM, SAME, Use
 from tests.benchmarks.labelled.picture import calibration_svg
+from tests.benchmarks.labelled.record import anonymous
 from tests.benchmarks.labelled.report import Steady, figures, page
 from tests.benchmarks.labelled.score import Pair, calibration, statements
 from tests.benchmarks.labelled.verdict import NO_BLAME_BELOW, diagnose, primaries
@@ -29,6 +30,7 @@ from tests.benchmarks.run import machine
 OUT = Path("build/labelled")
 CALIBRATION = Path(scores.__file__).with_name("calibration.json")
 SCORED = 300
+KEPT = Path(__file__).with_name("recorded")
 STEADY_MINUTES = 10.0
 STEADY_LOADS = ("latency", "cold-reads", "spinners")
 
@@ -52,13 +54,20 @@ def main() -> None:
         _score(options.out, options.docs)
     if options.command == "fit":
         fit_to([pair for out in (options.out, *options.also) for pair in _pairs(out)], options.to)
+    if options.command == "keep":
+        for recorded in read_recorded(options.out):
+            if recorded.name in options.only:
+                (KEPT / f"{recorded.name}.spool.gz").write_bytes(anonymous(options.out / f"{recorded.name}.spool"))
+                (KEPT / f"{recorded.name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(recorded)))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m tests.benchmarks.labelled", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", nargs="?", default="all", choices=("all", "record", "steady", "score", "fit"))
+    parser.add_argument(
+        "command", nargs="?", default="all", choices=("all", "record", "steady", "score", "fit", "keep")
+    )
     parser.add_argument("--out", type=Path, default=OUT, help=f"where recordings lie (default: {OUT})")
     parser.add_argument("--scored", type=int, default=SCORED, help="episodes that can be scored (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="default: the one of the run that lies there, else a new one")
@@ -66,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--full-seconds", type=float, default=FULL_SECONDS, help="how long causes stay on")
     parser.add_argument("--steady-minutes", type=float, default=STEADY_MINUTES, help="of each steady load")
     parser.add_argument("--tuning", action="store_true", help="only generators that may be tuned on")
-    parser.add_argument("--only", action="append", default=[], metavar="GENERATOR", help="only these")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="GENERATOR", help="only these; keep: names of episodes"
+    )
     parser.add_argument("--docs", type=Path, help="write the page and the picture here (default: --out)")
     parser.add_argument("--also", type=Path, action="append", default=[], help="fit: further recordings")
     parser.add_argument("--to", type=Path, default=CALIBRATION, help="fit: the file to write")

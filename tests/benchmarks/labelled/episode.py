@@ -1,5 +1,6 @@
 """One episode: a loop with and without its causes, recorded by the agent's probes, labelled by its own speed."""
 
+import os
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ import msgspec
 
 from tests.benchmarks.labelled.causes.catalogue import BY_NAME
 from tests.benchmarks.labelled.label import Label, Phase, Use, label
+from tests.benchmarks.labelled.others import cpu_use, others_ratio
 from tests.benchmarks.labelled.plan import LoopPlan, SourcePlan
 from tests.benchmarks.labelled.record import Recorder
 from tests.benchmarks.labelled.scene import Child, Draw, Scene, start_loop
@@ -23,6 +25,9 @@ SETTLE_SECONDS = 0.5
 """After a switch the loop's speed is not counted for so long: caches fill, processes start and end."""
 
 FIRST_STEP_SECONDS = 15.0
+
+OTHERS_RATIO = 0.1
+"""Beside more work that is not ours, no label would hold: that work may be the true bottleneck."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -48,6 +53,7 @@ class Recorded(msgspec.Struct, frozen=True):
     label: Label
     began: float  # wall time at which the causes were on
     ended: float  # … and no longer all on
+    others_ratio: float = 0.0  # share of all cores that went to work that is not the bench's, meanwhile
 
 
 class Stage:
@@ -73,11 +79,11 @@ class Stage:
             _await_steps(trace, scene)
             time.sleep(WARM_SECONDS)
             self.recorder.begin()
-            spans = self._act(episode, draws, scene)
+            spans, others = self._act(episode, draws, scene)
         finally:
             scene.close()
             self.recorder.end(out / f"{episode.name}.spool")
-        recorded = _judge(episode, draws, spans, trace)
+        recorded = _judge(episode, draws, spans, others, trace)
         trace.replace(out / f"{episode.name}.steps")
         (out / f"{episode.name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(recorded)))
         return recorded
@@ -101,14 +107,16 @@ class Stage:
         changes = {key: value for draw in draws.values() for key, value in draw.loop.items()}
         return msgspec.structs.replace(plan, **changes)
 
-    def _act(self, episode: Episode, draws: Mapping[str, Draw], scene: Scene) -> list[Phase]:
+    def _act(self, episode: Episode, draws: Mapping[str, Draw], scene: Scene) -> tuple[list[Phase], float]:
         """Free, full, then without one cause after the other; alone a cause is followed by freedom again."""
         names = episode.generators
         quiet = all(BY_NAME[name].quiet for name in names)
         phases = [_span((), FREE_SECONDS)]
         for name in names:
             draws[name].switch.on(scene)
+        before = cpu_use()
         phases.append(_span(names, episode.full_seconds))
+        others = others_ratio(before, cpu_use(), os.cpu_count() or 1)
         for name in names if len(names) > 1 else ():
             draws[name].switch.off(scene)
             phases.append(_span(tuple(other for other in names if other != name), PART_SECONDS))
@@ -118,7 +126,7 @@ class Stage:
             for name in names:
                 draws[name].switch.off(scene)
             phases.append(_span((), PART_SECONDS))
-        return phases
+        return phases, others
 
 
 def _draw(name: str, of: int, rng: random.Random) -> Draw:
@@ -143,7 +151,7 @@ def _await_steps(trace: Path, scene: Scene) -> None:
         time.sleep(0.05)
 
 
-def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], trace: Path) -> Recorded:
+def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], others: float, trace: Path) -> Recorded:
     ends = read_trace(trace)
     phases = tuple(
         msgspec.structs.replace(span, steps_per_second=speed(ends, span.begin + SETTLE_SECONDS, span.end))
@@ -156,6 +164,8 @@ def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], 
     quiet = all(generator.quiet for generator in generators)
     if harmful and quiet:
         verdict, harmful = Label(Use.DROPPED, "meant to be harmless, but was not", verdict.gains), False
+    if others > OTHERS_RATIO:
+        verdict, harmful = Label(Use.DROPPED, f"others used {others:.0%} of the machine", verdict.gains), False
     if verdict.use is Use.QUIET and not quiet:  # such a loop waits by itself, if less than a tenth more
         verdict = Label(Use.DROPPED, "harmless", verdict.gains)
     return Recorded(
@@ -170,4 +180,5 @@ def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], 
         verdict,
         full.begin,
         full.end,
+        others,
     )

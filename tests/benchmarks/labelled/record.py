@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import threading
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -141,3 +142,21 @@ def read(path: Path) -> Recording:
             tick.live = True
             ticks.append(tick)
     return Recording(ticks, 1.0, HOLD_SECONDS)
+
+
+def anonymous(path: Path) -> bytes:
+    """A recorded file, packed, without the names of processes, users and machine: fit to be kept in a repository."""
+    data = path.read_bytes()
+    kept = [HEADER]
+    for entry in scan(data, entries_start(data)):
+        assert isinstance(entry, Entry)
+        if (epoch := decode_epoch(entry.body) if entry.kind == EntryKind.EPOCH else None) is not None:
+            kept.append(encode_epoch(replace(epoch, boot_id="")))
+        definition = decode_definition(entry.body) if entry.kind == EntryKind.DEFINITION else None
+        if definition is not None and definition.kind != pb.Definition.TENANCY:
+            kept.append(encode_definition(definition))
+        if (spooled := decode_record(entry.body) if entry.kind == EntryKind.RECORD else None) is not None:
+            record = pb.Record.FromString(spooled.record)
+            record.tenancy = 0
+            kept.append(encode_record(Tick(spooled.sequence, record.SerializeToString(), ())))
+    return gzip.compress(b"".join(kept), mtime=0)

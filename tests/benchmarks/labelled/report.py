@@ -36,9 +36,9 @@ here can be computed again from the recordings without recording anew.
 - **An episode counts once**, however long it is: {full:.0f} s with its cause, a few seconds without before and after.
 - **A label holds only if removing the cause makes the loop at least {harm:.0%} faster**, against its speed before and
   after (of mixtures: without the one, and without the other). What changed nothing (within {same:.0%}) is a quiet
-  episode; what is neither is dropped.
-- **Right** is: on a single cause, the bottleneck ranked first at the end is the true one; on a mixture, both stand; on
-  a quiet episode, no bottleneck was raised at any time.
+  episode; what is neither is dropped, and so is every episode beside other work on the machine.
+- **Right** is: on a single cause, the true bottleneck stands and has the largest score of those that stand; on a
+  mixture, both stand; on a quiet episode, no bottleneck was raised at any time.
 - Thresholds and calibration were chosen on recordings with fixed seeds, of the generators marked *tuned on*. The
   episodes below have another seed, drawn when the bench was started: **{seed}**.
 - The base formula always has a largest score; below {base:.0%} its answer is taken as "nothing". It knows neither swap
@@ -138,8 +138,9 @@ def _summary(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int) -> s
     lines += [
         "",
         f"{len(pairs)} episodes are scored; {dropped} more were recorded and dropped because their cause was neither",
-        f"clearly harmful nor clearly harmless. In {extra} episodes with a cause something else was blamed beside the",
-        f"truth; in {early} something was blamed before the cause was there.",
+        "clearly harmful nor clearly harmless, or other work disturbed.",
+        f"In {extra} episodes with a cause something else was blamed beside the truth; in {early} something was blamed",
+        "before the cause was there.",
     ]
     return "\n".join(lines)
 

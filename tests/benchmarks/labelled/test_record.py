@@ -1,5 +1,6 @@
 """What is recorded can be played: the agent's own probes into the collector's own fleet."""
 
+import gzip
 import json
 import socket
 import time
@@ -39,3 +40,12 @@ def test_of_what_was_not_begun_nothing_is_kept(tmp_path: Path) -> None:
         time.sleep(1.1)
         recorder.end(tmp_path / "e.spool")
     assert read(tmp_path / "e.spool").ticks == []
+
+
+def test_what_is_kept_for_ever_names_nobody() -> None:
+    """No process, no user and no path of the machine where it was recorded."""
+    for path in Path(__file__).with_name("recorded").glob("*.gz"):
+        data = gzip.decompress(path.read_bytes())
+        assert b"python" not in data
+        assert b"/var/" not in data
+        assert read(path).ticks

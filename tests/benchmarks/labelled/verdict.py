@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from flyball_collector.diagnosis.claims import at
+from flyball_collector.diagnosis.claims import Floats, at
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import Group
 from flyball_collector.diagnosis.player import Player
@@ -33,7 +33,7 @@ class Said(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """The diagnosis of one episode."""
 
-    primary: str  # what the product ranks first, if it stands; empty: nothing
+    primary: str  # of those that stood, the one with the largest score; empty: nothing
     stood: tuple[Said, ...]
     ever: tuple[str, ...]  # bottlenecks that were raised at any time
     before: tuple[str, ...]  # … before the causes were on
@@ -51,7 +51,7 @@ def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None
         events += [event for event in told if event.kind.group is Group.BOTTLENECK]
         if ticks[-1].corrected_ns / 1e9 <= recorded.ended + GRACE_SECONDS:
             stood = _standing(player)
-            primary = _primary(player, stood)
+            primary = _first(player, stood)
             base = _base_scores(player)
     raised = [event for event in events if event.state is State.RAISED]
     after: dict[str, float] = {}
@@ -75,7 +75,7 @@ def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | Non
     for ticks, _ in player.play():
         if not recorded.began <= ticks[-1].corrected_ns / 1e9 <= recorded.ended:
             continue
-        primary = _primary(player, _standing(player))
+        primary = _primary(player)
         if primary != found[-1]:
             found.append(primary)
     return tuple(found[1:])
@@ -97,13 +97,23 @@ def _standing(player: Player) -> tuple[Said, ...]:
     return tuple(sorted(said, key=lambda one: one.kind))
 
 
-def _primary(player: Player, stood: Collection[Said]) -> str:
-    """The product's own first among those that stand."""
+def _first(player: Player, stood: Collection[Said]) -> str:
+    """What stands with the largest score."""
     table = table_of(player.diagnosis)
-    if table is None or not len(table.hosts):
+    if table is None or not stood:
         return ""
-    kind = f"bottleneck_{table.primary(0)}"
-    return kind if any(said.kind == kind for said in stood) else ""
+    scores = {said.kind: table.scores.get(said.kind.removeprefix("bottleneck_")) for said in stood}
+    return max(scores, key=lambda kind: _number(scores[kind]))
+
+
+def _number(values: Floats | None) -> float:
+    return float(np.nan_to_num(values[0])) if values is not None else 0.0
+
+
+def _primary(player: Player) -> str:
+    """What the product shows as the primary bottleneck."""
+    table = table_of(player.diagnosis)
+    return table.primary(0) if table is not None and len(table.hosts) else ""
 
 
 def _base_scores(player: Player) -> dict[str, float]:

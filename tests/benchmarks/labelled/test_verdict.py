@@ -1,0 +1,36 @@
+"""Recorded bottlenecks of a real machine stay recognised; the recordings are of the product's own probes."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.benchmarks.labelled.episode import Recorded
+from tests.benchmarks.labelled.label import Use
+from tests.benchmarks.labelled.score import is_right
+from tests.benchmarks.labelled.verdict import diagnose, primaries
+
+FOLDER = Path(__file__).with_name("recorded")
+EPISODES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def episode(name: str) -> tuple[Recorded, Path]:
+    """A label and its recording."""
+    return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Recorded), FOLDER / f"{name}.spool.gz"
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_what_was_recorded_is_recognised(name: str) -> None:
+    """One episode of each cause, a mixture, and one in which all cores are busy and nobody is to be blamed."""
+    recorded, spool = episode(name)
+    verdict = diagnose(recorded, spool)
+    assert is_right(recorded, verdict), verdict
+    assert not verdict.before
+    if recorded.label.use is Use.SINGLE:
+        assert any(kind in verdict.raised_after for kind in recorded.truth[0])
+    assert set(verdict.base_scores) == {"cpu", "memory", "disk", "network"}
+
+
+def test_a_steady_load_keeps_its_primary() -> None:
+    """Once named, it stays."""
+    assert primaries(*episode("0021-spinners")) == ("cpu",)
