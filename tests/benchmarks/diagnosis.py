@@ -6,7 +6,7 @@ that detectors have something to find. What counts is the thread's CPU time of o
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,14 @@ _EXACT = (
 )
 """Parts of the names of readings that do not waver."""
 
-_PRESSURES = [(("resource", r), ("extent", e)) for r in ("cpu", "io", "memory") for e in ("some", "full")]
-_DISKS = [(("device", name),) for name in ("nvme0n1", "nvme1n1")]
-_LINKS = [(("interface", "eth0"),)]
-_PORTS = [(("device", f"mlx5_{n}"), ("port", "1")) for n in range(2)]
-_MOUNTS = [(("mount", "/"),), (("mount", "/data"),)]
-_NODES = [(("node", str(n)),) for n in range(2)]
+Labels = Sequence[tuple[tuple[str, str], ...]]
+
+_PRESSURES: Labels = [(("resource", r), ("extent", e)) for r in ("cpu", "io", "memory") for e in ("some", "full")]
+_DISKS: Labels = [(("device", name),) for name in ("nvme0n1", "nvme1n1")]
+_LINKS: Labels = [(("interface", "eth0"),)]
+_PORTS: Labels = [(("device", f"mlx5_{n}"), ("port", "1")) for n in range(2)]
+_MOUNTS: Labels = [(("mount", "/"),), (("mount", "/data"),)]
+_NODES: Labels = [(("node", str(n)),) for n in range(2)]
 
 HOST_LEVELS: tuple[tuple[str, float], ...] = (
     ("cpu_busy_ratio", 0.4), ("cpu_threads_online", CORES), ("tasks_runnable", 20), ("tasks_blocked", 0),
@@ -60,7 +62,7 @@ HOST_LEVELS: tuple[tuple[str, float], ...] = (
     ("reclaim_direct_pages_total", 0), ("shared_memory_used_ratio", 0.1), ("shared_memory_total_bytes", 5e11),
     ("shared_memory_used_bytes", 5e10), ("tcp_sent_segments_total", 5000), ("tcp_retransmitted_segments_total", 1),
 )  # fmt: skip
-RESOURCE_LEVELS: tuple[tuple[str, float, list[tuple[tuple[str, str], ...]]], ...] = (
+RESOURCE_LEVELS: tuple[tuple[str, float, Labels], ...] = (
     ("pressure_seconds_total", 0.02, _PRESSURES),
     ("disk_read_bytes_total", 3e8, _DISKS), ("disk_written_bytes_total", 5e6, _DISKS),
     ("disk_busy_seconds_total", 0.1, _DISKS), ("disk_queue_seconds_total", 0.4, _DISKS),

@@ -310,7 +310,7 @@ class Signals:
         """The shortest computing time of steps while the CPUs were free, wait for input, calls, and round trip."""
         kept, drift = self._kept, 1 + DRIFT_A_MINUTE * self._passed / 60
         now = self["compute_seconds"]
-        free = ~(self["cpu_some"] > UNCONTENDED) & ~(self.raw["cpu_some"] > UNCONTENDED)
+        free = (self["cpu_some"] <= UNCONTENDED) & (self.raw["cpu_some"] <= UNCONTENDED)
         kept["best"] = np.where(np.isnan(now), np.nan, np.where(free, np.fmin(kept["best"] * drift, now), kept["best"]))
         for what in ("data", "service"):
             spent, best = self[f"{what}_seconds"], f"best_{what}"
