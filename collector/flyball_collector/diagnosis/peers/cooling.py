@@ -30,7 +30,7 @@ class CoolingDetector:
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._least = settings.hotter_celsius
         self._peers = peers
-        self._cadence = Cadence(5, 4)
+        self._cadence = Cadence(10, 4)
 
     def observe(self, view: View) -> Iterable[Claims]:
         if not len(view.gpus) or not self._cadence.due(view):

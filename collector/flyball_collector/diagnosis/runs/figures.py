@@ -13,7 +13,7 @@ from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.shares import input_share, waiting_share
 from flyball_collector.diagnosis.view import View
 
-EVERY_SECONDS = 5
+EVERY_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ _PAST = 64  # of these are kept: some nine minutes of one report a second
 _LEAST = 4  # of these make a past
 _WARM_UP = 16  # first reports that make no past
 _SPREADS = 5.0
+_OF_MEDIAN = 0.45  # the spread of a median of eight against that of one: √(π/2) / √8
+_FEW_MORE = 4.0  # a few medians alone look more alike than they are
 _LEAST_SPREAD = 0.01  # of the logarithm: step times are steadier than their clock
 _LEAVE = 0.6  # of the entry level
 _ADOPT = 240  # reports just below the entry level until they become usual
@@ -67,6 +69,8 @@ class Onsets:
             newest=float("nan"),  # time of the newest report
             phase=float("nan"),  # how long the last phase was that went by, in seconds …
             phase_shift=float("nan"),  # … and how high
+            peak=float("nan"),  # of this move
+            noise=float("nan"),  # of single reports
         )
 
     def fresh(self, subjects: Subjects, counts: Places) -> Places:
@@ -96,6 +100,8 @@ class Onsets:
         begins = known & ~moved & (late >= entry) & (early >= _LEAVE * entry)
         ends = known & moved & (late < _LEAVE * entry)
         self._end(places[ends], times[-1, ends])
+        peak = kept["peak"][places]
+        kept["peak"][places] = np.where(begins, late, np.fmax(peak, np.where(moved, late, peak)))
         above = logs >= (usual + entry / 2)
         first = np.argmax(above, axis=0)  # where the move began
         kept["moved"][places] = (moved | begins) & ~ends
@@ -108,12 +114,12 @@ class Onsets:
         lasted = now - kept["since"][places]
         phase = lasted <= _PHASE_SECONDS
         kept["phase"][places[phase]] = lasted[phase]
-        kept["phase_shift"][places[phase]] = kept["shift"][places[phase]]
+        kept["phase_shift"][places[phase]] = kept["peak"][places[phase]]
 
     def _lasting(self) -> Flags:
         """Moved, and no phase as the one that went by."""
         kept = self.kept
-        alike = np.abs(kept["shift"] - kept["phase_shift"]) <= 0.3 * np.abs(kept["phase_shift"])
+        alike = np.abs(kept["peak"] - kept["phase_shift"]) <= 0.3 * np.abs(kept["phase_shift"])
         lasted = kept["newest"] - kept["since"]
         lasting: Flags = kept["moved"] & ~(alike & (lasted < _RETURNS * kept["phase"]))
         return lasting
@@ -135,7 +141,12 @@ class Onsets:
         past = kept["past"][some]
         usual = medians(past)
         kept["usual"][some] = usual
-        kept["spread"][some] = np.maximum(1.4826 * medians(np.abs(past - usual[:, None])), _LEAST_SPREAD)
+        found = 1.4826 * medians(np.abs(past - usual[:, None])) * (1 + _FEW_MORE / kept["admitted"][some])
+        latest = logs[:, chosen].T
+        noise = 1.4826 * medians(np.abs(latest - medians(latest)[:, None]))
+        before = kept["noise"][some]
+        kept["noise"][some] = np.where(np.isnan(before), noise, before + (noise - before) / 8)
+        kept["spread"][some] = np.maximum(np.fmax(found, _OF_MEDIAN * kept["noise"][some]), _LEAST_SPREAD)
 
 
 def medians(values: NDArray[Any]) -> Floats:

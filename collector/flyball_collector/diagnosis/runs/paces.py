@@ -1,6 +1,7 @@
 """How fast every rank is now against its own past and against its peers: what fail-slow and stragglers are told by."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,11 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
+EQUAL = 0.05
+"""Steps that differ by no more are equally long."""
+
 _SILENT_SECONDS = 10.0
+_MOST = 0.7
 _LEAST_APART = float(np.log1p(0.1))
 
 
@@ -32,18 +37,25 @@ class Pace:
     against_peers: Floats  # that beyond the shift that its run's ranks have in the middle
     peers: Floats  # the others' step now
     run_shift: Floats  # along runs
+    complete: Flags  # along runs: several ranks report, and most of those that ever did
+
+    @cached_property
+    def in_step(self) -> Flags:
+        """The rank's steps are as long as those of most others: something makes them wait for each other."""
+        runs = self.runs
+        slow, fast = runs.quantile(self.now, 0.75), runs.quantile(self.now, 0.25)
+        alike = (slow <= fast * (1 + EQUAL)) & (runs.known(self.now) >= 2)
+        return alike[runs.run_of] & (np.abs(self.now - self.peers) <= EQUAL * self.peers)
 
     @property
     def apart(self) -> Flags:
         """Most of the rank's shift is its own, not the run's."""
-        mine: Flags = self.against_peers >= np.maximum(_LEAST_APART, 0.5 * self.shift)
-        return mine
+        return (self.against_peers >= np.maximum(_LEAST_APART, 0.5 * self.shift)) & ~self.in_step
 
     @property
     def still_apart(self) -> Flags:
         """The lower level; when the peers have gone, nobody is left to compare with."""
-        few = (self.runs.known(self.shift) < 3)[self.runs.run_of]
-        mine: Flags = few | (self.against_peers >= 0.5 * _LEAST_APART)
+        mine: Flags = ~self.complete[self.runs.run_of] | (self.against_peers >= 0.5 * _LEAST_APART)
         return mine
 
 
@@ -54,6 +66,7 @@ class Paces:
         self._runs = runs
         self._onsets = Onsets(slower_ratio)
         self._kept = Kept(work=float("nan"), now=float("nan"))
+        self._most = Kept(ranks=0)  # along runs: of how many the shift was known at once
         self._view: View | None = None
         self._pace: Pace | None = None
         self._cadence = Cadence(8)  # eight reports make a median; ranks report once a second
@@ -88,7 +101,16 @@ class Paces:
             shift - run_shift[runs.run_of],
             runs.median(now)[runs.run_of],
             run_shift,
+            self._complete(runs, shift),
         )
+
+    def _complete(self, runs: RunView, shift: Floats) -> Flags:
+        self._most.align(runs.runs)
+        known = runs.known(shift)
+        most = np.maximum(self._most["ranks"], known)
+        self._most["ranks"] = most
+        whole: Flags = (known >= 2) & (known >= _MOST * most)
+        return whole
 
     def _more_work(self, runs: RunView, places: Places) -> Floats:
         """By how much a step has more tokens (or samples) than usual: longer steps for that are no slowness."""

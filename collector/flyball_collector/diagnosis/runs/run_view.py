@@ -59,6 +59,8 @@ class RunView:
         """Along runs: the value below which this share of the known ones lies; a real value, never between two."""
         if not len(values):
             return np.empty(0)
+        if share in (0.0, 1.0):
+            return (np.fmin if share == 0.0 else np.fmax).reduceat(values, self.starts)
         ordered = values[np.lexsort((values, self.run_of))]  # unknown last in each run
         known = self.known(values)
         place = self.starts + ((known - 1) * share).astype(np.int64)

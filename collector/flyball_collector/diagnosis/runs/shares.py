@@ -82,7 +82,7 @@ class SharesDetector:
         if np.isnan(work).all():
             work = runs.ranks.mean("samples")
         work = np.where(runs.ranks.counts >= _LEAST, work, np.nan)
-        low, high = runs.quantile(work, 0.05), runs.quantile(work, 0.95)
+        low, high = runs.quantile(work, 0.0), runs.quantile(work, 1.0)
         middle = runs.median(work)
         spread = (high - low) / np.where(middle > 0, middle, np.nan)
         entry = self._settings.imbalance_ratio

@@ -51,16 +51,15 @@ class SlowDetector:
 
     def _run_slow(self, view: View, pace: Pace) -> Claims:
         runs = pace.runs
-        several = runs.known(pace.shift) >= 2
         share = runs.share(pace.moved.moved & pace.fresh) * runs.sizes / np.maximum(runs.known(pace.shift), 1)
         lasted = view.now - runs.median(np.where(pace.fresh, pace.moved.since, np.nan))
-        slower = several & (share >= _MOST)
+        slower = pace.complete & (share >= _MOST)
         return Claims(
             kind=self.kinds[1],
             subjects=runs.runs,
             enters=slower & (pace.run_shift >= self._least) & (lasted >= self._run_seconds),
-            stays=several & (share >= 0.5 * _MOST) & (pace.run_shift >= 0.5 * self._least),
-            known=several,
+            stays=(share >= 0.5 * _MOST) & (pace.run_shift >= 0.5 * self._least),
+            known=pace.complete,
             confidence=np.where(lasted >= 4 * self._run_seconds, 0.85, 0.7),
             because=lambda place: (
                 f"steps take {np.exp(pace.run_shift[place]):.2f} times as long as before on "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.runs.paces import Pace, Paces
+from flyball_collector.diagnosis.runs.paces import EQUAL, Pace, Paces
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.view import View
@@ -23,7 +23,6 @@ from flyball_collector.diagnosis.view import View
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_EQUAL = 0.05  # steps this much alike are equalised by collectives
 _SPREADS = 4.0
 _LEAST_SPREAD = 0.02  # of the peers' own work
 _OF_STEP = 0.05  # what a straggler adds is at least this much of the step
@@ -81,7 +80,7 @@ class StragglerDetector:
         if pace is None or not len(pace.runs.keys):
             return ()
         seen = self._see(view, pace)
-        together = _in_step(pace)
+        together = pace.in_step & (pace.runs.ranks.counts >= _FEW) & pace.fresh
         late = together & seen.any
         self._kept.align(pace.runs.subjects)
         since = self._kept["since"]
@@ -113,7 +112,7 @@ class StragglerDetector:
     @staticmethod
     def _went_alone(pace: Pace) -> tuple[Flags, Flags]:
         """Slower than it was, by more than its peers, and slower than they are; always slower is no news."""
-        moved = pace.moved.moved & (pace.now >= pace.peers * (1 + _EQUAL))
+        moved = pace.moved.moved & (pace.now >= pace.peers * (1 + EQUAL))
         return moved & pace.apart, moved & pace.still_apart
 
     def _see(self, view: View, pace: Pace) -> _Seen:
@@ -151,15 +150,6 @@ class StragglerDetector:
         excess = own - peers
         beyond = excess >= np.maximum(_SPREADS * spread, self._settings.straggler_ratio * peers)
         return own, peers, beyond & (excess >= _OF_STEP * pace.peers)
-
-
-def _in_step(pace: Pace) -> Flags:
-    """Ranks of runs in which all steps are equally long: somebody or something makes them wait for each other."""
-    runs = pace.runs
-    slow, fast = runs.quantile(pace.now, 0.9), runs.quantile(pace.now, 0.1)
-    alike = (slow <= fast * (1 + _EQUAL)) & (runs.known(pace.now) >= 2)
-    enough: Flags = alike[runs.run_of] & (runs.ranks.counts >= _FEW) & pace.fresh
-    return enough
 
 
 def _of_gpu(view: View, runs: RunView, metric: str) -> Floats:

@@ -1,0 +1,233 @@
+"""GPUs beside their peers: groups, power caps, cooling, strangers."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.peers.groups import Groups, Peers
+from flyball_collector.diagnosis.player import EPOCH, Key, Player
+from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.runs.testing import gpu_key, host, play
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+GPUS = 8
+
+
+def board(second: int, **metrics: list[float]) -> Mapping[Key, float]:
+    """Readings of the GPUs of one host, with the noise of sensors."""
+    noise = np.random.default_rng(second).normal(0, 0.003, (len(metrics), GPUS))
+    return {
+        gpu_key(f"gpu_{name}", f"G{gpu}"): values[gpu] * (1 + noise[row, gpu])
+        for row, (name, values) in enumerate(metrics.items())
+        for gpu in range(GPUS)
+    }
+
+
+def told(events: list[Event], kind: str) -> list[tuple[str, str]]:
+    """(state, GPU) of the events of this kind."""
+    return [(event.state.value, event.subject.gpu) for event in events if event.kind.name == kind]
+
+
+def all_but(usual: float, **other: float) -> list[float]:
+    return [other.get(f"G{gpu}", usual) for gpu in range(GPUS)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.none() | st.sampled_from([1.0, 2.0, 2.0, 3.5, 7.0])), min_size=1, max_size=12
+    )
+)
+def test_the_others_median_is_without_oneself(pairs: list[tuple[int, float | None]]) -> None:
+    """Ties and unknown values included."""
+    numbers = np.array([number for number, _ in pairs])
+    values = np.array([np.nan if value is None else value for _, value in pairs])
+    found = Groups(numbers, 3).others_median(values)
+    for place, value in enumerate(values):
+        others = [v for at, v in enumerate(values) if at != place and numbers[at] == numbers[place] and v == v]  # noqa: PLR0124  NaN
+        if others and value == value:  # noqa: PLR0124  NaN
+            assert found[place] == np.median(others)
+        else:
+            assert np.isnan(found[place])
+
+
+def capped(second: int, *, clock: list[float], power: list[float], limit: list[float]) -> Mapping[Key, float]:
+    return board(
+        second,
+        sm_clock_hertz=clock,
+        power_watts=power,
+        power_limit_watts=limit,
+        utilization_ratio=all_but(1.0),
+    )
+
+
+def test_all_at_their_limit_is_normal() -> None:
+    """A plateau at the power limit is what a training makes, also when the clocks fall as it begins."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        clock, power = (1.9e9, 300.0) if second < 120 else (1.4e9, 700.0)
+        return capped(second, clock=all_but(clock), power=all_but(power), limit=all_but(700.0))
+
+    events, _ = play(1, range(300), lambda *_: None, readings=readings)
+    assert told(events, "power_capped") == []
+
+
+def test_a_lower_limit_than_the_peers_is_told_and_its_end() -> None:
+    """At its limit and a quarter slower than the others."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        low = 60 <= second < 200
+        other = {"G3": 400.0} if low else {}
+        clock = {"G3": 1.1e9} if low else {}
+        return capped(
+            second, clock=all_but(1.5e9, **clock), power=all_but(650.0, **other), limit=all_but(700.0, **other)
+        )
+
+    events, _ = play(1, range(320), lambda *_: None, readings=readings)
+    assert told(events, "power_capped") == [("raised", "G3"), ("cleared", "G3")]
+    (raised, _) = [event for event in events if event.kind.name == "power_capped"]
+    assert raised.evidence["clock_of_peers_ratio"] < 0.8
+    assert "of its peers'" in raised.because
+
+
+def test_a_limit_that_is_lowered_for_all_shows_against_the_past() -> None:
+    """Without anybody to compare with, a GPU is compared with itself at the same work."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        clock, watts = (1.5e9, 690.0) if second < 200 else (1.1e9, 400.0)
+        limit = 700.0 if second < 200 else 400.0
+        return capped(second, clock=all_but(clock), power=all_but(watts), limit=all_but(limit))
+
+    events, _ = play(1, range(260), lambda *_: None, readings=readings)
+    assert {gpu for state, gpu in told(events, "power_capped") if state == "raised"} == {f"G{n}" for n in range(GPUS)}
+
+
+def test_slow_without_being_at_the_limit_is_no_cap() -> None:
+    """Who idles clocks low."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        return capped(
+            second,
+            clock=all_but(1.5e9, G3=0.9e9),
+            power=all_but(650.0, G3=200.0),
+            limit=all_but(700.0),
+        )
+
+    events, _ = play(1, range(120), lambda *_: None, readings=readings)
+    assert told(events, "power_capped") == []
+
+
+def test_the_odd_hot_one_is_told_and_hot_places_are_not() -> None:
+    """Boards have warm and cool places; an outlier is far from both."""
+    places = [44.0, 46.0, 40.0, 43.0, 47.0, 39.0, 44.0, 40.0]
+
+    def heats(hot: float) -> list[float]:
+        return [hot if gpu == 1 else heat for gpu, heat in enumerate(places)]
+
+    def readings(heat: float, second: int) -> Mapping[Key, float]:
+        return board(
+            second, temperature_celsius=heats(heat), power_watts=all_but(390.0), utilization_ratio=all_but(1.0)
+        )
+
+    events, _ = play(1, range(200), lambda *_: None, readings=lambda _, second: readings(62.0, second))
+    assert told(events, "cooling_outlier") == [("raised", "G1")]
+    assert all(event.because.startswith("62 °C at") for event in events)
+    events, _ = play(1, range(200), lambda *_: None, readings=lambda _, second: readings(50.0, second))
+    assert told(events, "cooling_outlier") == []
+
+
+def test_hotter_at_more_work_is_no_outlier() -> None:
+    """The only one that works is the only warm one."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        return board(
+            second,
+            temperature_celsius=all_but(35.0, G2=65.0),
+            power_watts=all_but(90.0, G2=400.0),
+            utilization_ratio=all_but(0.0, G2=1.0),
+        )
+
+    events, _ = play(1, range(200), lambda *_: None, readings=readings)
+    assert told(events, "cooling_outlier") == []
+
+
+def test_three_are_too_few_to_find_an_odd_one() -> None:
+    """A median of two others says little."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        every = board(
+            second,
+            temperature_celsius=all_but(40.0, G1=70.0),
+            power_watts=all_but(300.0),
+            utilization_ratio=all_but(1.0),
+        )
+        return {key: value for key, value in every.items() if key[1][0][1] in ("G0", "G1", "G2")}
+
+    events, _ = play(1, range(150), lambda *_: None, readings=readings)
+    assert told(events, "cooling_outlier") == []
+
+
+def shared(second: int, *, memory: int, busy: float, user: str = "bob") -> tuple[list[Event], Player]:
+    """A run of Ann's holds a GPU; another process is there from a second on."""
+    ann = pb.Member(pid=10, run="r", user="ann", source="client", gpus=["G0"], started_ns=1)
+    other = pb.Member(pid=11, user=user, command="python notebook", gpus=["G0"], started_ns=2)
+    events, player = play(
+        1,
+        range(1),
+        lambda *_: None,
+        readings=lambda *_: {gpu_key("gpu_memory_total_bytes", "G0"): 80e9},
+        tenancies={host(0): pb.Tenancy(members=[ann, other])},
+    )
+    state = player.fleet.get(host(0))
+    assert state is not None
+    state.extras = pb.Record(
+        gpu_processes=[
+            pb.GpuProcess(gpu="G0", pid=10, memory_used_bytes=60 * 10**9, utilization_ratio=0.9),
+            pb.GpuProcess(gpu="G0", pid=11, memory_used_bytes=memory, utilization_ratio=busy),
+        ]
+    )
+    for at in range(1, second):
+        now = (EPOCH + at) * 10**9
+        state.received_ns = state.corrected_ns = now
+        player.fleet.advance(now)
+        events += player.diagnosis.step(now)
+    return events, player
+
+
+def test_another_users_process_on_a_runs_gpu_is_told() -> None:
+    """With who it is and what it takes."""
+    events, _ = shared(20, memory=20 * 10**9, busy=0.4)
+    assert told(events, "co_tenant") == [("raised", "G0")]
+    (event,) = [event for event in events if event.kind.name == "co_tenant"]
+    assert "process 11 (python notebook) of bob takes 25% of the memory and 40% of the time" in event.because
+
+
+def test_small_strangers_and_ones_own_processes_are_none() -> None:
+    """A monitor holds some megabytes; who started the run may look at it."""
+    events, _ = shared(20, memory=10**8, busy=0.0)
+    assert told(events, "co_tenant") == []
+    events, _ = shared(20, memory=20 * 10**9, busy=0.4, user="ann")
+    assert told(events, "co_tenant") == []
+
+
+def test_peers_are_of_one_model_and_one_run() -> None:
+    """On one host two models are never compared; the GPUs of a run belong together."""
+    members = [pb.Member(pid=n, run="r", rank=n, user="ann", gpus=[f"G{n}"]) for n in range(4)]
+    _, player = play(
+        1,
+        range(3),
+        lambda *_: None,
+        readings=lambda _, second: board(second, power_watts=all_but(300.0)),
+        tenancies={host(0): pb.Tenancy(members=members)},
+    )
+    state, view = player.fleet.get(host(0)), player.diagnosis.view
+    assert state is not None
+    assert view is not None
+    models = ["A", "A", "A", "A", "A", "A", "B", "B"]
+    state.inventory = pb.Inventory(gpus=[pb.Gpu(uuid=f"G{n}", model=model) for n, model in enumerate(models)])
+    groups = Peers(Runs()).of(view)
+    apart = groups.number[:, None] == groups.number[None]
+    assert apart[0].tolist() == [True] * 6 + [False, False]
+    assert apart[7].tolist() == [False] * 6 + [True, True]

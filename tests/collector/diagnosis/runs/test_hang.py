@@ -1,0 +1,76 @@
+"""Runs that make no step any more, and runs that have not made their first."""
+
+from collections.abc import Mapping
+
+from flyball_collector.diagnosis.player import EPOCH, Key
+from flyball_collector.diagnosis.runs.testing import brief, gpu_key, host, play, step
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+SECOND = 10**9
+
+
+def held(ranks: int = 2) -> dict[str, pb.Tenancy]:
+    """Processes that say that they belong to the run, and hold a GPU each."""
+    member = [
+        pb.Member(pid=1, run="r", rank=rank, user="ann", source="client", gpus=["G"], started_ns=EPOCH * SECOND)
+        for rank in range(ranks)
+    ]
+    return {host(rank): pb.Tenancy(members=[member[rank]]) for rank in range(ranks)}
+
+
+def gpu(busy: float, tensors: float) -> Mapping[Key, float]:
+    return {gpu_key("gpu_utilization_ratio", "G"): busy, gpu_key("gpu_tensor_active_ratio", "G"): tensors}
+
+
+def stalls(rank: int, second: int) -> pb.StepReport | None:
+    return step(rank, second, 0.5) if second < 60 or second >= 400 else None
+
+
+def test_a_run_that_makes_no_step_hangs_until_it_goes_on() -> None:
+    """Its processes are there; busy GPUs without tensor work make it nearly certain."""
+    told, _ = play(
+        2,
+        range(520),
+        stalls,
+        readings=lambda _, second: gpu(1.0, 0.4 if second < 60 or second >= 400 else 0.0),
+        tenancies=held(),
+    )
+    events = brief(told, "run_hang")
+    assert [state for _, _, state, _ in events] == ["raised", "cleared"]
+    assert 60 + 120 <= events[0][0] <= 60 + 130
+    assert 400 <= events[1][0] <= 470
+    event = next(event for event in told if event.kind.name == "run_hang")
+    assert event.subject.run == "r"
+    assert event.confidence >= 0.9
+    assert "a collective waits" in event.because
+
+
+def test_a_long_interval_that_was_seen_before_is_no_hang() -> None:
+    """Whoever saved for a minute before may do so again, and five times as long."""
+
+    def saves(rank: int, second: int) -> pb.StepReport | None:
+        return None if 60 <= second < 120 or 200 <= second < 400 else step(rank, second, 0.5)
+
+    told, _ = play(2, range(420), saves, tenancies=held())
+    assert brief(told, "run_hang") == []
+
+
+def test_a_run_that_ended_does_not_hang() -> None:
+    """Its processes are gone, or nobody knows of any."""
+    told, player = play(2, range(500), lambda rank, second: step(rank, second, 0.5) if second < 60 else None)
+    assert brief(told, "run_hang") == []
+    assert len(player.fleet.ranks) == 0
+
+
+def test_a_run_without_a_step_starts_too_slowly() -> None:
+    """Twenty minutes after its processes began; the first step ends it."""
+    told, _ = play(
+        2,
+        range(0, 1500, 5),
+        lambda rank, second: step(rank, second, 0.5) if second >= 1400 else None,
+        readings=lambda *_: gpu(0.0, 0.0),
+        tenancies=held(),
+    )
+    events = brief(told, "slow_start")
+    assert [state for _, _, state, _ in events] == ["raised", "cleared"]
+    assert 1200 <= events[0][0] <= 1210

@@ -1,0 +1,116 @@
+"""Who holds a synchronous run up, where collectives make all steps equally long."""
+
+import threading
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from flyball_collector.diagnosis.player import Key
+from flyball_collector.diagnosis.runs.testing import brief, gpu_key, host, play, step
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+RANKS = 16
+
+
+def measured(steps: int, slow: int, since: int, factor: float) -> list[list[tuple[float, float, float]]]:
+    """(step, forward, wait) of each step of each rank: threads that meet at a real barrier."""
+    barrier = threading.Barrier(RANKS)
+    found: list[list[tuple[float, float, float]]] = [[] for _ in range(RANKS)]
+
+    def train(rank: int) -> None:
+        ended = time.perf_counter()
+        for number in range(steps):
+            time.sleep(0.004 * (factor if rank == slow and number >= since else 1.0))
+            worked = time.perf_counter()
+            barrier.wait(30)
+            met = time.perf_counter()
+            found[rank].append((met - ended, worked - ended, met - worked))
+            ended = met
+
+    threads = [threading.Thread(target=train, args=(rank,)) for rank in range(RANKS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def reports(found: list[list[tuple[float, float, float]]], rank: int, second: int) -> pb.StepReport:
+    took, forward, wait = found[rank][second]
+    return step(rank, second, took, section_seconds={"forward": forward, "all_reduce": wait})
+
+
+def test_a_straggler_among_sixteen_behind_a_real_barrier() -> None:
+    """All steps are equally long; it is named by its own work and because it waits least, and nobody else is."""
+    found = measured(200, slow=11, since=60, factor=2.5)
+    told, _ = play(RANKS, range(200), lambda rank, second: reports(found, rank, second))
+    events = brief(told, "straggler", "fail_slow")
+    assert [(kind, state, rank) for _, kind, state, rank in events] == [("straggler", "raised", 11)]
+    assert 120 <= events[0][0] <= 180
+    (event,) = [event for event in told if event.kind.name == "straggler"]
+    assert event.subject.host == "h11"
+    assert "waits for the others least" in event.because
+    assert event.evidence["own_seconds"] > 1.3 * event.evidence["peers_own_seconds"]
+
+
+def test_nobody_straggles_behind_a_quiet_barrier() -> None:
+    """Where all work alike, waiting is shared by chance."""
+    found = measured(150, slow=0, since=0, factor=1.0)
+    told, _ = play(RANKS, range(150), lambda rank, second: reports(found, rank, second))
+    assert brief(told, "straggler", "fail_slow") == []
+
+
+def tenancies() -> dict[str, pb.Tenancy]:
+    return {
+        host(rank): pb.Tenancy(members=[pb.Member(pid=1, run="r", rank=rank, user="ann", gpus=[f"G{rank}"])])
+        for rank in range(4)
+    }
+
+
+def test_a_low_clock_names_the_straggler_without_sections() -> None:
+    """One group of evidence alone, so with little confidence."""
+
+    def readings(rank: int, _: int) -> Mapping[Key, float]:
+        clock = 1.2e9 if rank == 2 else 1.7e9
+        return {
+            gpu_key("gpu_sm_clock_hertz", f"G{rank}"): clock,
+            gpu_key("gpu_utilization_ratio", f"G{rank}"): 1.0,
+            gpu_key("gpu_power_watts", f"G{rank}"): 400.0,
+        }
+
+    noise = np.exp(np.random.default_rng(3).normal(0, 0.01, 200))
+    told, _ = play(
+        4,
+        range(200),
+        lambda rank, second: step(rank, second, 0.5 * float(noise[second])),
+        readings=readings,
+        tenancies=tenancies(),
+    )
+    assert [(kind, rank) for _, kind, _, rank in brief(told, "straggler")] == [("straggler", 2)]
+    (event,) = [event for event in told if event.kind.name == "straggler"]
+    assert event.confidence <= 0.6
+    assert "clock is 71% of its peers'" in event.because
+
+
+def test_one_that_waits_for_its_input_holds_the_others_up() -> None:
+    """It is named although all steps are equally long; those that wait for it in collectives are not."""
+
+    def told_by(rank: int, second: int) -> pb.StepReport:
+        wait = 0.2 if rank == 1 else 0.005
+        return step(rank, second, 0.5, data_wait_seconds=wait)
+
+    told, _ = play(4, range(150), told_by)
+    events = [(kind, rank) for _, kind, _, rank in brief(told, "straggler")]
+    assert events == [("straggler", 1)]
+
+
+def test_always_slower_in_an_asynchronous_run_is_nobodys_straggling() -> None:
+    """Where steps are not equally long, more own work than the peers' holds nobody up."""
+
+    def told_by(rank: int, second: int) -> pb.StepReport:
+        own = 0.5 if rank == 3 else 0.3
+        return step(rank, second, own, section_seconds={"forward": own})
+
+    told, _ = play(4, range(200), told_by)
+    assert brief(told, "straggler", "fail_slow") == []
