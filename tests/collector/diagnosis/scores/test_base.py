@@ -8,9 +8,9 @@ from flyball_collector.diagnosis.scores.settings import ScoreSettings
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 
 MB = 1e6
-DISK = (("device", "sda"),)
+DISK: tuple[tuple[str, str], ...] = (("device", "sda"),)
 WRITTEN, BUSY, WRITES = "disk_written_bytes_total", "disk_busy_seconds_total", "disk_writes_total"
-LINK = (("interface", "eth0"),)
+LINK: tuple[tuple[str, str], ...] = (("interface", "eth0"),)
 RECEIVED, SENT, SPEED = "network_received_bytes_total", "network_sent_bytes_total", "network_speed_bytes_per_second"
 
 
@@ -74,7 +74,7 @@ def test_many_small_writes_say_nothing_of_a_disks_rate() -> None:
 
 def test_where_no_round_trip_is_measured_a_links_use_stands_for_the_network() -> None:
     """Of the speed that it negotiated."""
-    told = [{(RECEIVED, LINK): 1e6 * n, (SENT, LINK): 0.0, (SPEED, LINK): 4e6} for n in range(2)]
+    told: list[dict[Key, float]] = [{(RECEIVED, LINK): 1e6 * n, (SENT, LINK): 0.0, (SPEED, LINK): 4e6} for n in range(2)]
     np.testing.assert_allclose(table(*told).base["network"], [0.25], rtol=1e-3)
 
 
