@@ -15,7 +15,8 @@ from flyball_agent.standin.scenarios import start_standin
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.grafana.dashboards import NAMES, Asked, queries, read, variables
 from tests.grafana.ill_host import DIVERGED, GPUS, RANKS, RUN, SICK, SLOW, IllHost, uuid
-from tests.grafana.prometheus import Prometheus, View
+from tests.grafana.linter import selectors
+from tests.grafana.prometheus import BadQuery, Prometheus, View
 from tests.processes import Agent, Collector, wait_for
 from tests.raw_agent import RawAgent, record
 from tests.receiver import Receiver
@@ -28,6 +29,9 @@ SCENE_SECONDS = 180
 WAYS = {"fleet": False, "each host": True}
 """Of scraping: docs/prometheus.md tells them."""
 EVERYTHING = [asked for name in NAMES for asked in queries(name)]
+
+FOUND_OUT = {"flyball_condition_active", "flyball_probe_silent"}
+"""What is wrong with a host, not what it is: a healthy one has none of the values."""
 
 
 class Scene(NamedTuple):
@@ -139,3 +143,26 @@ def test_gpus_are_chosen_by_name_and_asked_for_by_uuid(scene: Scene, way: str) -
     assert len(named) == len(found)
     assert named["slow-1 GPU 1"] == uuid("slow-1", 1)
     assert {"real-1 GPU 0", "real-1 GPU 1"} <= set(named)
+
+
+def test_labels_are_those_of_a_real_agent(scene: Scene) -> None:
+    """Where a query names a label's value, a real agent's series have it: not only our made-up hosts'."""
+    ask = scene.prometheuses["fleet"]
+    unknown = []
+    for each in {found for asked in EVERYTHING for found in selectors(asked.expression)}:
+        named = [m for m in each.matchers.split(", ") if "$" not in m and "!" not in m and not m.endswith('=""')]
+        everything = f'{each.metric}{{instance="real-1"}}'
+        if named and each.metric not in FOUND_OUT and ask.get("query", query=everything, time=str(scene.at))["result"]:
+            query = f'{each.metric}{{instance="real-1", {", ".join(named)}}}'
+            if not ask.get("query", query=query, time=str(scene.at))["result"]:
+                unknown.append(query)
+    assert unknown == []
+
+
+def test_a_wrong_query_would_be_found(scene: Scene) -> None:
+    """A metric that nobody has is told as empty, and what is no query as an error."""
+    ask = scene.prometheuses["fleet"]
+    misspelt = Asked("board", "panel A", "flyball_gpu_temprature_celsius", instant=False)
+    assert empty(ask, [misspelt], View(), scene.at) == ["board / panel A"]
+    with pytest.raises(BadQuery, match="parse error"):
+        ask.values(Asked("board", "panel B", "sum(flyball_agent_up", instant=True), View(), scene.at)
