@@ -50,7 +50,7 @@ def alerts_of_starts(hosts: int, rounds: int, seed: int) -> Counter[str]:
 
 def upper_bound(alerts: int) -> float:
     """Of the mean of a Poisson count, one-sided 95 %: the mean under which so few are seen once in twenty."""
-    low, high = float(alerts), alerts + 10 * np.sqrt(alerts + 1) + 10
+    low, high = float(alerts), float(alerts + 10 * np.sqrt(alerts + 1) + 10)
     for _ in range(60):
         middle = (low + high) / 2
         terms = np.cumsum([0.0, *(np.log(middle) - np.log(k) for k in range(1, alerts + 1))])

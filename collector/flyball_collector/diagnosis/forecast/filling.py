@@ -38,9 +38,9 @@ class Rules:
     """What counts as filling."""
 
     covered: float = 3.0  # growth, as a multiple of the room left
-    level: float = 0.9  # use below which nothing is told …
-    hasty_level: float = 0.9  # … unless it would be full after three more readings
-    few: int = 5  # readings of the shortest fit, which must all rise
+    level: float = 0.92  # use below which nothing is told …
+    hasty_level: float = 0.92  # … unless it would be full after three more readings
+    few: int = 6  # readings of the shortest fit, which must all rise
     steady: float = 0.8  # the newer half grows at least so fast, relative to the older
     begun: float = 0.25  # the older half grows at least so fast, relative to the newer: no jump of a moment ago
     unslowed: float = 0.6  # the usual one of the newest steps, relative to the newest third: no last jump, no rest

@@ -14,7 +14,7 @@ from flyball_collector.diagnosis.forecast.words import duration, share
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.subject import Subject, Subjects
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -56,11 +56,12 @@ class MemoryExhaustion:
         self, settings: ForecastSettings, seldom: Rules | None = SELDOM_RULES, runs: Runs | None = None
     ) -> None:
         """`seldom`: for readings that are far apart; `None`: as for others. `runs` know the allocators' figures."""
-        rules = Rules(covered=settings.memory_covered, level=settings.memory_level)
+        rules = Rules(covered=settings.memory_covered, level=settings.memory_level, hasty_level=settings.memory_level)
         self._critical = settings.memory_critical_seconds
         self._joined = Joined(tuple(RESOURCES))
         self._runs = runs
         self._gpus = 0
+        self._recalled: dict[Subject, tuple[Floats, Floats, Floats]] = {}
         self._told: Flags = np.empty(0, dtype=bool)  # along GPUs: the allocator's figures are known
         self.use: Floats = np.empty(0)  # the newest, along `subjects`
         self.trail = Trail(RINGS)
@@ -75,14 +76,27 @@ class MemoryExhaustion:
         """GPUs, then the resources of hosts."""
         return self._kept.subjects
 
+    def recall(self, subject: Subject, times: Floats, low: Floats, high: Floats) -> None:
+        """Take what a memory did before a restart (seconds, shares used); it counts from the next look on."""
+        self._recalled[subject] = (times, low, high)
+
     def observe(self, view: View) -> Iterable[Claims]:
         """Cheap for all, and a fit for the few that have grown much and are nearly full."""
         use = self.use = self._use(view)
         self._forget_ended(use)
         self.trail.add(view.now, use)
+        self._take_recalled()
         found = self._fillings.judge(use, view.now, self._least_span(view))
         self._remember(found, use, view.now)
         return [self._claims(found, use)]
+
+    def _take_recalled(self) -> None:
+        """Into the rings of those that are there by now."""
+        places = self._kept.subjects.places if self._recalled else {}
+        for subject in [subject for subject in self._recalled if subject in places]:
+            times, low, high = self._recalled.pop(subject)
+            for ring in self.trail.rings:
+                ring.recall(times, places[subject], low, high)
 
     def _use(self, view: View) -> Floats:
         """Used shares along our rows."""

@@ -11,7 +11,7 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     memory_level: Annotated[
         float, Meta(ge=0.0, le=1.0, description="Use of memory below which its exhaustion is not forecast.")
-    ] = 0.9
+    ] = 0.92
     memory_covered: Annotated[
         float, Meta(gt=0.0, description="Growth before an exhaustion is forecast, as a multiple of the room left.")
     ] = 3.0

@@ -37,7 +37,7 @@ def seconds(event: Event) -> float:
 
 def failing(rate: float, rest: float = 60.0) -> Floats:
     """Cooling fails after 200 s: the temperature rises from 63 °C."""
-    return 63 + np.clip(rate * (np.arange(int(200 + 30 / rate)) - 200), 0, rest)
+    return np.asarray(63 + np.clip(rate * (np.arange(int(200 + 30 / rate)) - 200), 0, rest))
 
 
 @pytest.mark.parametrize(("rate", "ahead"), [(0.1, 30), (0.2, 15), (0.5, 10), (1.0, 4)])
@@ -76,7 +76,7 @@ def test_a_start_that_comes_to_rest_is_no_alarm(rest: float) -> None:
 
 def test_a_plateau_close_to_the_limit_is_no_alarm() -> None:
     """One degree below the limit for an hour is where some boards are meant to run."""
-    assert play(gpu_temperature_margin_celsius=1 + np.random.default_rng(3).integers(0, 3, 3600)) == []
+    assert play(gpu_temperature_margin_celsius=np.random.default_rng(3).integers(1, 4, 3600).astype(np.float64)) == []
 
 
 def test_a_single_spike_is_no_alarm() -> None:

@@ -17,7 +17,7 @@ def noise(seed: int, count: int, rows: int = 1) -> np.ndarray[tuple[int, int], n
 @given(SLOPES, st.floats(-100, 100), st.integers(5, 30))
 def test_a_line_has_its_slope(slope: float, offset: float, count: int) -> None:
     """Of a straight line, slope and bounds are the line's own, and nothing scatters."""
-    times = np.arange(count) * 57.0
+    times = np.arange(float(count)) * 57
     trend = theil_sen(times, (offset + slope * times)[:, None], z=1.96)
     for told in (trend.slope, trend.low, trend.high):
         np.testing.assert_allclose(told, slope, atol=1e-9)

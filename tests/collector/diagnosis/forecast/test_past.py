@@ -1,0 +1,59 @@
+"""What the store remembers of memories is not forgotten by a restart."""
+
+import numpy as np
+import pytest
+
+from flyball_collector.blocks.block import BlockKey
+from flyball_collector.blocks.build import build_block
+from flyball_collector.blocks.testing import START_NS, rows
+from flyball_collector.diagnosis.forecast.leak import MemoryLeak
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
+from flyball_collector.diagnosis.forecast.past import read_past
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.tick import KnownLayout
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import gauge
+from flyball_proto.ranges import RangeSet
+
+HOST = "host-00000"
+HOST_USE = gauge("memory_used_ratio", "ratio", "Used.", scale=10_000)
+GPU_USE = gauge("gpu_memory_used_bytes", "bytes", "Used.", ("gpu", "index"))
+GPU_TOTAL = gauge("gpu_memory_total_bytes", "bytes", "There.", ("gpu", "index"))
+
+
+def test_minutes_come_back_as_shares() -> None:
+    """Of the host its ratio, of a GPU its bytes as a share of what it has; lows and highs of each minute."""
+    layout = KnownLayout(Layout((Column(HOST_USE), Column(GPU_USE, ("G", "0")), Column(GPU_TOTAL, ("G", "0")))))
+    store = MemoryStore()
+    store.put_document("layout", f"{layout.digest:016x}", layout.layout.body)
+    values = np.tile(np.array([5000, 40, 80]), (60, 1))
+    values[30:, 0], values[30:, 1] = 6000, 60
+    group = rows(layout, range(60), values=values)
+    block = build_block(
+        BlockKey(HOST, b"e" * 16, 0), 60, [group], RangeSet(), RangeSet(), START_NS, {layout.digest: layout}
+    )
+    store.put_blocks([block])
+    found = {past.subject: past for past in read_past(store, HOST, START_NS + 3600 * 10**9)}
+    host, gpu = found[Subject(HOST, resource="host")], found[Subject(HOST, "G")]
+    assert (host.low.tolist(), host.high.tolist()) == ([0.5], [0.6])
+    assert (gpu.low.tolist(), gpu.high.tolist()) == ([0.5], [0.75])
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_leak_is_told_soon_after_a_restart(remembered: bool) -> None:
+    """With the day before it takes a quarter of an hour to be sure again; without it, hours."""
+    machines, memory = Machines(1), MemoryExhaustion(ForecastSettings())
+    leak = MemoryLeak(memory, ForecastSettings())
+    times = 1.7e9 + 60.0 * np.arange(660)
+    use = 0.4 + 0.03 * np.arange(660) / 60
+    if remembered:
+        memory.recall(Subject(HOST, resource="host"), times[:630], use[:630], use[:630])
+    told = False
+    for time, value in zip(times[630:], use[630:], strict=True):
+        view = ArrayView(machines, time, host={"memory_used_ratio": np.array([value])})
+        memory.observe(view)
+        told |= bool(next(iter(leak.observe(view))).enters.any())
+    assert told == remembered
