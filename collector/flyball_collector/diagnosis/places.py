@@ -18,12 +18,17 @@ Places = NDArray[np.int64]
 _GPU_LABELS = frozenset({"gpu", "index"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Spots:
     """Along some subjects: the place of each one's reading in the arena, and its row in the window; −1: none."""
 
     arena: Places
     rows: Places
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether any has a row."""
+        return bool((self.rows >= 0).any())
 
 
 @dataclass(frozen=True, slots=True)

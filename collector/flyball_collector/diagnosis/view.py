@@ -20,8 +20,9 @@ _SECOND = 1e9
 class View:
     """One second of the fleet. Unknown is NaN; a host that has fallen silent knows nothing.
 
-    Windowed counters are rates a second. `horizon` None means the newest second; 10, 60 or 300 the mean over so many.
-    A gauge that is not windowed has only its newest value.
+    What it hands out is shared by all who ask, and cannot be written to. Windowed counters are rates a second.
+    `horizon` None means the newest second; 10, 60 or 300 the mean over so many. A gauge that is not windowed has only
+    its newest value.
     """
 
     def __init__(self, fleet: Fleet, plan: FleetPlan, now_ns: int) -> None:
@@ -33,6 +34,7 @@ class View:
         self._arena = fleet.arena()  # a copy, with an unknown at the end: place −1
         self._lines: dict[int | None, Floats] = {}
         self._counts: dict[int, NDArray[np.int64]] = {}
+        self._found: dict[tuple[Spots, int | None], Floats] = {}
         alive = np.append(fleet.window.alive, False)
         self.alive: NDArray[np.bool_] = alive[:-1]  # along hosts: it has said something lately
 
@@ -94,7 +96,8 @@ class View:
         offsets = [offset for _, offset, _ in self._plan.plans[place].columns.get(metric, ())]
         if not offsets or not self.alive[place]:
             return np.full(len(offsets), np.nan)
-        return self._arena[self._plan.starts[place] + np.array(offsets)]
+        values: Floats = self._arena[self._plan.starts[place] + np.array(offsets)]
+        return values
 
     def host_samples(self, metric: str, horizon: int, **where: str) -> NDArray[np.int64]:
         """How many readings are behind `host(metric, horizon)`."""
@@ -141,10 +144,15 @@ class View:
         return np.where(np.isfinite(largest), largest, np.nan)
 
     def _values(self, spots: Spots, horizon: int | None, of: Subjects) -> Floats:
-        if (spots.rows >= 0).any():
-            return self._line(horizon)[spots.rows]
-        values = self._arena[spots.arena]
-        return np.where(self.alive[of.hosts], values, np.nan)
+        found = self._found.get((spots, horizon))
+        if found is None:
+            if spots.windowed:
+                found = self._line(horizon)[spots.rows]
+            else:
+                found = np.where(self.alive[of.hosts], self._arena[spots.arena], np.nan)
+            found.setflags(write=False)
+            self._found[spots, horizon] = found
+        return found
 
     def _line(self, horizon: int | None) -> Floats:
         """The window's line of this second, or of means, with an unknown at the end: row −1."""
