@@ -76,6 +76,8 @@ class OwnMetrics:
             buckets=_WORK_SECONDS,
         )
         self.store_errors = self._counter("store_errors_total", "Calls to the store that failed.", "call")
+        for call in ("write", "timeline"):
+            self.store_errors.labels(call)  # 0 from the start, so that the first failure is a growth
         self.store_bytes = self._gauge("store_bytes", "What the store takes on disk.")
         self.expired_blocks = self._counter("expired_blocks_total", "Blocks dropped for age or size.")
 
