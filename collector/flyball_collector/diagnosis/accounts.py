@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+import structlog
+
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste import WasteLedger
 from flyball_collector.diagnosis.xids import XidTimes
 from flyball_collector.own_metrics import OwnMetrics
+
+_log = structlog.get_logger(__name__)
 
 
 class Accounts:
@@ -18,6 +23,7 @@ class Accounts:
         self._diagnosis = diagnosis
         self._metrics = metrics
         self._failures: dict[str, int] = {}
+        self._failed = False
 
     def slices(self, now_ns: int, tell: Callable[[Sequence[Event]], object]) -> Iterator[None]:
         """One second of the diagnosis, and what follows from it, in slices."""
@@ -28,13 +34,20 @@ class Accounts:
 
         yield from self._diagnosis.slices(now_ns, hear)
         yield
-        self._look()
-
-    def _look(self) -> None:
-        view, conditions = self._diagnosis.view, self._diagnosis.conditions
+        view = self._diagnosis.view
         if view is not None:
-            self.xids.look(view.states, view.now)
-            self.waste.account(view, lambda: [standing.event for standing in conditions.standing()])
+            self._look(view)
         for name, failures in self._diagnosis.failures.items():
             self._metrics.detector_failures.labels(name).inc(failures - self._failures.get(name, 0))
             self._failures[name] = failures
+
+    def _look(self, view: View) -> None:
+        conditions = self._diagnosis.conditions
+        try:
+            self.xids.look(view.states, view.now)
+            self.waste.account(view, lambda: [standing.event for standing in conditions.standing()])
+        except Exception as error:  # noqa: BLE001  as with detectors: it must not stop the diagnosis
+            if not self._failed:
+                _log.exception("accounts_failed", error=repr(error))
+            self._failed = True
+            self._metrics.detector_failures.labels("accounts").inc()

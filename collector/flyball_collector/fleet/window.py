@@ -190,7 +190,9 @@ class Window:
         waiting = [state for state in present.values() if self._waits(state)]
         for state in waiting[:SEATS_A_PASS]:
             self._sit(state)
+        before = {state.name: alive for state, alive in zip(self._states, self._alive.tolist(), strict=True)}
         self._states = tuple(filter(self._sits, present.values()))
+        self._alive = np.array([before.get(state.name, False) for state in self._states], dtype=np.bool_)
         self._index()
         self._generation = generation if len(waiting) <= SEATS_A_PASS else -1
 

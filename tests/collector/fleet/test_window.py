@@ -80,6 +80,17 @@ def test_a_second_is_written_once() -> None:
     assert len(fleet.window.recent("a", "watts")[0]) == 1
 
 
+def test_who_comes_within_a_written_second_has_nothing_to_say_yet() -> None:
+    """What is alive stands along the hosts even when a second is looked at twice."""
+    fleet, layout = fleet_of(), layout_of(1)
+    say(fleet, "b", 0, layout, [1, 10, 100])
+    assert advance(fleet, 0)
+    say(fleet, "a", 0, layout, [1, 10, 100])
+    assert not advance(fleet, 0)
+    assert [state.name for state in fleet.window.states] == ["a", "b"]
+    assert fleet.window.alive.tolist() == [False, True]
+
+
 def test_a_late_record_leaves_the_line_as_it_was_said_last() -> None:
     """Between two records a reading and a rate stand, as long as `hold_seconds`; then they are unknown."""
     fleet, layout = fleet_of(), layout_of(1)

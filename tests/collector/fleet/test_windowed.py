@@ -1,9 +1,12 @@
 from pathlib import Path
 
 from flyball_collector.exporter import about
+from flyball_collector.exporter.catalogue import sample_name
+from flyball_collector.exporter.diagnosis import metrics as diagnosis
 from flyball_collector.fleet.windowed import WINDOWED
 
-METRICS = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+METRICS, OURS = PAGE.split("## Hosts, as the collector sees them")
 
 
 def test_every_windowed_metric_is_one_that_agents_read() -> None:
@@ -14,4 +17,6 @@ def test_every_windowed_metric_is_one_that_agents_read() -> None:
 
 def test_no_agent_declares_what_the_exporter_makes() -> None:
     """The exporter's own names are free: an agent's metric of such a name would be left out."""
-    assert [metric.name for metric in about.METRICS if f"| `flyball_{metric.name}` |" in METRICS] == []
+    names = [f"| `{sample_name(metric)}` |" for metric in (*about.METRICS, *diagnosis.METRICS)]
+    assert [name for name in names if name in METRICS] == []
+    assert [name for name in names if name not in OURS] == []
