@@ -1,5 +1,7 @@
 """Renders a whole fleet for Prometheus, and says what it costs, and for how long an event loop beside it waits.
 
+Every host has all its scores, one GPU in ten stands in some condition, and one host in four has lost GPU time.
+
 python -m tests.benchmarks.scrape [--hosts 2048] [--format openmetrics]
 """
 
@@ -12,6 +14,17 @@ import uuid
 
 import numpy as np
 
+from flyball_collector.diagnosis.accounts import Accounts
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, EventKind
+from flyball_collector.diagnosis.scores.base import BASE_NAMES
+from flyball_collector.diagnosis.scores.score_table import ScoreTable
+from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.view import View
+from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
@@ -25,7 +38,10 @@ from tests.benchmarks.figure import Figure, at_most, plain, report
 GPUS = 8
 HOST_METRICS = [gauge(f"host_quantity_{i}_bytes", "bytes", "A quantity of the host.") for i in range(35)]
 HOST_COUNTERS = [counter(f"host_work_{i}_total", "operations", "Work of the host.") for i in range(16)]
-GPU_METRICS = [gauge(f"gpu_quantity_{i}_ratio", "ratio", "A quantity of a GPU.", ("gpu",), 1000) for i in range(15)]
+SEEN = gauge("gpu_utilization_ratio", "ratio", "What the diagnosis looks at.", ("gpu",), 1000)
+GPU_METRICS = [SEEN] + [
+    gauge(f"gpu_quantity_{i}_ratio", "ratio", "A quantity of a GPU.", ("gpu",), 1000) for i in range(14)
+]
 
 
 def main() -> None:
@@ -46,7 +62,10 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
     layouts = [fill(fleet, f"host-{number:05d}", random_numbers) for number in range(hosts)]
     now = time.time_ns()
     own = OwnMetrics()
-    renderings = Renderings(fleet, own, clock=lambda: now)
+    while len(fleet.window.states) < hosts:  # they sit down by and by
+        fleet.advance(time.time_ns())
+    diagnosis = diagnosed(fleet, now, random_numbers)
+    renderings = Renderings(fleet, own, findings=findings_of(diagnosis, own), clock=lambda: now)
     lags: list[float] = []
     watch = asyncio.create_task(watch_loop(lags), name="watch")
     first = await timed(renderings, format_)
@@ -58,6 +77,7 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
             fleet.apply(tick(f"host-{number:05d}", sequence, layout, now, random_numbers))
         started = time.perf_counter()
         fleet.snapshot(now)
+        findings_of(diagnosis, own).of_fleet()
         stalls.append(time.perf_counter() - started)
         lags.clear()
         processor = time.process_time()
@@ -77,6 +97,66 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
         plain("page, gzipped", len(body) / 1e6, "MB"),
         plain("peak resident", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, "MB", "fleet included"),
     ]
+
+
+class Scores:
+    """Any scores, of every host."""
+
+    name = "scores"
+    kinds: tuple[EventKind, ...] = ()
+
+    def __init__(self, random_numbers: np.random.Generator) -> None:
+        self.table: ScoreTable | None = None
+        self._random = random_numbers
+
+    def observe(self, view: View) -> list[Claims]:
+        """New ones each time."""
+        names = [kind.name.removeprefix("bottleneck_") for kind in BOTTLENECKS]
+        rows = self._random.random((len(BASE_NAMES) + len(names), len(view.hosts)))
+        of_kinds = dict(zip(names, rows[len(BASE_NAMES) :], strict=True))
+        primaries = self._random.integers(0, len(names), len(view.hosts))
+        base = dict(zip(BASE_NAMES, rows, strict=False))
+        self.table = ScoreTable(view.hosts, base, of_kinds, of_kinds, primaries)
+        return []
+
+
+def diagnosed(fleet: Fleet, now: int, random_numbers: np.random.Generator) -> Diagnosis:
+    """A diagnosis that has found something in many places."""
+    diagnosis = Diagnosis(fleet, DiagnosisSettings(), [Scores(random_numbers)])
+    diagnosis.step(now)
+    assert diagnosis.view is not None
+    names = diagnosis.view.gpus.names
+    assert len(names) == GPUS * len(fleet.hosts())
+    kinds = [BY_NAME[name] for name in ("bottleneck_idle_gpu", "memory_exhaustion", "power_capped", "gpu_ecc")]
+    diagnosis.conditions.load(
+        [standing(kinds[number % len(kinds)], names[number], now) for number in range(0, len(names), 10)], now
+    )
+    return diagnosis
+
+
+def standing(kind: EventKind, subject: Subject, now: int) -> Event:
+    """One condition."""
+    return Event(
+        condition=f"{hash(subject):x}",
+        time_ns=now,
+        state=State.RAISED,
+        kind=kind,
+        subject=subject,
+        severity=kind.severity,
+        confidence=0.9,
+        seconds_left=100.0,
+        raised_ns=now,
+    )
+
+
+def findings_of(diagnosis: Diagnosis, own: OwnMetrics) -> DiagnosisFindings:
+    """As the collector has them; every fourth host has lost time to two causes."""
+    accounts = Accounts(diagnosis, own)
+    view = diagnosis.view
+    assert view is not None
+    accounts.waste.hosts.align(view.hosts, view.now)
+    accounts.waste.hosts.lost[::4, :2] = 1000.0
+    return DiagnosisFindings(diagnosis, accounts)
 
 
 async def timed(renderings: Renderings, format_: Format) -> float:
