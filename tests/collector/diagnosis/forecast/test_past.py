@@ -47,7 +47,7 @@ def test_a_leak_is_told_soon_after_a_restart(remembered: bool) -> None:
     """With the day before it takes a quarter of an hour to be sure again; without it, hours."""
     machines, memory = Machines(1), MemoryExhaustion(ForecastSettings())
     leak = MemoryLeak(memory, ForecastSettings())
-    times = 1.7e9 + 60.0 * np.arange(660)
+    times = 1.7e9 + 60 * np.arange(660.0)
     use = 0.4 + 0.03 * np.arange(660) / 60
     if remembered:
         memory.recall(Subject(HOST, resource="host"), times[:630], use[:630], use[:630])
