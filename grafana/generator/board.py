@@ -23,12 +23,15 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from grafana.generator.queries import DATASOURCE
+from grafana.generator.queries import DATASOURCE, JOB, matchers
 
 COLUMNS = 24
 PREFIX = "flyball-"
 KEPT = "${datasource:queryparam}&${job:queryparam}"
 """What a link to another dashboard takes along beside the time range."""
+
+BOTH_JOBS = ("flyball_agent_up", "flyball_collector_build_info")
+"""What tells the jobs apart where hosts are scraped each for itself: runs are told by the collector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +130,16 @@ def _flow(panels: Sequence[Panel], top: int) -> int:
     return top + height
 
 
-def job(metric: str) -> Choice:
-    """Which scrape jobs: those that have this metric."""
-    return Choice("job", "Job", "The scrape jobs of Prometheus.", f"label_values({metric}, job)")
+def job(*metrics: str) -> Choice:
+    """Which scrape jobs: those that have one of these metrics."""
+    asked = metrics[0] if len(metrics) == 1 else f'{{__name__=~"{"|".join(metrics)}"}}'
+    return Choice("job", "Job", "The scrape jobs of Prometheus.", f"label_values({asked}, job)")
 
 
-def instances(metric: str, description: str = "The hosts.", *, all_value: str | None = ".+") -> Choice:
+def instances(metric: str, description: str = "The hosts.", **labels: str) -> Choice:
     """Which hosts: those that have this metric."""
-    query = f'label_values({metric}{{job=~"$job"}}, instance)'
-    return Choice("instance", "Instance", description, query, all_value=all_value)
+    selector = ", ".join(filter(None, [JOB, matchers(**labels)]))
+    return Choice("instance", "Instance", description, f"label_values({metric}{{{selector}}}, instance)")
 
 
 def link(title: str, dashboard: str, *variables: str) -> DashboardLink:

@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
 from grafana.generator import diagnosis, style
-from grafana.generator.board import Section, build, happened, instances, job, link, place, standing
+from grafana.generator.board import BOTH_JOBS, Section, build, happened, instances, job, link, place, standing
 from grafana.generator.panels import bars, column, graph, heat, history, linked, listing, number
 from grafana.generator.queries import JOB, host, increase, now, over, rate, rows
 
@@ -30,7 +30,7 @@ def fleet() -> Dashboard:
         "Fleet",
         "All hosts at a glance: what bounds them, what will break, what is wasted. Rows of tables lead on.",
         sections,
-        choices=[job("flyball_agent_up"), instances("flyball_agent_up")],
+        choices=[job(*BOTH_JOBS), instances("flyball_agent_up")],
         annotations=[
             standing("red", "Critical conditions", host(severity="critical")),
             standing("orange", "Warnings", host(severity="warning"), enable=False),

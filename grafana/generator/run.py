@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
 from grafana.generator import diagnosis, style
-from grafana.generator.board import Choice, Section, build, instances, job, link, place, standing
+from grafana.generator.board import BOTH_JOBS, Choice, Section, build, instances, job, link, place, standing
 from grafana.generator.panels import bars, column, graph, heat, history, linked, listing, number
 from grafana.generator.queries import JOB, host, increase, now, over, rank, rate, rows, run
 
@@ -40,15 +40,12 @@ def runs() -> Dashboard:
     chosen = Choice(
         "run", "Run", "Runs that reported steps in the time range.", f"label_values(flyball_run_step{{{JOB}}}, run)"
     )
-    of_run = 'flyball_run_step{job=~"$job", run=~"$run"}'
-    hosts = instances("flyball_run_step", "The hosts of the run.")
-    hosts = Choice("instance", "Instance", hosts.description, f"label_values({of_run}, instance)")
     return build(
         "run",
         "Run",
         "How a training goes on: its ranks beside each other, and what keeps it from being faster.",
         sections,
-        choices=[job("flyball_agent_up"), chosen, hosts],
+        choices=[job(*BOTH_JOBS), chosen, instances("flyball_run_step", "The hosts of the run.", run="=~$run")],
         annotations=[
             standing("red", "Critical conditions of the run", run(severity="critical")),
             standing("orange", "Warnings of the run", run(severity="warning")),
