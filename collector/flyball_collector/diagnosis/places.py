@@ -88,13 +88,14 @@ class FleetPlan:
     plans: tuple[HostPlan, ...]
     starts: Places  # of each host in the arena
     firsts: Places  # of each host in the window
+    known: tuple[HostState, ...] = ()  # every host of the fleet, also one that has said nothing since the start
     _host: dict[tuple[str, tuple[tuple[str, str], ...]], Spots] = field(default_factory=dict)
     _gpu: dict[tuple[str, tuple[tuple[str, str], ...]], Spots] = field(default_factory=dict)
     _resources: dict[str, ResourceSpots] = field(default_factory=dict)
 
     def keeping(self, before: "FleetPlan") -> "FleetPlan":
         """This plan, with the subjects of the one before where they are the same: arrays along them stay good."""
-        for name in ("hosts", "gpus"):
+        for name in ("hosts", "gpus", "everyone"):
             old, new = getattr(before, name), getattr(self, name)
             if old.names == new.names and np.array_equal(old.hosts, new.hosts):
                 self.__dict__[name] = old
@@ -104,6 +105,12 @@ class FleetPlan:
     def hosts(self) -> Subjects:
         """Every host."""
         return subjects([Subject(state.name) for state in self.states], np.arange(len(self.states)))
+
+    @cached_property
+    def everyone(self) -> Subjects:
+        """Every host that is known, along `known`; where it stands in `hosts`, or −1."""
+        places = {state.name: place for place, state in enumerate(self.states)}
+        return subjects([Subject(state.name) for state in self.known], [places.get(s.name, -1) for s in self.known])
 
     @cached_property
     def gpus(self) -> Subjects:
@@ -175,11 +182,11 @@ class Planner:
         """The plan for the hosts that have a window now; the same object while nothing changes."""
         states = fleet.window.states
         if states is not self._last.states or fleet.generation != self._generation:
-            self._last = self._make(states, fleet.window)
+            self._last = self._make(states, fleet.window, tuple(fleet.hosts()))
             self._generation = fleet.generation
         return self._last
 
-    def _make(self, states: tuple[HostState, ...], window: Window) -> FleetPlan:
+    def _make(self, states: tuple[HostState, ...], window: Window, known: tuple[HostState, ...]) -> FleetPlan:
         plans: dict[tuple[str, int], HostPlan] = {}
         order, firsts = [], []
         for state in states:
@@ -191,7 +198,7 @@ class Planner:
             order.append(plan)
             firsts.append(first)
         self._plans = plans
-        made = FleetPlan(states, tuple(order), _array([state.start for state in states]), _array(firsts))
+        made = FleetPlan(states, tuple(order), _array([state.start for state in states]), _array(firsts), known)
         return made.keeping(self._last)
 
 

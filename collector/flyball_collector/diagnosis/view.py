@@ -54,6 +54,16 @@ class View:
         return self._plan.hosts
 
     @property
+    def known(self) -> tuple[HostState, ...]:
+        """Every host of the fleet, along `everyone`: also those that have said nothing since the collector started."""
+        return self._plan.known
+
+    @property
+    def everyone(self) -> Subjects:
+        """Every host of the fleet; `hosts` of it are places in `View.hosts`, −1 for one that has no window."""
+        return self._plan.everyone
+
+    @property
     def gpus(self) -> Subjects:
         """Every GPU of them."""
         return self._plan.gpus

@@ -36,7 +36,7 @@ class PresenceDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """Silent for how long, with or without a connection."""
         there = self._told.presence(view)
-        self._kept.align(view.hosts)
+        self._kept.align(view.everyone)
         recorded = ~there.agent
         jumped = self._jumps(view, there)
         silent = view.now - np.fmax(there.received, self._kept["since"])
@@ -63,10 +63,10 @@ class PresenceDetector:
         what = "no connection and no record" if kind is LOST else "no record"
         return Claims(
             kind=kind,
-            subjects=view.hosts,
+            subjects=view.everyone,
             enters=enters,
             stays=enters,
-            confidence=np.full(len(view.hosts), 0.99),
+            confidence=np.full(len(view.everyone), 0.99),
             because=lambda place: f"{what} for {silent[place]:.0f} s, and no goodbye",
             evidence={"silent_seconds": silent},
         )

@@ -25,7 +25,7 @@ class Happening(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Along hosts."""
+    """Along every host that is known."""
 
     received: NDArray[np.float64]  # seconds of the newest record; 0: never
     interval: NDArray[np.float64]  # seconds
@@ -59,7 +59,7 @@ class Told:
         """Who is there."""
         self._look(view)
         if self._presence is None:
-            states = view.states
+            states = view.known
             self._presence = Presence(
                 np.array([state.received_ns for state in states], dtype=np.float64) / _SECOND,
                 np.array([state.interval_ms for state in states], dtype=np.float64) / 1000,

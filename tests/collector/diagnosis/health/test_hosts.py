@@ -67,6 +67,20 @@ def test_a_host_that_samples_seldom_is_given_time() -> None:
     assert on.kinds(10) == ["data_gap raised"]
 
 
+def test_a_host_that_died_while_the_collector_was_away_is_lost() -> None:
+    """It is known from the store alone, has no window, and does not come back in its time: that is told."""
+    on = presence()
+    gone = on.fleet.ensure("gone")
+    gone.agent_version, gone.received_ns = "1.2.3", int((on.now - 3600) * 1e9)
+    assert on.kinds(9) == []
+    events = on.step(40)
+    assert [(e.kind.name, e.state.value, e.subject.host) for e in events if e.subject.host == "gone"] == [
+        ("data_gap", "raised", "gone"),
+        ("host_lost", "raised", "gone"),
+        ("data_gap", "cleared", "gone"),
+    ]
+
+
 def test_a_collector_that_starts_blames_nobody_for_what_it_missed() -> None:
     """Hosts that are known from the store have time to come back; so have all when the collector itself stood."""
     on = presence()
