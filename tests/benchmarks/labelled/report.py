@@ -49,6 +49,29 @@ Recorded on {machine}, {when}.
 """
 
 
+CONFORMANCE = """## Conformance, listed apart
+
+What this machine has no hardware for is told by the stand-in GPU or as data, with a known answer. These cases are tests;
+they count neither for accuracy nor for calibration.
+
+| case | test |
+|---|---|
+| starved GPU (saw-tooth), host-bound, small batch, PCIe at its limit, checkpoints, two causes at once | `{scores}` |
+| failing cooler, memory that runs out, a co-tenant that eats it, telemetry that stands still, quiet stories | `{forecast}` |
+| a straggler among 16 ranks behind a real barrier, and nobody behind a quiet one | `{stragglers}` |
+| power caps, cooling and strangers beside peers | `{peers}` |
+| ranks and runs that became slower | `{slow}` |
+"""
+
+CONFORMANCE_TESTS = {
+    "scores": "tests/collector/diagnosis/scores/test_conformance.py",
+    "forecast": "tests/collector/diagnosis/forecast/test_standin.py",
+    "stragglers": "tests/collector/diagnosis/runs/test_stragglers.py",
+    "peers": "tests/collector/diagnosis/peers/test_peers.py",
+    "slow": "tests/collector/diagnosis/runs/test_slow.py",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Steady:
     """A long episode of steady load: how often its primary bottleneck changed."""
@@ -74,6 +97,7 @@ def page(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int, words: M
         "## Detection delay\n\n" + _delays(pairs),
         "## By generator\n\n" + _generators(pairs),
         "## Wrong ones\n\n" + _wrong(pairs),
+        CONFORMANCE.format(**CONFORMANCE_TESTS),
     ]
     if steady:
         parts.insert(2, "## Steady load\n\n" + _steady(steady))

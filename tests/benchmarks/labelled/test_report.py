@@ -1,8 +1,10 @@
 """The page says what was scored, against what it should reach, and shows what was wrong."""
 
+from pathlib import Path
+
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.label import Label, Use
-from tests.benchmarks.labelled.report import Steady, figures, page
+from tests.benchmarks.labelled.report import CONFORMANCE_TESTS, Steady, figures, page
 from tests.benchmarks.labelled.score import Pair
 from tests.benchmarks.labelled.verdict import Said, Verdict
 
@@ -62,3 +64,9 @@ def test_figures_are_judged_by_their_lower_bounds() -> None:
     assert many["single causes named first"].met is True
     assert many["episodes scored"].met is False
     assert many["changes of primary in 10 min, x"].met is True
+
+
+def test_the_cases_that_are_listed_apart_exist() -> None:
+    """A page must not promise tests that were moved away."""
+    root = Path(__file__).parents[3]
+    assert all((root / path).is_file() for path in CONFORMANCE_TESTS.values())
