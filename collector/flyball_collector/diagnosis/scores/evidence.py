@@ -39,8 +39,11 @@ class Ramp:
 
     def __call__(self, values: Floats) -> Floats:
         """Of each value."""
-        share = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
-        return np.nan_to_num(self.below + (self.above - self.below) * share)
+        found: Floats = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
+        found *= self.above - self.below
+        found += self.below
+        found[np.isnan(found)] = 0.0
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ def weigh(
         subjects=subjects,
         log_odds=log_odds,
         groups=speaking,
-        level=np.clip(np.nan_to_num(level), 0.0, 1.0),
+        level=np.clip(np.where(np.isnan(level), 0.0, level), 0.0, 1.0),
         known=known,
         evidence=evidence,
         words=words,

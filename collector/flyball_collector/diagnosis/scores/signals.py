@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.steps import Steps
+from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -104,10 +106,13 @@ LOOPBACK = "loopback"
 def _latency(s: Sources) -> Floats:
     """The longest to a target; where there is none but loopback it is unknown."""
     metric = "latency_seconds"
-    values, labels = s.view.resource(metric), s.view.labels(metric)
-    if len(values):
-        values = np.where([label.get("target") == LOOPBACK for label in labels], np.nan, values)
-    return s.view.largest_by_host(values, s.view.resources(metric).hosts)
+    targets, values = s.view.resources(metric), s.view.resource(metric)
+    return s.view.largest_by_host(np.where(_are_near(targets), np.nan, values), targets.hosts)
+
+
+@lru_cache(maxsize=4)
+def _are_near(targets: Subjects) -> NDArray[np.bool_]:
+    return np.array([target.resource == LOOPBACK for target in targets.names], dtype=bool)
 
 
 def _link_use(s: Sources) -> Floats:

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 NAMES = Shares._fields
 
-HOSTS_A_SECOND = 512
+HOSTS_A_SECOND = 256
 """With more hosts than this they are heard by turns: shares need no more, and Python is slow."""
 
 
