@@ -51,13 +51,13 @@ Recorded on {machine}, {when}.
 
 CONFORMANCE = """## Conformance, listed apart
 
-What this machine has no hardware for is told by the stand-in GPU or as data, with a known answer. These cases are tests;
-they count neither for accuracy nor for calibration.
+What this machine has no hardware for is told by the stand-in GPU or as data, with a known answer. These cases are
+tests; they count neither for accuracy nor for calibration.
 
 | case | test |
 |---|---|
 | starved GPU (saw-tooth), host-bound, small batch, PCIe at its limit, checkpoints, two causes at once | `{scores}` |
-| failing cooler, memory that runs out, a co-tenant that eats it, telemetry that stands still, quiet stories | `{forecast}` |
+| failing cooler, memory that runs out, a co-tenant that eats it, stuck telemetry, quiet stories | `{forecast}` |
 | a straggler among 16 ranks behind a real barrier, and nobody behind a quiet one | `{stragglers}` |
 | power caps, cooling and strangers beside peers | `{peers}` |
 | ranks and runs that became slower | `{slow}` |
