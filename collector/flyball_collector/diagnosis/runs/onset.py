@@ -25,6 +25,8 @@ REPORTS = 20
 _HALF = REPORTS // 2
 _BLOCK = 8  # reports behind a median of the past
 _PAST = 64  # of these are kept: some nine minutes of one report a second
+_EVERY = 8
+_ENOUGH = 128  # medians before these tell how far a series wanders in an hour
 _LEAST = 4  # of these make a past
 _WARM_UP = 16  # first reports that make no past
 _SPREADS = 5.0
@@ -56,6 +58,7 @@ class Onsets:
         self._least = float(np.log1p(least_shift))
         self.kept = Kept(
             past=((_PAST,), float("nan")),
+            long_past=((_PAST,), float("nan")),  # every eighth of these medians: an hour and more
             admitted=0,
             seen=0,  # reports at the last look
             blocked=0,  # reports at the last block
@@ -137,11 +140,18 @@ class Onsets:
         if not len(some):
             return
         kept["past"][some, kept["admitted"][some] % _PAST] = medians(logs[-_BLOCK:, chosen].T)
+        eighth = kept["admitted"][some] % _EVERY == 0
+        kept["long_past"][some[eighth], kept["admitted"][some[eighth]] // _EVERY % _PAST] = kept["past"][
+            some[eighth], kept["admitted"][some[eighth]] % _PAST
+        ]
         kept["admitted"][some] += 1
         past = kept["past"][some]
         usual = medians(past)
         kept["usual"][some] = usual
         found = 1.4826 * medians(np.abs(past - usual[:, None])) * (1 + _FEW_MORE / kept["admitted"][some])
+        wander = kept["long_past"][some]
+        wide = 1.4826 * medians(np.abs(wander - medians(wander)[:, None]))
+        found = np.where(kept["admitted"][some] >= _ENOUGH, np.fmax(found, wide), found)
         latest = logs[:, chosen].T
         noise = 1.4826 * medians(np.abs(latest - medians(latest)[:, None]))
         before = kept["noise"][some]

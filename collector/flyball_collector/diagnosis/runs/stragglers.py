@@ -112,8 +112,9 @@ class StragglerDetector:
     @staticmethod
     def _went_alone(pace: Pace) -> tuple[Flags, Flags]:
         """Slower than it was, by more than its peers, and slower than they are; always slower is no news."""
-        moved = pace.moved.moved & (pace.now >= pace.peers * (1 + EQUAL))
-        return moved & pace.apart, moved & pace.still_apart
+        behind = pace.now >= pace.peers * (1 + EQUAL)
+        still = (behind | ~pace.complete[pace.runs.run_of]) & pace.still_apart
+        return pace.moved.moved & behind & pace.apart, pace.moved.moved & still
 
     def _see(self, view: View, pace: Pace) -> _Seen:
         runs = pace.runs
