@@ -67,8 +67,8 @@ class MemoryExhaustion:
         self.trail = Trail(RINGS)
         self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
-            stands=False, peak=np.nan, peak_time=np.nan, entered=np.nan, speed=np.nan, low=np.nan, high=np.nan,
-            span=np.nan, covered=np.nan, busy=0.0,
+            stands=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
+            span=np.nan, covered=np.nan,
         )  # fmt: skip
 
     @property
@@ -151,7 +151,6 @@ class MemoryExhaustion:
         """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
         kept = self._kept
         new, stands = found.enters, kept["stands"]
-        kept["entered"][new & ~stands] = use[new & ~stands]
         room = np.maximum(1 - use[new], 0.005)
         for name, left in (("speed", found.left), ("low", found.left_high), ("high", found.left_low)):
             kept[name][new] = room / np.maximum(left[new], 0.5)

@@ -16,7 +16,6 @@ class Joined:
     """GPUs first, then each resource along hosts. The order stays one object while the fleet is the same."""
 
     resources: tuple[str, ...]
-    gpus: bool = True
     _of: tuple[Subjects, Subjects] | None = None
     _made: Subjects | None = None
 
@@ -24,8 +23,8 @@ class Joined:
         """The order for this view."""
         of = (view.hosts, view.gpus)
         if self._made is None or self._of is None or self._of[0] is not of[0] or self._of[1] is not of[1]:
-            names = list(view.gpus.names) if self.gpus else []
-            places = [view.gpus.hosts] if self.gpus else []
+            names = list(view.gpus.names)
+            places = [view.gpus.hosts]
             for resource in self.resources:
                 names += [Subject(host.host, resource=resource) for host in view.hosts.names]
                 places.append(np.arange(len(view.hosts), dtype=np.int64))
