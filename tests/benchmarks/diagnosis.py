@@ -76,7 +76,7 @@ RESOURCE_LEVELS: tuple[tuple[str, float, Labels], ...] = (
     ("network_speed_bytes_per_second", 3.1e9, _LINKS),
     ("infiniband_received_bytes_total", 1e10, _PORTS), ("infiniband_sent_bytes_total", 1e10, _PORTS),
     ("infiniband_rate_bytes_per_second", 5e10, _PORTS), ("infiniband_link_downs_total", 0, _PORTS),
-    ("latency_seconds", 0.0005, [(("target", "storage:443"),), (("target", "loopback"),)]),
+    ("latency_seconds", 0.0005, [(("target", "storage:443"),), (("target", "localhost"),)]),
     ("numa_local_pages_total", 9e4, _NODES), ("numa_remote_pages_total", 1e3, _NODES),
     ("cpu_core_busy_seconds_total", 0.4, [(("core", str(n)),) for n in range(CORES)]),
 )  # fmt: skip

@@ -100,7 +100,8 @@ def _disk_latency(s: Sources) -> Floats:
     return _ratio(spent, total("disk_reads_total", "disk_writes_total"))
 
 
-LOOPBACK = "loopback"
+LOOPBACK = "localhost"
+"""What the agent calls its round trip over loopback."""
 
 
 def _latency(s: Sources) -> Floats:

@@ -40,7 +40,7 @@ def test_each_is_a_share_of_its_limit_and_at_most_one() -> None:
     """CPU of 80 %, memory of 75 %, writes of 50 MB/s, round trips of 100 ms."""
     own: dict[Key, float] = {("cpu_busy_ratio", ()): 0.4, ("memory_used_ratio", ()): 0.9}
     own[("latency_seconds", (("target", "db:27017"),))] = 0.025
-    own[("latency_seconds", (("target", "loopback"),))] = 0.09
+    own[("latency_seconds", (("target", "localhost"),))] = 0.09
     found = table(*[{**own, **told} for told in disk((10, 100, 0.2))])
     assert [round(float(found.base[name][0]), 3) for name in ("cpu", "memory", "disk", "network")] == [
         0.5,
@@ -74,7 +74,9 @@ def test_many_small_writes_say_nothing_of_a_disks_rate() -> None:
 
 def test_where_no_round_trip_is_measured_a_links_use_stands_for_the_network() -> None:
     """Of the speed that it negotiated."""
-    told: list[dict[Key, float]] = [{(RECEIVED, LINK): 1e6 * n, (SENT, LINK): 0.0, (SPEED, LINK): 4e6} for n in range(2)]
+    told: list[dict[Key, float]] = [
+        {(RECEIVED, LINK): 1e6 * n, (SENT, LINK): 0.0, (SPEED, LINK): 4e6} for n in range(2)
+    ]
     np.testing.assert_allclose(table(*told).base["network"], [0.25], rtol=1e-3)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from flyball_agent.probes.latency import LatencyProbe
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.cores import Cores
@@ -126,3 +127,12 @@ def test_the_busiest_core_is_found_where_it_is_looked_for() -> None:
     for view in views(samples, "cpu_core_busy_seconds_total"):
         found = looks.look(view, np.array([1]))
     np.testing.assert_allclose(found, [np.nan, 0.98], atol=0.01)
+
+
+def test_the_round_trip_over_loopback_is_no_way_anywhere() -> None:
+    """By the very name that the agent's probe gives it: alone it leaves the network's latency unknown."""
+    (near, *_) = [column for column in LatencyProbe().read().columns if column.metric.name == "latency_seconds"]
+    key: Key = ("latency_seconds", near.label_pairs())
+    found = looked([Sample(n, "a", {BUSY: 0.1, key: 0.2}) for n in range(5)])
+    assert np.isnan(found["latency"][0])
+    assert looked([Sample(n, "a", {key: 0.2, LATENCY: 0.01}) for n in range(5)])["latency"][0] < 0.02
