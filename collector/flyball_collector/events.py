@@ -8,11 +8,12 @@ import structlog
 
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.forecast.past import read_past
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
-from flyball_collector.store.contract import Store
+from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.timeline.host_news import HostNews
 from flyball_collector.timeline.timeline import Timeline
 
@@ -38,6 +39,7 @@ class Events:
         self.timeline = Timeline(store, metrics)
         self.notifier = Notifier(settings.notify, self.timeline, store, metrics, clock)
         self.timeline.listener = self.notifier.hear
+        self._store = store
         self._fleet = fleet
         self._diagnosis = diagnosis
         self._metrics = metrics
@@ -68,6 +70,18 @@ class Events:
                 await asyncio.sleep(_LOOK_SECONDS / 10)
             self._diagnosis.holds = False
             tasks.create_task(self._look(), name="host-news")
+            tasks.create_task(self._recall(), name="past")
+
+    async def _recall(self) -> None:
+        """What memories did in the last day, host by host; forecasts take it as it comes."""
+        for name in [host.name for host in self._fleet.hosts()]:
+            try:
+                told = await asyncio.to_thread(lambda host: list(read_past(self._store, host, self._clock())), name)
+            except StoreError as error:
+                _log.warning("past_not_recalled", host=name, error=str(error), remedy="forecasts begin anew")
+                return
+            for past in told:
+                self._diagnosis.recall(past)
 
     async def stop(self) -> None:
         """Have everything written; what the store does not take in time is lost but for what is in it already."""

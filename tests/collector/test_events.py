@@ -5,8 +5,11 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 
-from flyball_collector.blocks.testing import START_NS
+from flyball_collector.blocks.testing import START_NS, small_block
+from flyball_collector.diagnosis.claims import Floats
 from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.events import Events
 from flyball_collector.fleet.events import HostEvent
@@ -16,8 +19,11 @@ from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.testing import FlakyStore
+from flyball_collector.tick import KnownLayout
 from flyball_collector.timeline.documents import EVENT
 from flyball_collector.timeline.testing import make_event
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import gauge
 
 
 class Made:
@@ -122,3 +128,33 @@ async def test_stopping_writes_what_was_just_said() -> None:
         await until_released(made)
         made.events.tell([make_event(at=n) for n in range(5000)])
     assert len(store.list_documents(EVENT)) == 5000
+
+
+async def test_forecasts_are_told_what_memories_did_before_a_restart() -> None:
+    """The minutes of every known host are read from the store, and handed to who forecasts its memory."""
+    layout = KnownLayout(Layout((Column(gauge("memory_used_ratio", "ratio", "Used.", scale=10_000)),)))
+    store = MemoryStore()
+    store.put_document("layout", f"{layout.digest:016x}", layout.layout.body)
+    store.put_blocks([small_block("a", layout=layout, epoch_start_ns=START_NS - 3600 * 10**9)])
+    made = Made(store)
+    memory = _Remembers(ForecastSettings())
+    made.diagnosis.detectors.append(memory)
+    made.fleet.ensure("a")
+    async with running(made):
+        await until_released(made)
+        async with asyncio.timeout(10):
+            while not memory.told:  # noqa: ASYNC110  a test may
+                await asyncio.sleep(0.01)
+    assert memory.told == [Subject("a", resource="host")]
+
+
+class _Remembers(MemoryExhaustion):
+    """Notes of whom it was told."""
+
+    def __init__(self, settings: ForecastSettings) -> None:
+        super().__init__(settings)
+        self.told: list[Subject] = []
+
+    def recall(self, subject: Subject, times: Floats, low: Floats, high: Floats) -> None:
+        super().recall(subject, times, low, high)
+        self.told.append(subject)

@@ -11,6 +11,8 @@ from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.forecast.detectors import build_forecasts
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
+from flyball_collector.diagnosis.forecast.past import Past
 from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.peers.catalogue import peer_detectors
 from flyball_collector.diagnosis.runs.catalogue import run_detectors
@@ -48,6 +50,12 @@ class Diagnosis:
         self.seconds: dict[str, float] = {}  # CPU time of each detector's last look
         self.detectors = list(build_detectors(settings) if detectors is None else detectors)
         self._viewer = Viewer(fleet)
+
+    def recall(self, past: Past) -> None:
+        """Tell those who forecast what a memory did before a restart."""
+        for detector in self.detectors:
+            if isinstance(detector, MemoryExhaustion):
+                detector.recall(*past)
 
     def step(self, now_ns: int) -> list[Event]:
         """One second, whole; call it after the fleet's `advance`."""

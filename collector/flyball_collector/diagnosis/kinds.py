@@ -122,7 +122,7 @@ BOTTLENECKS: tuple[EventKind, ...] = (
         Scope.GPU,
         "The GPU computes all the time: what a training should be bound by.",
         _ABOVE_BATCH,
-        15.0,
+        120.0,
     ),
     _bottleneck("gpu_memory", Scope.GPU, "The GPU's memory bandwidth is the limit.", _ABOVE_BATCH, 15.0),
     _bottleneck("small_batch", Scope.GPU, "The GPU is busy with kernels too small for it.", _ABOVE_BATCH, 15.0),
