@@ -20,8 +20,8 @@ class PeerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0, description="A GPU that is this much hotter than its peers at equal work is cooled badly.")
     ] = 8.0
     tenant_memory_ratio: Annotated[
-        float, Meta(gt=0, le=1, description="Another user's process counts from this share of the GPU's memory on …")
+        float, Meta(gt=0, le=1, description="From this share of the GPU's memory on another user's process counts.")
     ] = 0.02
-    tenant_busy_ratio: Annotated[float, Meta(gt=0, le=1, description="… or from this share of the GPU's time on.")] = (
-        0.05
-    )
+    tenant_busy_ratio: Annotated[
+        float, Meta(gt=0, le=1, description="From this share of the GPU's time on another user's process counts.")
+    ] = 0.05

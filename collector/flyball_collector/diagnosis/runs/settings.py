@@ -22,9 +22,11 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, description="How long all ranks must be slower before the run is called slow.")
     ] = 60.0
     hang_intervals: Annotated[
-        float, Meta(ge=2, description="A run hangs after this many of its longest intervals without a step …")
+        float, Meta(ge=2, description="A run hangs after this many of its longest intervals without a step.")
     ] = 5.0
-    hang_floor_seconds: Annotated[float, Meta(ge=10, description="… but not before this time.")] = 120.0
+    hang_floor_seconds: Annotated[float, Meta(ge=10, description="Before this time without a step no run hangs.")] = (
+        120.0
+    )
     slow_start_seconds: Annotated[
         float, Meta(ge=60, description="A run that has made no step for so long starts too slowly.")
     ] = 1200.0
