@@ -1,36 +1,45 @@
-"""The advisor: looks every few seconds at what stands, and says what to change; what it said stays as it is until it
-changes materially."""
+"""The advisor: looks at what stands where it has changed, and at all of it once a minute, and says what to change."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from flyball_collector.advice.advice import Advice, Gain
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.advice.advice import Advice
+from flyball_collector.advice.agenda import Agenda
+from flyball_collector.advice.board import Board
 from flyball_collector.advice.checkpoint_watch import CheckpointWatch
-from flyball_collector.advice.ranking import leaves_only, ranked
+from flyball_collector.advice.idle_waits import IdleWaits
+from flyball_collector.advice.rank_facts import Membership
+from flyball_collector.advice.ranking import leaves_only
 from flyball_collector.advice.rule import Rule
 from flyball_collector.advice.rules.catalogue import RULES
 from flyball_collector.advice.scene import Scene
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
-from flyball_collector.diagnosis.conditions import Standing
+from flyball_collector.diagnosis.conditions import Conditions, Standing, place_of
+from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.health.growth import Growth
-from flyball_collector.diagnosis.subject import Subject  # noqa: TC001  it stands in the annotation of an attribute
+from flyball_collector.diagnosis.kinds import KINDS
 from flyball_collector.diagnosis.view import View
 
-EVERY_SECONDS = 10.0
+WATCH_SECONDS = 10.0
+"""How often is noted what only many looks together tell."""
 
-_CHANGED = 0.25  # of a number, before it is said again
-_SURER = 0.2
-_LOOKS = 6  # remembered, for what happens at the same time
 _OPENED_SECONDS = 60.0
-_SITUATIONS_A_SLICE = 256  # some 10 ms
+_PLACES_A_SLICE = 64  # some milliseconds
 
 _UNTRUSTED = ("host_lost", "data_gap")
 """While these stand nothing is known of a host, and advice that would make it faster is out of place."""
 
+_ORDER = {kind.name: number for number, kind in enumerate(KINDS)}
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 
 class Advisor:
-    """Belongs to the loop of the diagnosis; `given` may be read between two looks."""
+    """Belongs to the loop of the diagnosis; `given` may be read between two slices."""
 
     def __init__(
         self, settings: AdviceSettings, *, disabled: Iterable[str] = (), rules: Sequence[Rule] = RULES
@@ -43,85 +52,108 @@ class Advisor:
             for kind in rule.kinds:
                 self._by_kind.setdefault(kind, []).append(rule)
         self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
-        self._overlaps: dict[str, deque[float]] = {}
+        self._standing: dict[str, tuple[Event, ...]] = {}  # by place, as of its last look; of wanted kinds
+        self._agenda = Agenda()
+        self._board = Board()
         self._checkpoints = CheckpointWatch()
+        self._waits = IdleWaits()
         self._opened = Growth(_OPENED_SECONDS, 6)
-        self.given: tuple[Advice, ...] = ()  # the latest, the most urgent first
-        self._last: dict[tuple[str, Subject], Advice] = {}
-        self._due = float("-inf")
+        self._members = Membership()
+        self._watched = float("-inf")
 
-    def slices(self, view: View, standing: Callable[[], Iterable[Standing]]) -> Iterator[None]:
-        """Consider what stands if it is time, in slices between which a loop may serve others; call it each second."""
+    @property
+    def given(self) -> tuple[Advice, ...]:
+        """The latest, the most urgent first; one object as long as nothing else is said."""
+        return self._board.given
+
+    def slices(self, view: View, conditions: Conditions) -> Iterator[None]:
+        """Look where it is time, in slices between which a loop may serve others; call it each second."""
         self._checkpoints.look(view)
-        if not self._due - EVERY_SECONDS <= view.now < self._due:
-            self._due = view.now + EVERY_SECONDS
-            yield from self._consider(view, standing())
+        self._take(conditions, view.now)
+        if not self._watched <= view.now < self._watched + WATCH_SECONDS:
+            self._watched = view.now
+            yield
+            self._membership(view)
+            yield
+            self._watch(view)
+        due = self._agenda.due(view.now)
+        if due:
+            yield
+            scene = self._scene(view)
+            yield from scene.prepare()
+            for first in range(0, len(due), _PLACES_A_SLICE):
+                self._look(scene, due[first : first + _PLACES_A_SLICE], view.now)
+                yield
+        self._board.sort()
 
     def consider(self, view: View, standing: Iterable[Standing]) -> tuple[Advice, ...]:
-        """The advice for what stands now."""
-        for _ in self._consider(view, standing):
-            pass
+        """The advice for what stands now, all of it at once."""
+        by_place: dict[str, list[Event]] = {}
+        for item in standing:
+            by_place.setdefault(place_of(item.subject), []).append(item.event)
+        for place in self._standing.keys() | by_place.keys():
+            self._stand(place, by_place.get(place, ()))
+        self._watch(view)
+        self._look(self._scene(view), tuple(self._standing), view.now)
+        self._board.sort()
         return self.given
 
-    def _consider(self, view: View, standing: Iterable[Standing]) -> Iterator[None]:
-        opened = self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
-        means = {host: sum(seen) / len(seen) for host, seen in self._overlaps.items()}
-        scene = Scene(view, means, opened, self._checkpoints.habits())
-        found: list[Advice] = []
-        seen: dict[str, deque[float]] = {}
-        wanted = (item.event for item in standing if item.kind.name in self._wanted)
-        for number, situation in enumerate(scene.situations(wanted)):
-            if number % _SITUATIONS_A_SLICE == 0:
-                yield
-            self._look_together(scene, situation, seen)
-            found += self._of(situation)
-        self._overlaps = seen
-        self._last = {(one.rule, one.subject): self._settled(one) for one in leaves_only(found, self._by_name)}
-        self.given = ranked(self._last.values())
+    def _take(self, conditions: Conditions, now: float) -> None:
+        """Follow what was raised, has changed, or was cleared."""
+        other = [
+            place
+            for place in sorted(conditions.touched())
+            if self._stand(place, (item.event for item in conditions.standing_of(place)))
+        ]
+        self._agenda.changed(other, now)
 
-    def _of(self, situation: Situation) -> Iterable[Advice]:
-        """What the rules say of one host or run."""
-        asked = {rule.name: rule for kind in situation.standing for rule in self._by_kind.get(kind, ())}
+    def _stand(self, place: str, events: Iterable[Event]) -> bool:
+        """What stands at a place; whether it has to be looked at because of it."""
+        wanted = tuple(sorted((e for e in events if e.kind.name in self._wanted), key=lambda e: _ORDER[e.kind.name]))
+        before = self._standing.get(place, ())
+        if wanted:
+            self._standing[place] = wanted
+        else:
+            self._standing.pop(place, None)
+            self._agenda.forget([place])
+            self._board.put(place, ())
+        return bool(wanted) and wanted != before
+
+    def _watch(self, view: View) -> None:
+        """What is seen over some looks only, of all hosts."""
+        matters: Flags = np.zeros(len(view.hosts), dtype=bool)
+        matters[[at for subject, at in view.hosts.places.items() if subject.host in self._standing]] = True
+        self._waits.look(view, self._membership(view), matters)
+        self._count_opened(view)
+
+    def _count_opened(self, view: View) -> Floats:
+        """Connections opened a second, along hosts."""
+        return self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
+
+    def _scene(self, view: View) -> Scene:
+        waits, opened = self._waits.shares(view), self._count_opened(view)
+        return Scene(view, waits, opened, self._checkpoints.habits(), self._membership(view))
+
+    def _membership(self, view: View) -> Membership:
+        if self._members.keys is not view.ranks.keys:
+            self._members = Membership(view.ranks.keys)
+        return self._members
+
+    def _look(self, scene: Scene, places: Sequence[str], now: float) -> None:
+        """What rules say of some places."""
+        for place in places:
+            self._agenda.looked(place, now)
+        standing = {place: self._standing[place] for place in places if place in self._standing}
+        situations = scene.situations(event for events in standing.values() for event in events)
+        for place, situation in zip(standing, situations, strict=True):
+            self._board.put(place, leaves_only(self._of(situation), self._by_name))
+
+    def _of(self, situation: Situation) -> Iterator[Advice]:
+        asked: Mapping[str, Rule] = {
+            rule.name: rule for kind in situation.standing for rule in self._by_kind.get(kind, ())
+        }
         blind = situation.stands(*_UNTRUSTED)
         for rule in asked.values():
             advice = rule.advise(situation, self._settings)
             if advice is not None and not (blind and advice.gain is not None):
                 yield advice
-
-    def _look_together(self, scene: Scene, one: Situation, seen: dict[str, deque[float]]) -> None:
-        """Remember how much of the time a host waited for input while its GPUs idled."""
-        host = one.subject.host
-        if one.gpus and one.data_wait_share is not None:
-            overlap = scene.overlap(host)
-            if overlap is not None:
-                seen[host] = self._overlaps.get(host) or deque(maxlen=_LOOKS)
-                seen[host].append(overlap)
-
-    def _settled(self, new: Advice) -> Advice:
-        """What was said before, unless it is materially another thing now."""
-        old = self._last.get((new.rule, new.subject))
-        return old if old is not None and not materially_other(old, new) else new
-
-
-def materially_other(old: Advice, new: Advice) -> bool:
-    """Whether it is worth saying again: another safety, urgency, or numbers that differ by a quarter."""
-    if (old.safety, old.severity) != (new.safety, new.severity):
-        return True
-    if old.proposed.keys() != new.proposed.keys() or abs(old.confidence - new.confidence) >= _SURER:
-        return True
-    if not old.proposed and old.gain is None and new.gain is None and old.change != new.change:
-        return True
-    return _gains_differ(old.gain, new.gain) or any(_differ(old.proposed[k], new.proposed[k]) for k in old.proposed)
-
-
-def _gains_differ(old: Gain | None, new: Gain | None) -> bool:
-    if old is None or new is None:
-        return old is not new
-    return any(
-        abs(before - after) > max(_CHANGED * (before - 1.0), 0.05)
-        for before, after in ((old.lower, new.lower), (old.upper, new.upper))
-    )
-
-
-def _differ(old: float, new: float) -> bool:
-    return abs(old - new) > _CHANGED * max(abs(old), 1e-9)

@@ -1,10 +1,13 @@
 """What a checkpoint of each run costs and how often one is written, from the sections that rank 0 reports."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.scores.sections import part_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
@@ -15,6 +18,11 @@ _FEWEST = 4  # checkpoints: three intervals
 _MOST = 8
 _TOGETHER_SECONDS = 5.0  # a checkpoint may be spread over reports that follow each other
 _REGULAR = 1.5  # the longest interval against the median, and it against the shortest: not where reports were missed
+_MOST_RUNS = 512  # each that reports costs microseconds a second
+
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 
 class Habit(NamedTuple):
@@ -25,46 +33,61 @@ class Habit(NamedTuple):
 
 
 class CheckpointWatch:
-    """Look each second: only the newest report of a host is at hand."""
+    """Look each second: only the newest report of a host is at hand.
+
+    Of very many runs those with the most ranks are watched: a checkpoint stops all of them.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, deque[list[float]]] = {}  # by run: [when, seconds] of its latest checkpoints
+        self._habits: dict[str, Habit] = {}
         self._last: dict[str, pb.Record] = {}  # by run: what was looked at
-        self._places: list[tuple[str, int]] = []  # run and host of every rank 0
+        self._first: list[tuple[str, int]] = []  # run and host of every rank 0
+        self._rows: Places = np.empty(0, dtype=np.int64)  # where these stand in the table of ranks
+        self._received: Floats = np.empty(0)  # their newest report
         self._hosts: Subjects | None = None
         self._generation = -1
 
     def look(self, view: View) -> None:
-        """Take what rank 0 of every run says now."""
+        """Take what rank 0 of every run says now, of those that have said something since."""
         if view.ranks.generation != self._generation or view.hosts is not self._hosts:
             self._find(view)
-        for run, place in self._places:
+        received = view.ranks.column("received")[self._rows]
+        for number in np.flatnonzero(received != self._received).tolist():
+            run, place = self._first[number]
             told = view.states[place].extras
             if told is not None and told is not self._last.get(run):
                 self._last[run] = told
                 self._take(run, told, view.now)
+        self._received = received
+
+    def habits(self) -> Mapping[str, Habit]:
+        """Of the runs that were seen to save regularly."""
+        return self._habits
 
     def _find(self, view: View) -> None:
         """Where rank 0 of every run is."""
         self._generation, self._hosts = view.ranks.generation, view.hosts
-        first = [(key.run, view.hosts.places.get(Subject(key.host))) for key in view.ranks.keys if key.rank == 0]
-        self._places = [(run, place) for run, place in first if place is not None]
-        runs = {run for run, _ in first}
+        firsts = [(row, key) for row, key in enumerate(view.ranks.keys) if key.rank == 0]
+        runs = {key.run for _, key in firsts}
+        if len(firsts) > _MOST_RUNS:
+            sizes = Counter(key.run for key in view.ranks.keys)
+            firsts = sorted(firsts, key=lambda one: -sizes[one[1].run])[:_MOST_RUNS]
+        places = [view.hosts.places.get(Subject(key.host)) for _, key in firsts]
+        found = [(row, key.run, at) for (row, key), at in zip(firsts, places, strict=True) if at is not None]
+        self._first = [(run, at) for _, run, at in found]
+        self._rows = np.array([row for row, _, _ in found], dtype=np.int64)
+        self._received = np.full(len(found), np.nan)  # look at all of them
         self._seen = {run: seen for run, seen in self._seen.items() if run in runs}
+        self._habits = {run: habit for run, habit in self._habits.items() if run in runs}
         self._last = {run: told for run, told in self._last.items() if run in runs}
 
-    def habits(self) -> Mapping[str, Habit]:
-        """Of the runs that were seen to save regularly."""
-        return {run: habit for run, seen in self._seen.items() if (habit := _habit(seen)) is not None}
-
     def _take(self, run: str, told: pb.Record, now: float) -> None:
-        seconds = sum(
-            spent
-            for report in told.steps
-            if report.run == run and report.rank == 0 and report.section_seconds
-            for name, spent in report.section_seconds.items()
-            if part_of(name) == "checkpoint"
-        )
+        seconds = 0.0
+        for report in told.steps:
+            if report.rank == 0 and report.run == run:
+                sections = report.section_seconds
+                seconds += sum([sections[name] for name in sections if part_of(name) == "checkpoint"])
         if not seconds > 0:
             return
         seen = self._seen.setdefault(run, deque(maxlen=_MOST))
@@ -72,6 +95,11 @@ class CheckpointWatch:
             seen[-1] = [now, seen[-1][1] + seconds]
         else:
             seen.append([now, seconds])
+        habit = _habit(seen)
+        if habit is not None:
+            self._habits[run] = habit
+        else:
+            self._habits.pop(run, None)
 
 
 def _habit(seen: deque[list[float]]) -> Habit | None:

@@ -18,9 +18,17 @@ def leaves_only(advice: Iterable[Advice], rules: Mapping[str, Rule]) -> list[Adv
     ]
 
 
+Rank = tuple[int, float, str, tuple[str, ...]]
+
+
 def ranked(advice: Iterable[Advice]) -> tuple[Advice, ...]:
+    """The most urgent first."""
+    return tuple(sorted(advice, key=rank))
+
+
+def rank(one: Advice) -> Rank:
     """What threatens the run first, worst first; then by recoverable time × confidence ÷ effort."""
-    return tuple(sorted(advice, key=lambda one: (-_urgency(one), -one.worth, one.rule, tuple(map(str, one.subject)))))
+    return -_urgency(one), -one.worth, one.rule, tuple(map(str, one.subject))
 
 
 def _urgency(one: Advice) -> int:

@@ -61,6 +61,7 @@ class Conditions:
         self._last: dict[str, Claims] = {}
         self._standing: dict[str, dict[Subject, Standing]] = {kind.name: {} for kind in kinds}
         self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
+        self._touched: set[str] = set()  # places where something else stands than when they were last asked for
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
         self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
 
@@ -68,9 +69,15 @@ class Conditions:
         """Everything that stands, in no particular order."""
         return [standing for of_kind in self._standing.values() for standing in of_kind.values()]
 
-    def standing_of(self, host: str) -> list[Standing]:
-        """What stands for a host, its GPUs, resources and ranks."""
-        return list(self._of_place.get(host, {}).values())
+    def standing_of(self, place: str) -> list[Standing]:
+        """What stands for a host, its GPUs, resources and ranks; or for a run, by its `place_of`."""
+        return list(self._of_place.get(place, {}).values())
+
+    def touched(self) -> set[str]:
+        """The places (see `place_of`) where anything was raised, changed or cleared since the last call; for one
+        reader."""
+        touched, self._touched = self._touched, set()
+        return touched
 
     def stands(self, kind: str, subject: Subject) -> bool:
         """Whether this very condition stands."""
@@ -132,6 +139,7 @@ class Conditions:
     def _clear(self, kind: EventKind, subject: Subject, book: "_Book | None", now_ns: int, because: str = "") -> Event:
         before = self._standing[kind.name].pop(subject).event
         self._restored.pop((kind.name, subject), None)
+        self._touched.add(place_of(subject))
         for key in _keys_of(subject):
             self._of_place.get(key, {}).pop((kind.name, subject), None)
         if book is not None and subject in book.subjects.places:
@@ -149,6 +157,7 @@ class Conditions:
 
     def _stand(self, event: Event) -> None:
         key = (event.kind.name, event.subject)
+        self._touched.add(place_of(event.subject))
         standing = self._standing[event.kind.name].get(event.subject)
         if standing is not None:
             standing.event = event
@@ -305,9 +314,13 @@ def condition_id(kind: EventKind, subject: Subject, raised_ns: int) -> str:
     return blake2s(repr((kind.name, tuple(subject), raised_ns)).encode(), digest_size=8).hexdigest()
 
 
+def place_of(subject: Subject) -> str:
+    """Under which name a condition is found: its host, or its run where it has none."""
+    return subject.host or _run_key(subject.run)
+
+
 def _keys_of(subject: Subject) -> tuple[str, ...]:
-    """Under which names a condition is found: its host, or its run where it has none."""
-    return (subject.host,) if subject.host else (_run_key(subject.run),)
+    return (place_of(subject),)
 
 
 def _run_key(run: str) -> str:

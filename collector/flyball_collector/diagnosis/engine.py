@@ -47,7 +47,7 @@ class Diagnosis:
         self.view: View | None = None  # the newest
         self.holds = False  # while set, detectors look but nothing is raised or cleared
         self.failures: dict[str, int] = {}  # by detector
-        self.seconds: dict[str, float] = {}  # CPU time of each detector's last look
+        self.seconds: dict[str, float] = {}  # CPU time of each detector's last look, and of the last second's advice
         self.detectors = list(build_detectors(settings) if detectors is None else detectors)
         self._viewer = Viewer(fleet)
 
@@ -67,6 +67,7 @@ class Diagnosis:
     def slices(self, now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
         """The same in slices, so that an event loop may serve others between two detectors."""
         view = self.view = self._viewer.view(now_ns)
+        self.seconds["advice"] = 0.0  # when it rests
         yield
         claims: list[Claims] = []
         for detector in self.detectors:
@@ -79,10 +80,19 @@ class Diagnosis:
 
     def _advise(self, view: View) -> Iterator[None]:
         """What to change about what stands; a failure there must not stop the diagnosis."""
-        try:
-            yield from self.advisor.slices(view, self.conditions.standing)
-        except Exception as error:  # noqa: BLE001  as with detectors
-            self._fail("advice", error)
+        slices = self.advisor.slices(view, self.conditions)
+        while True:
+            started = time.thread_time()
+            try:
+                next(slices)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001  as with detectors
+                self._fail("advice", error)
+                return
+            finally:
+                self.seconds["advice"] += time.thread_time() - started
+            yield
 
     def _ask(self, detector: Detector, view: View) -> list[Claims]:
         """What one detector says; its failure must not reach its neighbours."""

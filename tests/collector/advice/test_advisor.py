@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flyball_collector.advice.advice import Safety
-from flyball_collector.advice.advisor import Advisor, materially_other
+from flyball_collector.advice.advisor import Advisor
+from flyball_collector.advice.board import materially_other
 from flyball_collector.advice.scene import Scene
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
@@ -73,7 +74,7 @@ def test_facts_come_from_readings_and_step_reports() -> None:
     on.host().inventory = pb.Inventory(gpus=[pb.Gpu(compute_capability="9.0")], power_source="battery")
     on.report(report(50))
     on.step()
-    [found] = Scene(on.view, {}, np.array([12.0])).situations([standing("bottleneck_data_wait").event])
+    [found] = Scene(on.view, np.array([np.nan]), np.array([12.0])).situations([standing("bottleneck_data_wait").event])
     assert isinstance(found, Situation)
     assert found.data_wait_share == pytest.approx(0.4)
     assert found.step_seconds == pytest.approx(0.5)
@@ -92,7 +93,7 @@ def test_evidence_of_conditions_becomes_facts() -> None:
     """What detectors measured is used as they name it."""
     on = stage()
     said = standing("bottleneck_service", service_ratio=0.6, calls_per_sample=100.0).event
-    [found] = Scene(on.view, {}, np.array([0.0])).situations([said])
+    [found] = Scene(on.view, np.array([np.nan]), np.array([0.0])).situations([said])
     assert (found.service_share, found.calls_per_sample) == (0.6, 100.0)
 
 

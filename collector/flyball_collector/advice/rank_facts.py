@@ -1,0 +1,117 @@
+"""What the latest reports of ranks say of the host or run that they belong to, for many of these at once."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.subject import Subject, Subjects
+from flyball_collector.fleet.ranks import RankKey, Ranks
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+REPORTS = 16
+"""Of each rank: the latest steps."""
+
+_NOBODY: Places = np.empty(0, dtype=np.int64)
+
+
+class Membership:
+    """Where the ranks of each host and each run stand in the table, as long as nobody comes or goes."""
+
+    def __init__(self, keys: tuple[RankKey, ...] = ()) -> None:
+        self.keys = keys
+        of_host: dict[str, list[int]] = defaultdict(list)
+        of_run: dict[str, list[int]] = defaultdict(list)
+        for place, (run, _, host) in enumerate(keys):
+            of_host[host].append(place)
+            of_run[run].append(place)
+        self._of_host = {host: np.array(places) for host, places in of_host.items()}
+        self._of_run = {run: np.array(places) for run, places in of_run.items()}
+
+    def of(self, subject: Subject) -> Places:
+        """The ranks of a host, or of a run where no host is named."""
+        return self._of_host.get(subject.host, _NOBODY) if subject.host else self._of_run.get(subject.run, _NOBODY)
+
+    def run_of(self, places: Places) -> str:
+        """The run of these ranks; empty where there are several, or none."""
+        if not len(places):
+            return ""
+        first, last = self.keys[places[0]].run, self.keys[places[-1]].run  # the table is sorted by run
+        return first if first == last else ""
+
+    def hosts(self, hosts: Subjects) -> Places:
+        """Where each rank's host stands; −1: nowhere."""
+        found = np.full(len(self.keys), -1, dtype=np.int64)
+        for host, places in self._of_host.items():
+            found[places] = hosts.places.get(Subject(host), -1)
+        return found
+
+
+def facts_of(ranks: Ranks, groups: Sequence[Places]) -> list[dict[str, Any]]:
+    """Facts of each group of ranks, as far as they say so."""
+    facts: list[dict[str, Any]] = [{} for _ in groups]
+    some = [number for number, group in enumerate(groups) if len(group)]
+    if some:
+        sizes = np.array([len(groups[number]) for number in some])
+        places = np.concatenate([groups[number] for number in some])
+        columns = _columns(ranks, places, sizes)
+        for number, *values in zip(some, *columns.values(), strict=True):
+            known = zip(columns, values, strict=True)
+            facts[number] = {name: value for name, value in known if not isnan(value)}
+            world = facts[number].pop("world_size", 0.0)
+            if world >= 1:
+                facts[number]["world_size"] = int(world)
+    return facts
+
+
+def _columns(ranks: Ranks, places: Places, sizes: Places) -> dict[str, list[float]]:
+    """A number of each group, NaN where it is unknown; `places` holds one group after the other."""
+    starts = np.cumsum(sizes) - sizes
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    steps = ranks.ring("step_seconds", REPORTS, places)
+    found = {
+        "world_size": np.maximum.reduceat(ranks.column("world_size")[places], starts),
+        "step_seconds": medians(steps, of, len(sizes)),
+        "data_wait_share": shares(ranks.ring("data_wait_seconds", REPORTS, places), steps, of, len(sizes)),
+        "communication_share": shares(ranks.ring("waiting_seconds", REPORTS, places), steps, of, len(sizes)),
+        "allocated_peak_bytes": np.fmax.reduceat(ranks.column("allocated_peak_bytes")[places], starts),
+        "reserved_peak_bytes": np.fmax.reduceat(ranks.column("reserved_peak_bytes")[places], starts),
+    }
+    return {name: values.tolist() for name, values in found.items()}
+
+
+def shares(part: NDArray[np.float32], whole: NDArray[np.float32], of: Places, count: int) -> Floats:
+    """The share of `whole` that a part takes in each of `count` groups, over the reports that name both.
+
+    Both are report × rank; `of` holds the group of each rank.
+    """
+    both = ~(np.isnan(part) | np.isnan(whole))
+    taken = np.bincount(of, np.where(both, part, 0.0).sum(axis=0, dtype=np.float64), minlength=count)
+    total = np.bincount(of, np.where(both, whole, 0.0).sum(axis=0, dtype=np.float64), minlength=count)
+    share: Floats = np.full(count, np.nan)
+    np.divide(taken, total, out=share, where=total > 0)
+    return np.minimum(share, 1.0, out=share)
+
+
+def medians(values: NDArray[np.float32], of: Places, count: int) -> Floats:
+    """The median of each of `count` groups; values are not negative.
+
+    They are sorted as whole numbers of group and bits (floats that are not negative are ordered as their bits are),
+    which is many times as fast as sorting by two keys.
+    """
+    known = ~np.isnan(values)
+    groups = np.broadcast_to(of, values.shape)[known]
+    keys = np.sort((groups << 32) | np.abs(values[known]).view(np.uint32))
+    ordered = (keys & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
+    sizes = np.bincount(groups, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    found = np.full(count, np.nan)
+    some = sizes > 0
+    lower, upper = (starts + (sizes - 1) // 2)[some], (starts + sizes // 2)[some]
+    found[some] = (ordered[lower].astype(np.float64) + ordered[upper]) / 2.0
+    return found
