@@ -140,13 +140,12 @@ class Advisor:
         return self._members
 
     def _look(self, scene: Scene, places: Sequence[str], now: float) -> None:
-        """What rules say of some places."""
-        for place in places:
-            self._agenda.looked(place, now)
+        """What rules say of some places. One at which they fail has had its look; those after it stay due."""
         standing = {place: self._standing[place] for place in places if place in self._standing}
         situations = scene.situations(event for events in standing.values() for event in events)
-        for place, situation in zip(standing, situations, strict=True):
-            self._board.put(place, leaves_only(self._of(situation), self._by_name))
+        for place in standing:
+            self._agenda.looked(place, now)
+            self._board.put(place, leaves_only(self._of(next(situations)), self._by_name))
 
     def _of(self, situation: Situation) -> Iterator[Advice]:
         asked: Mapping[str, Rule] = {
