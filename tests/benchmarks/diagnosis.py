@@ -4,6 +4,7 @@ The fleet is given as ticks of the metrics that agents send. Most of it works; s
 that detectors have something to find. What counts is the thread's CPU time of one look, not that of filling the fleet.
 """
 
+import gc
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.advice.advisor import Advisor
+from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
@@ -24,6 +30,8 @@ HOSTS, GPUS, CORES = 2048, 8, 64
 WARM_SECONDS, SECONDS = 70, 60
 BUDGET_MS = 100.0
 SCORES_MS = 25.0
+ADVICE_MS, ADVICE_SLICE_MS = 10.0, 20.0
+ADVICE_SECONDS = 90
 
 _SECOND = 10**9
 _START_NS = 1_900_000_000 * _SECOND
@@ -199,9 +207,66 @@ def measure(hosts: int = HOSTS, warm: int = WARM_SECONDS, seconds: int = SECONDS
                 f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {standing:,} conditions stand"),
         plain("the longest look", float(np.max(looks)), "ms"),
         at_most("of it scores and bottlenecks", means["bottlenecks"], SCORES_MS, "ms"),
-        *(plain(f"of it {name}", spent, "ms") for name, spent in dearest[:6] if name != "bottlenecks"),
+        at_most("of it advice", means["advice"], ADVICE_MS, "ms"),
+        *(plain(f"of it {name}", spent, "ms") for name, spent in dearest[:6] if name not in ("bottlenecks", "advice")),
         plain("window and ranks, before the look", float(np.mean(windows)), "ms", f"{load.columns} readings a host"),
+        *measure_advice(load, diagnosis, warm + seconds),
     ]  # fmt: skip
+
+
+def measure_advice(load: Load, diagnosis: Diagnosis, second: int) -> list[Figure]:
+    """What to change when every host and every run gets a condition in the same second, and then keeps it."""
+    conditions, advisor = Conditions(), Advisor(DiagnosisSettings().advice)
+    hosts = len(load.fleet.hosts())
+    spent, slices = [], []
+    for later in range(-2, ADVICE_SECONDS):  # two seconds of nothing: the metrics are found
+        now_ns = load.second(second + 2 + later) + _SECOND // 2
+        load.fleet.advance(now_ns)
+        diagnosis.step(now_ns)
+        assert diagnosis.view is not None
+        if later == 0:
+            conditions.load(_everywhere(hosts, now_ns), now_ns)
+            gc.collect()
+            gc.freeze()  # what this fleet is made of is not looked through again in the middle of a slice
+        took = _slices(advisor.slices(diagnosis.view, conditions))
+        if later >= 0:
+            spent.append(sum(took))
+            slices += took
+    gc.unfreeze()
+    note = f"a condition on each of {hosts:,} hosts and {hosts // 16} runs; {len(advisor.given):,} pieces of advice"
+    return [
+        at_most("advice with a condition on every host", float(np.mean(spent)), ADVICE_MS, "ms", note),
+        plain("its dearest second, just after all were raised", float(np.max(spent)), "ms"),
+        at_most("its longest slice", float(np.max(slices)), ADVICE_SLICE_MS, "ms"),
+    ]
+
+
+def _slices(work: Iterator[None]) -> list[float]:
+    """CPU milliseconds of each slice."""
+    took = []
+    while True:
+        started = time.thread_time()
+        over = next(work, work) is work
+        took.append(1e3 * (time.thread_time() - started))
+        if over:
+            return took
+
+
+def _everywhere(hosts: int, now_ns: int) -> Iterator[Event]:
+    """Conditions that many rules are asked about, on every host and run."""
+    for number in range(hosts):
+        kind = ("bottleneck_data_wait", "bottleneck_small_batch", "bottleneck_numa")[number % 3]
+        yield _raised(kind, Subject(f"host-{number:05}"), now_ns)
+    for number in range(hosts // 16):
+        yield _raised("bottleneck_communication", Subject(run=f"run-{number}"), now_ns)
+
+
+def _raised(kind: str, subject: Subject, now_ns: int) -> Event:
+    return Event(
+        condition=f"{kind} {subject.words()}", time_ns=now_ns, state=State.RAISED, kind=BY_NAME[kind], subject=subject,
+        severity=BY_NAME[kind].severity, confidence=0.8, because="of the benchmark",
+        evidence={"data_wait_ratio": 0.2, "waiting_ratio": 0.2, "remote_pages_ratio": 0.5}, raised_ns=now_ns,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

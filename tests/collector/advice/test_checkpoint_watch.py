@@ -44,3 +44,22 @@ def test_irregular_checkpoints_say_nothing() -> None:
     other = CheckpointWatch()
     train(on, other, 120, 20, rank=1)
     assert other.habits() == {}
+
+
+def test_of_very_many_runs_the_largest_are_watched() -> None:
+    """What a second may cost is bounded, and a checkpoint that stops many ranks is seen in any case."""
+    on, watch = Stage(), CheckpointWatch()
+    for host in ("a", "b", "c"):
+        on.host(host)
+    for host in ("a", "b"):
+        on.report(*(pb.StepReport(run=f"{host}{n}", steps=1, step_seconds=0.5) for n in range(256)), host=host)
+    for second in range(1, 121):
+        saving = {"save": 4.0} if second % 20 == 0 else {}
+        reports = [
+            pb.StepReport(run="z", rank=rank, step=second, steps=1, step_seconds=0.9, section_seconds=saving)
+            for rank in range(2)
+        ]
+        on.report(*reports, pb.StepReport(run="y", steps=1, step_seconds=0.9, section_seconds=saving), host="c")
+        on.step()
+        watch.look(on.view)
+    assert set(watch.habits()) == {"z"}
