@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, TELL_AGAIN_SECONDS, Conditions
+from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, TELL_AGAIN_SECONDS, Conditions, place_of
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import EventKind, Group, Scope, Severity
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
@@ -214,3 +214,17 @@ def test_a_kind_that_is_switched_off_is_never_told() -> None:
     assert told(take(conditions, 3, effect, claims(CAUSE, HOSTS, [True, True]))) == [
         ("effect", "raised", GPUS.names[0])
     ]
+
+
+def test_places_are_told_where_something_else_stands() -> None:
+    """Hosts, and runs by a name that is no host's, once after each change; nothing while all stays as it is."""
+    conditions = Conditions(KINDS)
+    take(conditions, 0, claims(CAUSE, HOSTS, [True, False]), claims(OF_RUN, RUNS, [True]))
+    run = place_of(Subject(run="r"))
+    assert conditions.touched() == {"a", run}
+    assert [standing.subject for standing in conditions.standing_of(run)] == [Subject(run="r")]
+    take(conditions, 1, claims(CAUSE, HOSTS, [True, False]))
+    assert conditions.touched() == set()
+    for second in range(2, 20):
+        take(conditions, second, claims(CAUSE, HOSTS, [False, False]))
+    assert conditions.touched() == {"a"}
