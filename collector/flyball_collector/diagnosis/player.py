@@ -56,17 +56,18 @@ class Recording:
     interval_seconds: float = 1.0  # the usual time from one record of a host to its next
     hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
     about: About = field(default_factory=About)
+    whole: bool = False  # all that there was of each host, so its last record is its end; else a piece of a longer life
 
 
 def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
-    """Samples in rising time as records. `counters` names the metrics that only grow.
+    """Samples in rising time as records, which are all there is. `counters` names the metrics that only grow.
 
     Series that count from zero are moved to `EPOCH`.
     """
     layouts = _layouts(samples, counters)
     shift = 0 if samples and samples[0].seconds >= EPOCH else EPOCH
     ticks = [_tick(sample, layouts[sample.host], number, shift) for number, sample in enumerate(samples)]
-    return Recording(ticks, _interval(samples))
+    return Recording(ticks, _interval(samples), whole=True)
 
 
 class Player:
@@ -77,6 +78,7 @@ class Player:
         window = Window(hold_seconds=recorded.hold_seconds, hold_intervals=0, gap_seconds=self._gap_seconds())
         self.fleet = Fleet(max(1, len({tick.host for tick in recorded.ticks})), window)
         self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings())
+        self._last = {tick.host: tick for tick in recorded.ticks} if recorded.whole else {}  # record of each host
 
     def play(self) -> Iterator[tuple[Sequence[Tick], list[Event]]]:
         """Each second that has records: these, and the events of that second."""
@@ -92,6 +94,7 @@ class Player:
         state = self.fleet.ensure(tick.host)
         state.interval_ms = round(1000 * self._recorded.interval_seconds)
         state.connected = True
+        state.said_goodbye = tick is self._last.get(tick.host)
         about = self._recorded.about
         state.silences = about.silences.get(tick.silences, ())
         state.tenancy = about.tenancies.get(tick.tenancy)

@@ -1,5 +1,8 @@
 """Health of hosts: presence, clocks, agents, networks, file systems, kills."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from flyball_collector.diagnosis.health.clock import ClockDetector
 from flyball_collector.diagnosis.health.degraded import DegradedDetector
 from flyball_collector.diagnosis.health.duplicate import DuplicateDetector
@@ -13,7 +16,7 @@ from flyball_collector.diagnosis.health.silent_gpu import SilentGpuDetector
 from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.health.told import Told, quoted
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
+from flyball_collector.diagnosis.player import EPOCH, Key, Player, Recording, Sample, recording
 from flyball_proto.silence import Reason, Silence
 
 SETTINGS = HealthSettings()
@@ -107,12 +110,38 @@ def test_a_recording_has_gaps_and_no_losses() -> None:
     assert told == [(30, "data_gap", "raised"), (32, "data_gap", "cleared")]
 
 
-def test_a_host_beside_which_a_recording_goes_on_has_a_gap() -> None:
-    """One of two recorded hosts ends: a gap, and no loss."""
+def _recorded(hosts_until: dict[str, Iterable[int]]) -> Recording:
+    """Samples of these hosts at these seconds."""
     readings: dict[Key, float] = {("cpu_busy_ratio", ()): 0.5}
-    samples = [Sample(float(n), host, readings) for n in range(100) for host in "ab" if host == "b" or n < 30]
-    told = [event.kind.name for _, events in Player(recording(samples)).play() for event in events]
-    assert [kind for kind in told if kind in {"data_gap", "host_lost"}] == ["data_gap"]
+    times = sorted((second, host) for host, seconds in hosts_until.items() for second in seconds)
+    return recording([Sample(float(second), host, readings) for second, host in times])
+
+
+def _gaps(recorded: Recording) -> list[tuple[int, str, str, str]]:
+    """(second, host, kind, state) of what is told of gaps and losses."""
+    return [
+        (event.time_ns // 10**9 - EPOCH, event.subject.host, event.kind.name, str(event.state))
+        for _, events in Player(recorded).play()
+        for event in events
+        if event.kind.name in {"data_gap", "host_lost"}
+    ]
+
+
+def test_a_recorded_series_that_is_over_has_no_gap() -> None:
+    """One of two recorded hosts ends long before the other: that is no news."""
+    assert _gaps(_recorded({"a": range(30), "b": range(100)})) == []
+
+
+def test_a_hole_in_a_recorded_series_is_told_while_the_others_go_on() -> None:
+    """One of two recorded hosts is silent for a while: a gap from ten seconds on until it is back, and no loss."""
+    told = _gaps(_recorded({"a": [*range(30), *range(70, 100)], "b": range(100)}))
+    assert told == [(39, "a", "data_gap", "raised"), (76, "a", "data_gap", "cleared")]
+
+
+def test_a_piece_of_a_longer_life_says_nothing_of_its_end() -> None:
+    """In a cut-out, as an incident's, a host that falls silent beside the others has a gap: it may be what happened."""
+    piece = replace(_recorded({"a": range(30), "b": range(100)}), whole=False)
+    assert _gaps(piece) == [(39, "a", "data_gap", "raised")]
 
 
 def test_a_wrong_clock_is_told_with_its_direction() -> None:
