@@ -11,6 +11,7 @@ import random
 import resource
 import time
 import uuid
+from dataclasses import replace
 
 import numpy as np
 
@@ -114,9 +115,8 @@ class Scores:
         names = [kind.name.removeprefix("bottleneck_") for kind in BOTTLENECKS]
         rows = self._random.random((len(BASE_NAMES) + len(names), len(view.hosts)))
         of_kinds = dict(zip(names, rows[len(BASE_NAMES) :], strict=True))
-        primaries = self._random.integers(0, len(names), len(view.hosts))
         base = dict(zip(BASE_NAMES, rows, strict=False))
-        self.table = ScoreTable(view.hosts, base, of_kinds, of_kinds, primaries)
+        self.table = ScoreTable(view.hosts, base, of_kinds, of_kinds)
         return []
 
 
@@ -131,6 +131,9 @@ def diagnosed(fleet: Fleet, now: int, random_numbers: np.random.Generator) -> Di
     diagnosis.conditions.load(
         [standing(kinds[number % len(kinds)], names[number], now) for number in range(0, len(names), 10)], now
     )
+    assert diagnosis.scores is not None
+    primaries = random_numbers.integers(0, len(diagnosis.scores.scores), len(diagnosis.scores.hosts))
+    diagnosis.scores = replace(diagnosis.scores, primaries=primaries)
     return diagnosis
 
 

@@ -84,13 +84,20 @@ def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
             Text(clean(each["bottleneck"]), style="bold" if each["raised"] else ""),
             Text(_bar(each["score"])),
             Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
-            Text("" if each["confidence"] is None else f"{each['confidence']:.0%} sure"),
+            Text(_standing(each)),
             Text(clean(each["meaning"]), style="dim"),
         ]
         for each in found
         if each["raised"] or (each["score"] or 0.0) >= _SHOWN
     ]
     return _section("what bounds it", ("", "", "", "", ""), rows)
+
+
+def _standing(each: dict[str, Any]) -> str:
+    """How sure what stands is; of what does not, for which other one."""
+    if each.get("explained_by"):  # collectors of before do not tell
+        return f"explained by {clean(each['explained_by']).removeprefix('bottleneck_')}"
+    return "" if each["confidence"] is None else f"{each['confidence']:.0%} sure"
 
 
 def _base_scores(scores: dict[str, float | None]) -> list[RenderableType]:

@@ -12,7 +12,7 @@ from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import KINDS, EventKind
-from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.subject import Subject, Subjects
 
 Places = NDArray[np.int64]
 
@@ -82,6 +82,11 @@ class Conditions:
     def stands(self, kind: str, subject: Subject) -> bool:
         """Whether this very condition stands."""
         return subject in self._standing[kind]
+
+    def raised(self, kind: str) -> tuple[Subjects, NDArray[np.bool_]]:
+        """Where conditions of a kind stand, along the subjects that it was last claimed of."""
+        book = self._kept[kind]
+        return book.subjects, book["raised"]
 
     def latest(self, kind: str) -> Claims | None:
         """What was last claimed of a kind: live numbers of what stands, and of what does not."""
@@ -283,6 +288,19 @@ class _Book(Kept):
     def quiet(self, place: int, until: float) -> None:
         """Do not look at it before."""
         self["quiet"][place] = until
+
+
+def live(event: Event, claims: Claims, place: int) -> Event:
+    """What stands, with the numbers of the newest claim; where that is below its exit level the words say so."""
+    words = claims.because(place)
+    claimed = bool(claims.enters[place] or claims.stays[place])
+    return replace(
+        event,
+        confidence=float(claims.confidence[place]),
+        level=at(claims.level, place),
+        because=words if claimed else f"fading: {words}",
+        evidence=_numbers(claims, place),
+    )
 
 
 def _event(claims: Claims, place: int, state: State, now_ns: int, raised_ns: int) -> Event:

@@ -18,6 +18,8 @@ from flyball_collector.diagnosis.peers.catalogue import peer_detectors
 from flyball_collector.diagnosis.runs.catalogue import run_detectors
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.scores.detector import BottleneckDetector
+from flyball_collector.diagnosis.scores.primary import Primary
+from flyball_collector.diagnosis.scores.score_table import ScoreTable, weigh_primaries
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
 from flyball_collector.fleet.fleet import Fleet
@@ -45,11 +47,15 @@ class Diagnosis:
         self.conditions.hosts_of_run = fleet.ranks.hosts_of
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
+        self.scores: ScoreTable | None = None  # of the same moment as the conditions
         self.holds = False  # while set, detectors look but nothing is raised or cleared
         self.failures: dict[str, int] = {}  # by detector
         self.seconds: dict[str, float] = {}  # CPU time of each detector's last look, and of the last second's advice
         self.detectors = list(build_detectors(settings) if detectors is None else detectors)
         self._viewer = Viewer(fleet)
+        self._primary = Primary(
+            dead_band=settings.scores.primary_dead_band, dwell_seconds=settings.scores.primary_dwell_seconds
+        )
 
     def recall(self, past: Past) -> None:
         """Tell those who forecast what a memory did before a restart."""
@@ -75,6 +81,8 @@ class Diagnosis:
             yield
         if not self.holds:
             tell(self.conditions.take(claims, now_ns))
+        self.scores = weigh_primaries(self.detectors, self.conditions.raised, self._primary, view.now)
+        if not self.holds:
             yield
             yield from self._advise(view)
 

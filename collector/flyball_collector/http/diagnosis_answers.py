@@ -25,6 +25,7 @@ class ScoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None
     raised: bool
     confidence: float | None
+    explained_by: str | None  # it would be raised, if this kind of condition did not stand
 
 
 class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,12 +138,15 @@ def risks_of(entries: Iterable[Entry]) -> list[EntryAnswer]:
 
 def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> list[ScoreAnswer]:
     """Every bottleneck that is scored, the largest first; of several hosts the mean of what is known."""
-    raised: dict[str, float | None] = {}
+    raised: dict[str, float] = {}
+    shares: dict[str, float | None] = {}  # of what stands and has no score: that of a run
     for entry in entries:
         if entry.kind.startswith(_PREFIX):
             name = entry.kind.removeprefix(_PREFIX)
-            raised[name] = max(entry.confidence or 0.0, raised.get(name) or 0.0)
-    scores = _means([(name, values) for one in found for name, values in one.scores.bottlenecks])
+            raised[name] = max(entry.confidence or 0.0, raised.get(name, 0.0))
+            shares[name] = None if entry.level is None else round(entry.level * (entry.confidence or 0.0), 3)
+    scores = shares | _means([(name, values) for one in found for name, values in one.scores.bottlenecks])
+    explained = {name: kind for one in found for name, kind in one.explained}
     names = sorted({*scores, *raised}, key=lambda name: (name not in raised, -(scores.get(name) or 0.0), name))
     return [
         ScoreAnswer(
@@ -151,6 +155,7 @@ def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> l
             score=scores.get(name),
             raised=name in raised,
             confidence=raised.get(name),
+            explained_by=None if name in raised else explained.get(name),
         )
         for name in names
     ]
@@ -161,8 +166,14 @@ def base_scores_of(found: Sequence[DiagnosisSnapshot]) -> dict[str, float | None
     return _means([(name, values) for one in found for name, values in one.scores.base])
 
 
-def primary_of(found: Iterable[DiagnosisSnapshot]) -> str | None:
-    """What is primary on most hosts; of two as frequent ones the first by the alphabet."""
+def primary_of(found: Iterable[DiagnosisSnapshot], entries: Iterable[Entry] = ()) -> str | None:
+    """What is primary on most hosts; of two as frequent ones the first by the alphabet.
+
+    A bottleneck that stands for the run as a whole comes first: whatever would explain it does not stand.
+    """
+    for entry in entries:
+        if entry.kind.startswith(_PREFIX) and not entry.host:
+            return entry.kind.removeprefix(_PREFIX)
     named = [name for one in found for _, name in one.primary]
     return min(named, key=lambda name: (-named.count(name), name)) if named else None
 
@@ -197,12 +208,14 @@ def run_summary(
 def _fresh(entry: Entry, standing: Standing | None) -> Entry:
     if standing is None:
         return entry
-    event = replace(
-        standing.event,
-        seconds_left=standing.left if standing.left is not None else standing.event.seconds_left,
-        seconds_left_low=standing.left_low if standing.left is not None else standing.event.seconds_left_low,
-        seconds_left_high=standing.left_high if standing.left is not None else standing.event.seconds_left_high,
-    )
+    event = standing.event
+    if standing.left is not None:
+        event = replace(
+            event,
+            seconds_left=standing.left,
+            seconds_left_low=standing.left_low,
+            seconds_left_high=standing.left_high,
+        )
     return entry_of(event)
 
 

@@ -93,13 +93,16 @@ async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
     )
     found = {host: parts.findings.of_host(host) for host in hosts[:_MOST_HOSTS]}
     mine = [
-        entry for entry in parts.timeline.standing() if entry.run == name or (not entry.run and entry.host in hosts)
+        fresh
+        for entry in parts.timeline.standing()
+        if entry.run == name or (not entry.run and entry.host in hosts)
+        for fresh in (conditions_of(found[entry.host], [entry]) if entry.host in found else [entry])
     ]
     return DiagnosisAnswer(
         host=None,
         run=name,
         time=moment(parts.clock()),
-        primary=primary_of(found.values()),
+        primary=primary_of(found.values(), mine),
         base_scores=base_scores_of(list(found.values())),
         scores=scores_of(list(found.values()), mine),
         conditions=[entry_answer(entry) for entry in mine],

@@ -14,7 +14,6 @@ from flyball_collector.diagnosis.scores.calibration import Calibration, shipped
 from flyball_collector.diagnosis.scores.cores import Cores
 from flyball_collector.diagnosis.scores.evidence import Assessment
 from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
-from flyball_collector.diagnosis.scores.primary import Primary
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
 from flyball_collector.diagnosis.scores.signals import Signals
@@ -97,9 +96,6 @@ class BottleneckDetector:
         self._hosts = self._signals.hosts
         self._cores = Cores()
         self._base = BaseScores(settings)
-        self._primary = Primary(
-            KINDS, dead_band=settings.primary_dead_band, dwell_seconds=settings.primary_dwell_seconds
-        )
 
     def observe(self, view: View) -> Iterable[Claims]:
         """One look at everything."""
@@ -167,24 +163,20 @@ class BottleneckDetector:
         lines = [_lines(assessment, claim) for assessment, claim in zip(found, claims, strict=True)]
         of_gpus = np.array(lines[-len(OF_GPUS) :])  # those of hosts come first
         worst = _worst(of_gpus, view.gpus.hosts, len(view.hosts))
-        score, chance, weight = np.concatenate([np.array(lines[: -len(OF_GPUS)]), worst]).transpose(1, 0, 2)
-        primaries = self._primary.choose(view.hosts, np.nan_to_num(weight.T), view.now)
+        score, chance = np.concatenate([np.array(lines[: -len(OF_GPUS)]), worst]).transpose(1, 0, 2)
         return ScoreTable(
             view.hosts,
             self._base.score(view, self._signals),
             dict(zip(names, score, strict=True)),
             dict(zip(names, chance, strict=True)),
-            primaries,
         )
 
 
-def _lines(found: Assessment, claims: Claims) -> tuple[Floats, Floats, Floats]:
-    """Score, probability, and the weight of what is claimed."""
-    claimed = claims.enters | claims.stays
+def _lines(found: Assessment, claims: Claims) -> tuple[Floats, Floats]:
+    """Score and probability."""
     return (
         np.where(found.known, found.level * claims.confidence, np.nan),
         np.where(found.known, claims.confidence, np.nan),
-        np.where(claimed, np.maximum(found.level, 1e-6), 0.0),
     )
 
 

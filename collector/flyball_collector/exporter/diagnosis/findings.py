@@ -6,10 +6,11 @@ from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.conditions import Standing as StandingCondition
+from flyball_collector.diagnosis.conditions import live
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.kinds import Group
+from flyball_collector.diagnosis.kinds import BOTTLENECKS, Group
 from flyball_collector.diagnosis.runs.figures import RunBook
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
@@ -36,7 +37,7 @@ class DiagnosisFindings:
         self._diagnosis = diagnosis
         self._accounts = accounts
         self._price = price
-        self._view: View | None = None
+        self._looked: tuple[View | None, ScoreTable | None] = (None, None)
         self._scores = NO_SCORES
         self._advice: dict[str, list[AdviceFigure]] = {}  # by host; those of runs under an empty name
         self._subjects: Subjects | None = None
@@ -66,7 +67,8 @@ class DiagnosisFindings:
         return DiagnosisSnapshot(
             scores=_cut(self._scores, rows),
             primary=[(name, primary)] if primary else [],
-            standing=self._standing(self._diagnosis.conditions.standing_of(name)),
+            explained=self._explained(name, row),
+            standing=[self._in_words(each) for each in self._standing(self._diagnosis.conditions.standing_of(name))],
             advice=self._advice.get(name, []),
             waste=self._lost_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
@@ -77,11 +79,10 @@ class DiagnosisFindings:
 
     def _look(self) -> None:
         """Once a second."""
-        view = self._diagnosis.view
-        if view is self._view:
+        view, table = self._diagnosis.view, self._table()
+        if view is self._looked[0] and table is self._looked[1]:
             return
-        self._view = view
-        table = self._table()
+        self._looked = view, table
         if table is not None and table.hosts is not self._subjects:
             self._subjects, self._names = table.hosts, tuple(subject.host for subject in table.hosts.names)
         self._scores = _scores(table, self._names)
@@ -92,6 +93,32 @@ class DiagnosisFindings:
     def _standing(self, standing: Iterable[StandingCondition]) -> list[Standing]:
         latest = self._diagnosis.conditions.latest
         return [_with_numbers(each.event, latest(each.kind.name)) for each in standing]
+
+    def _in_words(self, standing: Standing) -> Standing:
+        """A bottleneck as it is now, not as it was when it was told: it stands beside this second's scores."""
+        view, event = self._diagnosis.view, standing.event
+        claims = self._diagnosis.conditions.latest(event.kind.name)
+        if event.kind.group is not Group.BOTTLENECK or claims is None or view is None:
+            return standing
+        place = claims.subjects.places.get(event.subject)
+        current = claims.subjects is view.hosts or claims.subjects is view.gpus  # else hosts are just coming or going
+        if place is None or not current or (claims.known is not None and not claims.known[place]):
+            return standing
+        return standing._replace(event=live(event, claims, place))
+
+    def _explained(self, host: str, row: int | None) -> list[tuple[str, str]]:
+        """Bottlenecks that would be raised but for something that stands."""
+        conditions = self._diagnosis.conditions
+        kinds = {each.kind.name for each in conditions.standing_of(host)}
+        found = []
+        for kind in BOTTLENECKS if kinds and row is not None else ():
+            because = next((name for name in kind.explained_by if name in kinds), None)
+            claims = conditions.latest(kind.name)
+            if because is None or claims is None or kind.name in kinds:
+                continue
+            if bool((claims.enters & (claims.subjects.hosts == row)).any()):
+                found.append((kind.name.removeprefix("bottleneck_"), because))
+        return found
 
     def _lost(self) -> WasteFigures:
         totals, runs = self._accounts.waste.hosts, self._accounts.waste.runs
@@ -126,12 +153,17 @@ def _with_numbers(event: Event, claims: Claims | None) -> Standing:
 
 
 def _scores(table: ScoreTable | None, names: tuple[str, ...]) -> Scores:
-    return NO_SCORES if table is None else Scores(names, tuple(table.base.items()), tuple(table.scores.items()))
+    if table is None:
+        return NO_SCORES
+    return Scores(names, tuple(table.base.items()), tuple(table.scores.items()), tuple(table.confidences()))
 
 
 def _cut(scores: Scores, rows: slice) -> Scores:
-    base = [(name, values[rows]) for name, values in scores.base]
-    return Scores(scores.hosts[rows], base, [(name, values[rows]) for name, values in scores.bottlenecks])
+    base, bottlenecks, confidences = (
+        [(name, values[rows]) for name, values in family]
+        for family in (scores.base, scores.bottlenecks, scores.confidences)
+    )
+    return Scores(scores.hosts[rows], base, bottlenecks, confidences)
 
 
 def _primaries(table: ScoreTable | None, names: Sequence[str]) -> list[tuple[str, str]]:

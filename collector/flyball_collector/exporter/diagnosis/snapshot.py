@@ -18,10 +18,11 @@ class Scores(NamedTuple):
     hosts: Sequence[str]
     base: Sequence[tuple[str, Floats]]  # by resource
     bottlenecks: Sequence[tuple[str, Floats]]  # by kind, without `bottleneck_`
+    confidences: Sequence[tuple[str, Floats]] = ()  # the same, of those that are raised
 
 
 class Standing(NamedTuple):
-    """A condition that stands, with the newest numbers of what it foresees."""
+    """A condition that stands; of what it foresees the newest numbers."""
 
     event: Event
     left: float | None = None
@@ -91,6 +92,7 @@ class DiagnosisSnapshot(NamedTuple):
 
     scores: Scores = NO_SCORES
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
+    explained: Sequence[tuple[str, str]] = ()  # of one host: a bottleneck that is not raised, and the kind for which
     standing: Sequence[Standing] = ()
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()

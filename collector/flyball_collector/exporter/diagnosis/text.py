@@ -90,6 +90,7 @@ class DiagnosisWriter:
         scores, waste = snapshot.scores, snapshot.waste
         yield from self._along(m.BASE_SCORE, "resource", scores.hosts, scores.base, heard, format_)
         yield from self._along(m.SCORE, "bottleneck", scores.hosts, scores.bottlenecks, heard, format_)
+        yield from self._along(m.CONFIDENCE, "bottleneck", scores.hosts, scores.confidences, heard, format_)
         names = tuple(known)
         yield from self._along(m.COUNT, "severity", names, _counts(standing, names), known, format_)
         lost = [(cause, waste.seconds[:, place]) for place, cause in enumerate(waste.causes)]
@@ -100,7 +101,6 @@ class DiagnosisWriter:
         self, snapshot: DiagnosisSnapshot, standing: Sequence[Standing], heard: Collection[str], *, runs: bool
     ) -> Iterator[tuple[Metric, Iterable[Row]]]:
         """Families of which most hosts have nothing."""
-        yield m.CONFIDENCE, _confidences(standing)
         yield m.PRIMARY, [(host, (("bottleneck", name),), 1) for host, name in snapshot.primary if host in heard]
         shown = list(_bounded(standing, lambda each: (each.event.subject.host, each.event.kind.name)))
         yield m.ACTIVE, [(e.event.subject.host, _condition(e), 1) for e in shown]
@@ -206,17 +206,6 @@ def _counts(standing: Iterable[Standing], hosts: Sequence[str]) -> list[tuple[st
         if place is not None:
             counts[each.event.severity, place] += 1
     return [(severity.word, counts[severity]) for severity in Severity]
-
-
-def _confidences(standing: Iterable[Standing]) -> list[Row]:
-    """Of each bottleneck of a host the surest."""
-    best: dict[tuple[str, str], float] = {}
-    for each in standing:
-        event = each.event
-        if event.kind.group is Group.BOTTLENECK and event.subject.host:
-            key = (event.subject.host, event.kind.name.removeprefix("bottleneck_"))
-            best[key] = max(best.get(key, 0.0), event.confidence)
-    return [(host, (("bottleneck", name),), confidence) for (host, name), confidence in best.items()]
 
 
 def _condition(standing: Standing) -> Labels:

@@ -64,7 +64,7 @@ export function scoreList(scores) {
   return element("div", { class: "scores" }, ...shown.map((score) => {
     const bar = meter(words(score.bottleneck));
     bar.set(score.score, percent(score.score), score.raised ? "raised" : "");
-    bar.node.title = score.meaning;
+    bar.node.title = score.explained_by ? `${score.meaning} Explained by ${words(score.explained_by)}.` : score.meaning;
     return bar.node;
   }));
 }

@@ -6,6 +6,7 @@ They are conformance tests, no measure of accuracy: nothing ran. The readings ar
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 
 from flyball_collector.diagnosis.event import State
@@ -312,3 +313,29 @@ def test_what_is_over_is_cleared() -> None:
     machine = Machine(gpu=False)
     found = diagnosed(lambda n: (machine.second(), steps(service=0.6) if n < 40 else []), 150)
     assert found[:2] == (set(), "")
+
+
+def test_nothing_is_primary_before_it_is_raised() -> None:
+    """The largest score of all is not primary while its condition waits for its time; scores are shown all the same."""
+    machine = Machine()
+    standing, primary, player = diagnosed(lambda _: (machine.second(), steps()), 90)
+    table = table_of(player.diagnosis)
+    assert table is not None
+    assert table.scores["gpu_compute"][0] > 0.3
+    assert (standing, primary) == (set(), "")
+    assert all(np.isnan(values[0]) for _, values in table.confidences())
+
+
+@pytest.mark.parametrize("seconds", [30, 60, 100, 130, 200, 260])
+def test_primary_scores_and_conditions_agree(seconds: int) -> None:
+    """At every moment of a host that is starved, then computes: primary stands, and what stands has a confidence."""
+    machine = Machine()
+
+    def second(n: int) -> Told:
+        return (machine.second(card=sawtooth(n)), steps(0.5)) if n < 60 else (machine.second(), steps())
+
+    standing, primary, player = diagnosed(second, seconds)
+    table = table_of(player.diagnosis)
+    assert table is not None
+    assert {name for name, values in table.confidences() if np.isfinite(values[0])} == standing
+    assert primary in (standing or {""})

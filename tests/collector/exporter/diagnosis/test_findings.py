@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pytest
 
 from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.player import Key, Player, Sample, recording
+from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
@@ -161,3 +163,70 @@ def test_no_price_no_money() -> None:
     """Only where the settings say so."""
     assert price_of(WasteSettings()) is None
     assert price_of(WasteSettings(price_per_gpu_hour=2.5, currency="EUR")) == Price(2.5, "EUR")
+
+
+class Swinging:
+    """Of disks it says less and less, until it takes back what it said; of waiting for input it is sure."""
+
+    name = "swinging"
+    kinds = (BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_data_wait"])
+
+    def __init__(self) -> None:
+        self.table: ScoreTable | None = None
+        self._looks = 0
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        self._looks += 1
+        yes = np.ones(len(view.hosts), dtype=bool)
+        sure = max(0.0, 0.9 - 0.02 * self._looks) * yes
+        level = 0.5 * yes
+        self.table = ScoreTable(
+            view.hosts, {}, {"disk": sure * level, "data_wait": 0.9 * level}, {"disk": sure, "data_wait": 0.9 * yes}
+        )
+        disk, data_wait = self.kinds
+        yield Claims(
+            kind=disk, subjects=view.hosts, enters=sure >= 0.5, stays=sure >= 0.35, confidence=sure, level=level,
+            because=lambda place: f"{sure[place]:.2f}", evidence={"io_pressure_ratio": sure},
+        )  # fmt: skip
+        yield Claims(kind=data_wait, subjects=view.hosts, enters=yes, stays=yes, confidence=0.9 * yes, level=level)
+
+
+def swung(seconds: int) -> Watched:
+    """After so many seconds."""
+    watched = Watched(0)
+    watched.diagnosis.detectors[:] = [Swinging()]
+    watched.player = Player(recording([Sample(n, "a", readings()) for n in range(seconds)]))
+    diagnosis = watched.player.diagnosis
+    diagnosis.detectors[:] = [Swinging()]
+    for _ in watched.player.play():
+        pass
+    watched.findings = DiagnosisFindings(diagnosis, Accounts(diagnosis, OwnMetrics()))
+    return watched
+
+
+@pytest.mark.parametrize("seconds", [3, 10, 25, 32, 50, 70])
+def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
+    """What is primary stands; confidence, score and words of what stands are this second's, not those of its event."""
+    found = swung(seconds).findings.of_host("a")
+    standing = {each.event.kind.name.removeprefix("bottleneck_"): each.event for each in found.standing}
+    scores = {name: float(values[0]) for name, values in found.scores.bottlenecks}
+    confidences = {name: float(values[0]) for name, values in found.scores.confidences}
+    assert {name for name, value in confidences.items() if np.isfinite(value)} == set(standing)
+    assert [name for _, name in found.primary] == list(standing)
+    for name, event in standing.items():
+        assert event.confidence == pytest.approx(confidences[name])
+        assert event.level is not None
+        assert event.level * event.confidence == pytest.approx(scores[name])
+
+
+def test_a_bottleneck_that_fades_says_so() -> None:
+    """Below its exit level it stands for half a minute more, with this second's words."""
+    (disk,) = swung(32).findings.of_host("a").standing
+    assert disk.event.because == "fading: 0.26"
+    assert disk.event.evidence == {"io_pressure_ratio": pytest.approx(0.26)}
+
+
+def test_what_another_one_explains_is_named_with_it() -> None:
+    """It would stand, and is larger, but for the disk."""
+    assert swung(25).findings.of_host("a").explained == [("data_wait", "bottleneck_disk")]
+    assert swung(80).findings.of_host("a").explained == []

@@ -44,6 +44,7 @@ FULL = DiagnosisSnapshot(
         BOTH,
         [("cpu", np.array([0.5, np.nan]))],
         [("disk", np.array([0.25, 0.75])), ("idle_gpu", np.array([np.inf, 0.5]))],
+        [("disk", np.array([np.nan, np.nan])), ("pcie", np.array([0.7, np.nan]))],
     ),
     primary=[("a", "disk"), ("b", "disk")],
     standing=[
