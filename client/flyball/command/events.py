@@ -1,6 +1,8 @@
 """`flyball events`: what was raised, changed and cleared, lately or as it happens."""
 
 import json
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -104,9 +106,10 @@ def newer(collector: Api, wanted: dict[str, Any], cursor: str) -> Iterator[dict[
 
 
 def _follow(collector: Api, wanted: dict[str, Any], cursor: str, write: Callable[[dict[str, Any]], None]) -> None:
-    """A collector that goes away is waited for; what happened meanwhile is told then."""
+    """A collector that goes away is waited for; what happened meanwhile is told then. Ctrl-C ends it."""
     away = False
-    while True:
+    ended = _interruption()
+    while not ended.is_set():
         due = time.monotonic() + FOLLOW_SECONDS
         try:
             for event in newer(collector, wanted, cursor):
@@ -117,7 +120,19 @@ def _follow(collector: Api, wanted: dict[str, Any], cursor: str, write: Callable
             if not away:
                 typer.echo(f"flyball: {error}", err=True)
             away = True
-        time.sleep(max(0.0, due - time.monotonic()))
+        ended.wait(max(0.0, due - time.monotonic()))
+
+
+def _interruption() -> threading.Event:
+    """Set by the first Ctrl-C; the second one ends at once, whatever is being waited for."""
+    ended = threading.Event()
+
+    def end(_number: int, _frame: object) -> None:
+        ended.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, end)
+    return ended
 
 
 def events_table(found: list[dict[str, Any]]) -> Table:
