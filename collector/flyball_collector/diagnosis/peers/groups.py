@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import is_not
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.ordering import Ordering
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.subject import Subjects, subjects
 from flyball_collector.diagnosis.view import View
@@ -24,6 +27,20 @@ class Groups:
     number: Places  # of the group
     count: int  # of groups
 
+    @cached_property
+    def sizes(self) -> Places:
+        """Along groups."""
+        return np.bincount(self.number, minlength=self.count).astype(np.int64)
+
+    @cached_property
+    def _ordering(self) -> tuple[Places, Ordering]:
+        return np.argsort(self.number, kind="stable"), Ordering(self.sizes)
+
+    def ordered(self, values: Floats) -> Floats:
+        """Group by group, in rising order within each; unknown ones last."""
+        together, ordering = self._ordering
+        return ordering.ordered(values[together])
+
     def known(self, values: Floats) -> Places:
         """Along GPUs: of how many of the group a value is known."""
         counts = np.bincount(self.number, ~np.isnan(values), minlength=self.count).astype(np.int64)
@@ -31,8 +48,7 @@ class Groups:
 
     def quantile(self, values: Floats, share: float) -> Floats:
         """Along GPUs: the value of the group below which this share of the known ones lies."""
-        ordered = values[np.lexsort((values, self.number))]
-        sizes = np.bincount(self.number, minlength=self.count)
+        ordered, sizes = self.ordered(values), self.sizes
         known = np.bincount(self.number, ~np.isnan(values), minlength=self.count)
         starts = np.cumsum(sizes) - sizes
         place = starts + np.ceil((known - 1) * share).astype(np.int64)
@@ -40,8 +56,7 @@ class Groups:
 
     def others_median(self, values: Floats) -> Floats:
         """Along GPUs: the median of the group without the GPU itself."""
-        ordered = values[np.lexsort((values, self.number))]
-        sizes = np.bincount(self.number, minlength=self.count)
+        ordered, sizes = self.ordered(values), self.sizes
         known = self.known(values)
         start = (np.cumsum(sizes) - sizes)[self.number]
         low, high = (known - 2) // 2, (known - 1) // 2  # of the known − 1 others
@@ -63,16 +78,25 @@ class Peers:
     _gpus: Subjects = field(default_factory=lambda: subjects(()))
     _held: Places | None = None
     _looked: float = float("-inf")
+    _inventories: list[object] = field(default_factory=list)  # as they were: a change is another object
     _groups: Groups = field(default_factory=lambda: Groups(np.empty(0, dtype=np.int64), 0))
 
     def of(self, view: View) -> Groups:
         """The groups now; the same object while nothing changes."""
         held = self.runs.of(view).run_of_gpu
-        late = not 0 <= view.now - self._looked < _MODELS_EVERY_SECONDS
-        if late or view.gpus is not self._gpus or held is not self._held:
-            self._gpus, self._held, self._looked = view.gpus, held, view.now
+        if self._asks_models(view) or view.gpus is not self._gpus or held is not self._held:
+            self._gpus, self._held = view.gpus, held
             self._groups = _grouped(_models(view), held, view.gpus.hosts)
         return self._groups
+
+    def _asks_models(self, view: View) -> bool:
+        """Whether hosts have told anew what they are made of."""
+        if 0 <= view.now - self._looked < _MODELS_EVERY_SECONDS:
+            return False
+        self._looked = view.now
+        before = self._inventories
+        self._inventories = [state.inventory for state in view.states]
+        return len(before) != len(self._inventories) or any(map(is_not, self._inventories, before))
 
 
 def _models(view: View) -> list[str]:
@@ -104,4 +128,5 @@ def _dense(one: Places, other: Places) -> Places:
     """Equal pairs have equal numbers, from zero on."""
     if not len(one):
         return np.empty(0, dtype=np.int64)
-    return np.unique(np.stack([one, other]), axis=1, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    pairs = (one - one.min()) * (other.max() - other.min() + 1) + other - other.min()
+    return np.unique(pairs, return_inverse=True)[1].astype(np.int64).reshape(-1)

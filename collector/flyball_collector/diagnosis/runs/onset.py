@@ -26,6 +26,7 @@ _HALF = REPORTS // 2
 _BLOCK = 8  # reports behind a median of the past
 _PAST = 64  # of these are kept: some nine minutes of one report a second
 _EVERY = 8
+_SOME = 16  # up to so many, the spread is worked out with each
 _ENOUGH = 128  # medians before these tell how far a series wanders in an hour
 _LEAST = 4  # of these make a past
 _WARM_UP = 16  # first reports that make no past
@@ -65,6 +66,8 @@ class Onsets:
             held=0,  # reports that were just below the entry level in a row
             usual=float("nan"),
             spread=float("nan"),
+            narrow=float("nan"),  # of the past's medians …
+            wide=float("nan"),  # … and of the long past's
             shift=float("nan"),
             moved=False,
             since=float("nan"),
@@ -82,7 +85,12 @@ class Onsets:
         return np.flatnonzero(counts > self.kept["seen"])
 
     def look(self, places: Places, counts: Places, times: Floats, logs: Floats) -> Moved:
-        """Take the latest `REPORTS` of the series at these places (report × series), and their counts and times."""
+        """Take the latest reports, and say how all series stand."""
+        self.take(places, counts, times, logs)
+        return self.stand()
+
+    def take(self, places: Places, counts: Places, times: Floats, logs: Floats) -> None:
+        """The latest `REPORTS` of the series at these places (report × series), and their counts and times."""
         kept = self.kept
         if len(places):
             kept["seen"][places] = counts
@@ -90,6 +98,10 @@ class Onsets:
             middles = np.stack([medians(logs[:_HALF].T), medians(logs[_HALF:].T)])
             self._judge(places, counts, times, logs, middles)
             self._admit(places, counts, logs)
+
+    def stand(self) -> Moved:
+        """All series, as far as they have been looked at."""
+        kept = self.kept
         since = np.where(kept["moved"], kept["since"], np.nan)
         reports = np.where(kept["moved"], kept["seen"] - kept["since_report"], 0)
         return Moved(self._lasting(), ~np.isnan(kept["shift"]), kept["shift"], kept["usual"], since, reports)
@@ -146,17 +158,29 @@ class Onsets:
         ]
         kept["admitted"][some] += 1
         past = kept["past"][some]
-        usual = medians(past)
-        kept["usual"][some] = usual
-        found = 1.4826 * medians(np.abs(past - usual[:, None])) * (1 + _FEW_MORE / kept["admitted"][some])
-        wander = kept["long_past"][some]
-        wide = 1.4826 * medians(np.abs(wander - medians(wander)[:, None]))
-        found = np.where(kept["admitted"][some] >= _ENOUGH, np.fmax(found, wide), found)
+        kept["usual"][some] = medians(past)
+        found = self._spread_of_past(some)
         latest = logs[:, chosen].T
-        noise = 1.4826 * medians(np.abs(latest - medians(latest)[:, None]))
+        noise = deviation(latest)
         before = kept["noise"][some]
         kept["noise"][some] = np.where(np.isnan(before), noise, before + (noise - before) / 8)
         kept["spread"][some] = np.maximum(np.fmax(found, _OF_MEDIAN * kept["noise"][some]), _LEAST_SPREAD)
+
+    def _spread_of_past(self, places: Places) -> Floats:
+        """It changes slowly once there are many, so it is not worked out anew with each median."""
+        kept, admitted = self.kept, self.kept["admitted"][places]
+        anew = places[(admitted <= _SOME) | (admitted % _EVERY % 4 == 1)]
+        kept["narrow"][anew] = deviation(kept["past"][anew])
+        wide = places[(admitted >= _ENOUGH) & (admitted % _EVERY == 1)]
+        kept["wide"][wide] = deviation(kept["long_past"][wide])
+        found: Floats = np.fmax(kept["narrow"][places] * (1 + _FEW_MORE / admitted), kept["wide"][places])
+        return found
+
+
+def deviation(values: NDArray[Any]) -> Floats:
+    """Of each row: the median distance from the median, as a standard deviation."""
+    spread: Floats = 1.4826 * medians(np.abs(values - medians(values)[:, None]))
+    return spread
 
 
 def medians(values: NDArray[Any]) -> Floats:

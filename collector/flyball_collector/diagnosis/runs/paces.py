@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
@@ -18,6 +18,9 @@ Places = NDArray[np.int64]
 
 EQUAL = 0.05
 """Steps that differ by no more are equally long."""
+
+_SECONDS = 8
+"""Eight reports make a median; ranks report once a second."""
 
 _SILENT_SECONDS = 10.0
 _MOST = 0.7
@@ -69,24 +72,33 @@ class Paces:
         self._most = Kept(ranks=0)  # along runs: of how many the shift was known at once
         self._view: View | None = None
         self._pace: Pace | None = None
-        self._cadence = Cadence(8)  # eight reports make a median; ranks report once a second
+        self._cadence = Cadence(_SECONDS)
+        self._parts = Parts(_SECONDS)
 
     def of(self, view: View) -> Pace | None:
         """The pace now."""
         if view is not self._view:
             self._view = view
-            self._pace = self._look(view, self._runs.of(view)) if self._cadence.due(view) else None
+            runs = self._runs.of(view)
+            self._take(runs, self._parts.turn(view, len(runs.keys)))
+            self._pace = self._look(view, runs) if self._cadence.due(view) else None
         return self._pace
 
-    def _look(self, view: View, runs: RunView) -> Pace:
+    def _take(self, runs: RunView, turn: Flags) -> None:
+        """The newest reports of the ranks whose turn it is."""
         counts = runs.ranks.counts
         places = self._onsets.fresh(runs.subjects, counts)
+        places = places[turn[places]]
         self._kept.align(runs.subjects)
+        if not len(places):
+            return
         steps = runs.ranks.ring("step_seconds", REPORTS, places).astype(np.float64)
         logs = np.log(steps) - self._more_work(runs, places)
-        moved = self._onsets.look(places, counts[places], runs.ranks.times(REPORTS, places), logs)
+        self._onsets.take(places, counts[places], runs.ranks.times(REPORTS, places), logs)
         self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
-        ranks = runs.ranks
+
+    def _look(self, view: View, runs: RunView) -> Pace:
+        ranks, moved = runs.ranks, self._onsets.stand()
         fresh = view.now - ranks.column("at") <= _SILENT_SECONDS + 3 * ranks.column("longest_gap")
         now = np.where(fresh, self._kept["now"], np.nan)
         shift = np.where(fresh, moved.shift, np.nan)
@@ -114,9 +126,10 @@ class Paces:
 
     def _more_work(self, runs: RunView, places: Places) -> Floats:
         """By how much a step has more tokens (or samples) than usual: longer steps for that are no slowness."""
-        work = runs.ranks.ring("tokens", REPORTS, places).astype(np.float64)
-        if np.isnan(work).all():
-            work = runs.ranks.ring("samples", REPORTS, places).astype(np.float64)
+        said = [name for name in ("tokens", "samples") if not np.isnan(runs.ranks.column(name)[places]).all()]
+        if not said:
+            return np.zeros(len(places))
+        work = runs.ranks.ring(said[0], REPORTS, places).astype(np.float64)
         known = np.count_nonzero(~np.isnan(work), axis=0)
         newest = np.nansum(work, axis=0) / np.maximum(known, 1)
         usual = self._kept["work"][places]

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.ordering import Ordering
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
@@ -43,6 +44,11 @@ class RunView:
         """Along runs: the place of the first rank."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
+    @cached_property
+    def ordering(self) -> Ordering:
+        """Sorts values along ranks within each run."""
+        return Ordering(self.sizes)
+
     def of_rank(self, along_gpus: Floats) -> Floats:
         """A GPU's value along ranks; unknown where a rank's GPU is."""
         return np.append(along_gpus, np.nan)[self.gpu_of]
@@ -61,7 +67,7 @@ class RunView:
             return np.empty(0)
         if share in (0.0, 1.0):
             return (np.fmin if share == 0.0 else np.fmax).reduceat(values, self.starts)
-        ordered = values[np.lexsort((values, self.run_of))]  # unknown last in each run
+        ordered = self.ordering.ordered(values)
         known = self.known(values)
         place = self.starts + ((known - 1) * share).astype(np.int64)
         return np.where(known > 0, ordered[np.maximum(place, 0)], np.nan)

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.runs.onset import medians
+from flyball_collector.diagnosis.runs.onset import deviation, medians
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.view import View
@@ -52,10 +53,17 @@ class SharesDetector:
         self._settings = settings
         self._runs = runs
         self._cadence = Cadence(EVERY_SECONDS, 3)
+        self._parts = Parts(EVERY_SECONDS)
+        self._kept = Kept(excess=float("nan"))  # share of the time that single slow steps take
 
     def observe(self, view: View) -> Iterable[Claims]:
         runs = self._runs.of(view)
-        if not len(runs.keys) or not self._cadence.due(view):
+        if not len(runs.keys):
+            return ()
+        self._kept.align(runs.subjects)
+        places = np.flatnonzero(self._parts.turn(view, len(runs.keys)))
+        self._kept["excess"][places] = _excess(runs.ranks.ring("step_seconds", _REPORTS, places))
+        if not self._cadence.due(view):
             return ()
         return (self._communication(runs), self._imbalance(runs), self._outliers(runs))
 
@@ -98,16 +106,7 @@ class SharesDetector:
         )
 
     def _outliers(self, runs: RunView) -> Claims:
-        """Beyond the median by many spreads and several times it; what they add counts, not how many they are."""
-        steps = np.ascontiguousarray(runs.ranks.ring("step_seconds", _REPORTS).T)
-        known = np.count_nonzero(~np.isnan(steps), axis=1)
-        middle = medians(steps)
-        spread = 1.4826 * medians(np.abs(steps - middle[:, None]))
-        limit = np.maximum(middle + _OUTLIER_SPREADS * spread, _OUTLIER * middle)
-        out = steps > limit[:, None]
-        excess = np.where(out, steps - middle[:, None], 0).sum(axis=1) / np.maximum(np.nansum(steps, axis=1), 1e-9)
-        several = np.count_nonzero(out, axis=1) >= _SEVERAL
-        share = runs.median(np.where(known >= _LEAST, np.where(several, excess, 0.0), np.nan))
+        share = runs.median(self._kept["excess"])
         entry = self._settings.outlier_share_ratio
         return Claims(
             kind=self.kinds[2],
@@ -119,3 +118,21 @@ class SharesDetector:
             because=lambda place: f"single steps of several times the usual length take {share[place]:.0%} of the time",
             evidence={"excess_ratio": share},
         )
+
+
+def _excess(reports: NDArray[np.float32]) -> Floats:
+    """Along ranks: the share of the time that steps take which are beyond the median by many spreads and several times
+    it; what they add counts, not how many they are."""
+    steps = np.ascontiguousarray(reports.T)
+    known = np.count_nonzero(~np.isnan(steps), axis=1)
+    middle = medians(steps)
+    excess = np.where(known >= _LEAST, 0.0, np.nan)
+    some = np.flatnonzero(
+        (known >= _LEAST) & (np.count_nonzero(steps > _OUTLIER * middle[:, None], axis=1) >= _SEVERAL)
+    )
+    steps, middle = steps[some], middle[some]
+    limit = np.maximum(middle + _OUTLIER_SPREADS * deviation(steps), _OUTLIER * middle)
+    out = steps > limit[:, None]
+    added = np.where(out, steps - middle[:, None], 0).sum(axis=1) / np.maximum(np.nansum(steps, axis=1), 1e-9)
+    excess[some] = np.where(np.count_nonzero(out, axis=1) >= _SEVERAL, added, 0.0)
+    return excess
