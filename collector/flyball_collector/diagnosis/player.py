@@ -37,6 +37,7 @@ class Sample:
     host: str
     readings: Mapping[Key, float]
     steps: Sequence[pb.StepReport] = ()
+    text: str = ""  # the instant in the input's own words
 
 
 @dataclass(frozen=True, slots=True)

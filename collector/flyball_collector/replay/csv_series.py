@@ -160,7 +160,7 @@ def _samples(rows: Sequence[Row], ranks: dict[str, int]) -> Iterator[Sample]:
         for row in own:
             readings.update(_readings(row))
         steps = [_step(row, ranks) for row in own if "step_seconds" in row.numbers]
-        yield Sample(own[0].seconds, host, readings, steps)
+        yield Sample(own[0].seconds, host, readings, steps, own[-1].text)
 
 
 def _readings(row: Row) -> dict[Key, float]:

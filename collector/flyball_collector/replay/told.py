@@ -1,15 +1,14 @@
 """Events of a played recording, as people and programs read them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import TypedDict
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.player import Player, Recording, recording
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.replay.csv_series import CsvSeries, Row
+from flyball_collector.replay.csv_series import CsvSeries
 
 Time = float | int | str
 
@@ -38,15 +37,18 @@ Played = Iterator[tuple[float, list[ToldEvent]]]
 
 def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Played:
     """Play series of CSV files."""
-    player = Player(recording(list(series.samples())), settings)
-    seconds = _seconds(series.rows)
-    for number, ((_, events), rows) in enumerate(zip(player.play(), seconds, strict=True), 1):
-        texts = {row.host: row.text for row in rows}
+    samples = list(series.samples())
+    texts = [sample.text for sample in samples]
+    done = 0
+    for ticks, events in Player(recording(samples), settings).play():
+        done += len(ticks)
+        of_host = {tick.host: texts[tick.sequence] for tick in ticks}
+        newest = texts[ticks[-1].sequence]
         told = [
-            _told(event, as_written(texts.get(event.subject.host, rows[-1].text)), _worker(series, event.subject))
+            _told(event, as_written(of_host.get(event.subject.host, newest)), _worker(series, event.subject))
             for event in events
         ]
-        yield number / len(seconds), told
+        yield done / len(samples), told
 
 
 def play_rows(rows: Recording, settings: DiagnosisSettings | None = None) -> Played:
@@ -66,11 +68,6 @@ def as_written(text: str) -> Time:
         except ValueError:
             continue
     return text
-
-
-def _seconds(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each second, as the player takes them together."""
-    return [list(together) for _, together in groupby(rows, key=lambda row: int(row.seconds // 1))]
 
 
 def _told(event: Event, time: Time, worker: str | None) -> ToldEvent:
