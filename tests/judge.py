@@ -22,6 +22,13 @@ def last_sequence(collector: Collector, host: str) -> int:
     return found[1] if found else -1
 
 
+def assert_pace(collector: Collector, host: str, per_second: float, *, ticks: int = 25) -> None:
+    """Ticks come at their pace: never faster, and slower only as far as a busy machine makes them."""
+    first, started = last_sequence(collector, host), time.monotonic()
+    wait_for("ticks go on", lambda: last_sequence(collector, host) >= first + ticks, seconds=4 * ticks / per_second)
+    assert time.monotonic() - started >= 0.8 * (ticks - 2) / per_second
+
+
 def assert_whole(collector: Collector, agent: Agent, host: str, *, at_least: int) -> dict[bytes, Stored]:
     """After an orderly end every epoch is stored once, from 0 to its newest record, but for what was declared lost."""
     _wait_replayed(collector, host)

@@ -9,7 +9,7 @@ import pytest
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
 from tests.faults.conftest import AgentMaker
-from tests.judge import last_sequence
+from tests.judge import assert_pace, last_sequence
 from tests.processes import Collector, wait_for
 
 pytestmark = pytest.mark.faults
@@ -46,10 +46,7 @@ def test_an_nvml_call_that_hangs_leaves_the_other_readings_at_their_pace(
     standin.play(Scenario(gpus=2).hang("nvmlDeviceGetTemperature", 60).hang("nvmlDeviceGetFieldValues", 60))
     wait_for("the reason is shown", lambda: "timed_out" in _reasons(collector))
     assert _gpu_value(collector) == [None, None]
-    before, started = last_sequence(collector, "node-1"), time.monotonic()
-    time.sleep(5)
-    pace = (last_sequence(collector, "node-1") - before) / (time.monotonic() - started)
-    assert pace == pytest.approx(5, abs=1)
+    assert_pace(collector, "node-1", 5)
     standin.play(Scenario(gpus=2))
     wait_for("it recovers with the driver", lambda: None not in _gpu_value(collector), seconds=20)
 
