@@ -53,13 +53,13 @@ def _hot(scenario: Scenario) -> None:
     """The cooling of the last GPU fails: it warms up to its limit and slows down."""
     gpu = scenario.gpus - 1
     scenario.set({
-        "temperature": ramp(63, 93, 20, 200),
-        "temperature_margin": ramp(24, 0, 20, 200),
-        "memory_temperature": ramp(74, 104, 20, 200),
-        "clock_sm": ramp(1_875, 960, 170, 210) + noise(0, 15),
-        "power": ramp(610_000, 380_000, 170, 210) + noise(0, 9_000),
-        "throttle_reasons": ramp(0, _SW_THERMAL, 169.9, 170),
-        "throttle_sw_thermal": ramp(0, 3_600e9, 170, 3_770),
+        "temperature": ramp(63, 89, 20, 280),
+        "temperature_margin": ramp(24, 0, 20, 260),
+        "memory_temperature": ramp(74, 92, 20, 280),
+        "clock_sm": ramp(1_875, 960, 258, 300) + noise(0, 15),
+        "power": ramp(610_000, 380_000, 258, 300) + noise(0, 9_000),
+        "throttle_reasons": ramp(0, _SW_THERMAL, 257.9, 258),
+        "throttle_sw_thermal": ramp(0, 3_600e9, 258, 3_858),
     }, gpu)  # fmt: skip
 
 

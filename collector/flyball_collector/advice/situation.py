@@ -97,6 +97,15 @@ class Situation:
         subjects = {event.subject for event in events}
         return subjects.pop() if len(subjects) == 1 else self.subject
 
+    def first_words(self, events: tuple[Event, ...]) -> str:
+        """Why the first of these stands."""
+        return self.words_of(events[0], events)
+
+    def words_of(self, event: Event, among: tuple[Event, ...]) -> str:
+        """Why it stands; with its name, where the advice on all of these is not about that one alone."""
+        alone = self.about(among) == event.subject
+        return event.because if alone else f"{event.subject.words()}: {event.because}"
+
     @property
     def idle_share(self) -> float | None:
         """Share of the time in which GPUs idled."""

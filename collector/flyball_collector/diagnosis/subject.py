@@ -22,7 +22,7 @@ class Subject(NamedTuple):
         """For people: the innermost name with where it is."""
         rank = f"rank {self.rank}" if self.rank is not None else ""
         run = f"run {self.run}" if self.run else ""
-        gpu = f"GPU {self.gpu}" if self.gpu else ""
+        gpu = f"GPU {self.gpu.removeprefix('GPU-')}" if self.gpu else ""
         return ", ".join(word for word in (self.resource, gpu, rank, run, self.host) if word)
 
 

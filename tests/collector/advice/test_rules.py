@@ -295,3 +295,21 @@ def test_the_three_levers_together_are_told_where_calls_were_counted() -> None:
     assert told is not None
     assert float(told[2]) >= round(counted.gain.upper, 1)
     assert "in all" not in uncounted.caution
+
+
+def test_advice_about_one_gpu_does_not_name_it_again() -> None:
+    """Whoever shows advice says whom it is about; where it is about several, the words say which one they fit."""
+    gpus = [Subject("a", "GPU-1"), Subject("a", "GPU-2")]
+    said = [
+        Situation(subject=Subject("a"), standing={"thermal_slowdown": tuple(map(_hot, some))})
+        for some in (gpus[:1], gpus)
+    ]
+    assert [one.first_words(one.events("thermal_slowdown")) for one in said] == ["84 °C", "GPU 1, a: 84 °C"]
+
+
+def _hot(gpu: Subject) -> Event:
+    kind = KINDS["thermal_slowdown"]
+    return Event(
+        condition=gpu.gpu, time_ns=1, state=State.RAISED, kind=kind, subject=gpu, severity=kind.severity,
+        confidence=0.9, because="84 °C",
+    )  # fmt: skip

@@ -14,7 +14,7 @@ def find_improve_cooling(s: Situation, _: AdviceSettings) -> Draft | None:
     """A GPU is, or will be, too hot."""
     events = s.events("thermal_slowdown", "cooling_outlier")
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="look at fans, filters, airflow and the neighbours' exhaust; lower the power limit a little until then",
         evidence={"seconds_left": events[0].seconds_left},
     )
@@ -27,7 +27,7 @@ def find_pause_to_cool(s: Situation, settings: AdviceSettings) -> Draft | None:
     alone = s.world_size == 1
     who = "the run" if alone else "all ranks of the run together, at the same step"
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change=(
             f"pause {who} for at most {most:.0f} s after a checkpoint; go on when it is {_RESUME_BELOW_CELSIUS:.0f} °C "
             "below the slowdown for a minute"
@@ -43,7 +43,7 @@ def find_raise_power_limit(s: Situation, _: AdviceSettings) -> Draft | None:
     ratio = s.events("power_capped")[0].evidence.get("clock_of_peers_ratio")
     slower = ratio is not None and 0 < ratio < 1
     return Draft(
-        because=f"{s.about(s.events('power_capped')).words()}: {s.events('power_capped')[0].because}",
+        because=s.first_words(s.events("power_capped")),
         evidence={"clock_of_peers_ratio": ratio},
         change="raise the power limit to the peers', or improve the cooling that makes the GPU draw more",
         gain=Gain(1.0, 1.0 / ratio) if slower and ratio is not None else None,
@@ -54,7 +54,7 @@ def find_raise_power_limit(s: Situation, _: AdviceSettings) -> Draft | None:
 def find_check_power_supply(s: Situation, _: AdviceSettings) -> Draft | None:
     """The supply holds a GPU back."""
     return Draft(
-        because=f"{s.about(s.events('power_brake')).words()}: {s.events('power_brake')[0].because}",
+        because=s.first_words(s.events("power_brake")),
         change="check power supplies and the rack's budget; spread the load until it is mended",
     )
 
@@ -63,13 +63,13 @@ def _of_class(s: Situation, *classes: XidClass) -> tuple[Event, ...]:
     return tuple(e for e in s.events("gpu_xid") if look_up(int(e.evidence.get("xid", -1))).belongs_to in classes)
 
 
-def _xids(s: Situation, events: tuple[Event, ...], change: str) -> Draft | None:
+def _xids(events: tuple[Event, ...], change: str) -> Draft | None:
     if not events:
         return None
     worst = max(events, key=lambda event: (event.severity, event.time_ns))
     xid = look_up(int(worst.evidence.get("xid", -1)))
     return Draft(
-        because=f"{s.about(events).words()}: XID {xid.code}, {xid.name}",
+        because=f"XID {xid.code}: {xid.name}",
         evidence={"xid": float(xid.code), "times_in_a_day": worst.evidence.get("times_in_a_day")},
         change=change.format(action=xid.action),
         events=events,
@@ -79,12 +79,12 @@ def _xids(s: Situation, events: tuple[Event, ...], change: str) -> Draft | None:
 
 def find_debug_application(s: Situation, _: AdviceSettings) -> Draft | None:
     """The program's own fault, as long as it does not follow the GPU."""
-    return _xids(s, _of_class(s, XidClass.APPLICATION, XidClass.FOLLOW, XidClass.UNKNOWN), "{action}")
+    return _xids(_of_class(s, XidClass.APPLICATION, XidClass.FOLLOW, XidClass.UNKNOWN), "{action}")
 
 
 def find_reset_gpu(s: Situation, _: AdviceSettings) -> Draft | None:
     """The GPU must be reset."""
-    return _xids(s, _of_class(s, XidClass.RESET), "{action}")
+    return _xids(_of_class(s, XidClass.RESET), "{action}")
 
 
 def find_service_node(s: Situation, _: AdviceSettings) -> Draft | None:
@@ -92,11 +92,11 @@ def find_service_node(s: Situation, _: AdviceSettings) -> Draft | None:
     lost = s.events("gpu_lost")
     if lost:
         return Draft(
-            because=f"{s.about(lost).words()}: {lost[0].because}",
+            because=s.first_words(lost),
             change="move the run, drain the host and restart it; after a second time have it inspected",
             events=lost,
         )
-    return _xids(s, _of_class(s, XidClass.NODE), "{action}")
+    return _xids(_of_class(s, XidClass.NODE), "{action}")
 
 
 def find_replace_memory(s: Situation, _: AdviceSettings) -> Draft | None:
@@ -105,7 +105,7 @@ def find_replace_memory(s: Situation, _: AdviceSettings) -> Draft | None:
     failed = any(event.evidence.get("failed") for event in events)
     repair = "have the GPU replaced" if failed else "reset the GPU when it is free; test it before it is used again"
     return Draft(
-        because="; ".join(f"{event.subject.words()}: {event.because}" for event in events[:2]),
+        because="; ".join(dict.fromkeys(s.words_of(event, events) for event in events[:2])),
         change=f"go back to a checkpoint from before the errors if results look wrong; drain, then {repair}",
     )
 
@@ -114,7 +114,7 @@ def find_evict_tenant(s: Situation, _: AdviceSettings) -> Draft | None:
     """Somebody else on the run's GPU."""
     events = s.events("co_tenant")
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="ask its owner to move, or give the run GPUs of its own (exclusive mode, device isolation)",
     )
 

@@ -5,10 +5,13 @@ from flyball_collector.advice.rule import Draft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.forecast.words import duration
 
 
 def _left(event: Event) -> str:
-    return "soon" if event.seconds_left is None else f"in about {event.seconds_left / 60:.0f} minutes"
+    if event.seconds_left is None:
+        return "soon"
+    return f"in about {duration(event.seconds_left)}" if event.seconds_left >= 1 else "now"
 
 
 def _where(events: tuple[Event, ...], *, gpu: bool) -> tuple[Event, ...]:
@@ -20,7 +23,7 @@ def find_checkpoint_now(s: Situation, _: AdviceSettings) -> Draft | None:
     events = s.events("memory_exhaustion", "thermal_slowdown", "power_brake", "gpu_ecc")
     first = min(events, key=lambda event: event.seconds_left if event.seconds_left is not None else 0.0)
     return Draft(
-        because=f"{first.kind.name.replace('_', ' ')} of {first.subject.words()} expected {_left(first)}",
+        because=s.words_of(first, events),
         evidence={"seconds_left": first.seconds_left},
         change="write a checkpoint at the next step boundary",
         caution="beside the ones there are: after memory errors the newest may be wrong",
@@ -64,7 +67,7 @@ def find_stop_gpu_leak(s: Situation, _: AdviceSettings) -> Draft | None:
     if not events:
         return None
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="look for tensors kept with their graph: `total += loss` wants `loss.detach()`; so do lists of outputs",
         events=events,
     )
@@ -76,7 +79,7 @@ def find_recycle_workers(s: Situation, _: AdviceSettings) -> Draft | None:
     if not events:
         return None
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="let loader workers end with each epoch (persistent_workers=False) and look for what they keep",
         events=events,
         caution="forked workers that touch Python objects copy pages: that looks like a leak and levels off",

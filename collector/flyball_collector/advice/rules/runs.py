@@ -23,7 +23,7 @@ def find_inspect_slow_rank(s: Situation, _: AdviceSettings) -> Draft | None:
     """A rank became slower than it was."""
     events = s.events("fail_slow")
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="compare clocks, temperature, PCIe and network of its host with a peer's; look at who else uses it",
         gain=_slowdown(events[0]),
         caution="evaluation, checkpoints and longer sequences slow a rank too",
@@ -34,7 +34,7 @@ def find_swap_straggler(s: Situation, _: AdviceSettings) -> Draft | None:
     """One rank holds all others up."""
     events = s.events("straggler")
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="swap the host for a spare one at the next checkpoint, then drain and test it",
         gain=_slowdown(events[0]),
         caution="a straggler that is another rank each epoch is the data's, not the hardware's",
@@ -45,7 +45,7 @@ def find_look_at_run(s: Situation, _: AdviceSettings) -> Draft | None:
     """All ranks are slower together."""
     events = s.events("run_slow")
     return Draft(
-        because=f"{s.about(events).words()}: {events[0].because}",
+        because=s.first_words(events),
         change="look at what all ranks share: storage, network, the data's sequence length, an update of the code",
         gain=_slowdown(events[0]),
     )

@@ -107,6 +107,14 @@ def _promise(times: Floats, margins: Floats, parts: int) -> _Promise:
     return _Promise(earlier.slope, newest.slope, rest)
 
 
+def from_limit(margin: float) -> str:
+    """Degrees left, in words."""
+    if not np.isfinite(margin):
+        return "limit unknown"
+    degrees = round(abs(margin))
+    return f"{degrees} °C {'below' if margin > 0 else 'above'} its limit" if degrees else "at its limit"
+
+
 class ThermalSlowdown:
     """What the driver says now, and where the temperatures go."""
 
@@ -188,12 +196,14 @@ class ThermalSlowdown:
         severity = np.where(slowed & ~hard, Severity.WARNING, Severity.CRITICAL).astype(np.int8)
 
         def because(place: int) -> str:
-            degrees = f"{least[place]:.0f} °C below its limit" if np.isfinite(least[place]) else "limit unknown"
+            degrees = from_limit(least[place])
             if slowed[place]:
                 return f"the {'hardware' if hard[place] else 'driver'} slows its clocks for heat; {degrees}"
             if reached[place]:
                 return "at the temperature at which the hardware slows down"
             part = "memory" if memory[place] < margin[place] or np.isnan(margin[place]) else "core"
+            if left[place] < 1.0:
+                return f"{part} {degrees} and warming: slowed down any moment"
             return (
                 f"{part} {degrees} and warming: slowed down in {duration(left[place])} "
                 f"({duration(low[place])} to {duration(high[place])})"

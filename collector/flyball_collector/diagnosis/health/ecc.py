@@ -32,8 +32,13 @@ class EccDetector:
         enters = (volatile > 0) | (grown > 0)  # unknown is not above zero
 
         def words(place: int) -> str:
-            since = f"{volatile[place]:.0f} since the driver was loaded, " if volatile[place] > 0 else ""
-            return f"{since}{grown[place]:.0f} more in the last hour; results of the run may be wrong. Drain and reset"
+            counts = []
+            if volatile[place] > 0:
+                counts.append(f"{volatile[place]:.0f} since the driver was loaded")
+            if grown[place] > 0:
+                counts.append(f"{grown[place]:.0f} in the last hour")
+            told = f"memory errors that could not be corrected: {', '.join(counts)}"
+            return f"{told}; results of the run may be wrong: drain and reset the GPU"
 
         yield Claims(
             kind=KIND,

@@ -80,10 +80,14 @@ def assess_host(s: Signals, busiest: Floats) -> Assessment:
     one = np.where(np.isnan(busiest), -4.0, _ONE_CORE(busiest) + _OTHERS_IDLE(s["cpu_busy"]))
 
     def words(place: int) -> str:
-        return (
-            f"one core is busy {percent(busiest[place])}, all together {percent(s['cpu_busy'][place])}; "
-            f"GPUs idle {percent(1 - gpu_busy[place])}, steps wait for input {percent(s['data_share'][place])}"
-        )
+        readings = {
+            "one core is busy {} of the time": busiest,
+            "all cores together {}": s["cpu_busy"],
+            "GPUs idle {}": 1 - gpu_busy,
+            "steps wait for input {} of their time": s["data_share"],
+        }
+        known = {words: values[place] for words, values in readings.items() if not np.isnan(values[place])}
+        return "; ".join(words.format(percent(value)) for words, value in known.items())
 
     return weigh(
         HOST,

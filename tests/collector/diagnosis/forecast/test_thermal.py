@@ -8,7 +8,7 @@ from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
-from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown
+from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown, from_limit
 from flyball_collector.diagnosis.kinds import Severity
 
 Floats = NDArray[np.float64]
@@ -108,3 +108,18 @@ def test_a_flash_of_the_drivers_flag_is_no_slowdown() -> None:
 def test_without_any_limit_nothing_is_said() -> None:
     """A temperature alone tells nothing: what is hot for one board is usual for another."""
     assert play(gpu_temperature_celsius=np.linspace(30, 110, 300)) == []
+
+
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [
+        (7.4, "7 °C below its limit"),
+        (0.2, "at its limit"),
+        (-0.3, "at its limit"),
+        (-9.0, "9 °C above its limit"),
+        (float("nan"), "limit unknown"),
+    ],
+)
+def test_degrees_are_said_as_people_do(margin: float, words: str) -> None:
+    """Nothing is a negative number of degrees below something."""
+    assert from_limit(margin) == words
