@@ -1,7 +1,6 @@
 """`flyball diagnose HOST|RUN`: what bounds it, how sure that is, what will break, what to change."""
 
 import json
-import math
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from flyball.command.advice import advice_view, diagnosis_of
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
-from flyball.command.events import SEVERITIES, told
+from flyball.command.events import SEVERITIES, gathered, told
 from flyball.command.hosts import Format
 from flyball.command.readings import DASH
 from flyball.command.words import clean
@@ -62,20 +61,6 @@ def _conditions(found: list[dict[str, Any]]) -> list[RenderableType]:
     shown = gathered(found)
     rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in shown]
     return _section("what stands", ("", ""), rows)
-
-
-def gathered(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same of several GPUs of a host is one entry: that with the least time left speaks for all."""
-    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for each in found:
-        about = (each["id"],) if each["gpu"] is None else (each["host"], each["run"], each["rank"])
-        groups.setdefault((each["kind"], each["severity"], *about), []).append(each)
-    result = []
-    for group in groups.values():
-        first = min(group, key=lambda each: math.inf if each["seconds_left"] is None else each["seconds_left"])
-        several = {"gpu": f"{len(group)} GPUs", "resource": None}
-        result.append(first if len(group) == 1 else first | several)
-    return result
 
 
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:

@@ -1,6 +1,7 @@
 """`flyball events`: what was raised, changed and cleared, lately or as it happens."""
 
 import json
+import math
 import signal
 import threading
 import time
@@ -157,6 +158,19 @@ def events_list(found: list[dict[str, Any]]) -> Table:
             what.append(f"\n{event['condition']}", style="dim")
         table.add_row(when, Text.assemble(state, "\n", severity), what)
     return table
+
+
+def gathered(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same of several GPUs of a host is one entry: that with the least time left speaks for all."""
+    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for each in found:
+        about = (each["id"],) if each["gpu"] is None else (each["host"], each["run"], each["rank"], each["resource"])
+        groups.setdefault((each["kind"], each["severity"], *about), []).append(each)
+    result = []
+    for group in groups.values():
+        first = min(group, key=lambda each: math.inf if each["seconds_left"] is None else each["seconds_left"])
+        result.append(first if len(group) == 1 else first | {"gpu": f"{len(group)} GPUs"})
+    return result
 
 
 def told(event: dict[str, Any]) -> Text:

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.events import SEVERITIES, gathered, where
 from flyball.command.readings import amount, duration
 from flyball.command.words import clean, plural
 
@@ -16,6 +18,8 @@ EXAMPLE = "Examples: flyball hosts --sort cpu; flyball hosts --format json | jq 
 PAGE = 1000
 STATUSES = {"up": "green", "silent": "red", "ended": "dim", "waiting": "dim"}
 _OVERVIEW_STATUSES = ("up", "silent", "ended", "waiting")
+_ATTENTION = (None, "info", "warning", "critical")
+_PROBLEMS = 5  # shown below the table
 
 
 class Format(StrEnum):
@@ -56,7 +60,8 @@ def hosts(
     ca_file: CaFileOption = None,
 ) -> None:
     """List the hosts of the fleet: whether they report, and how busy they are."""
-    found = _sorted(fleet(api(collector, token_file, ca_file)), sort)
+    told = api(collector, token_file, ca_file).get("overview")
+    found = _sorted(fleet(told), sort)
     if format_ is Format.JSON:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -67,11 +72,34 @@ def hosts(
     silent = sum(host["status"] == "silent" for host in found)
     gpus = sum(host["gpus"] for host in found)
     typer.echo(f"{plural(len(found), 'host')}, {silent} silent, {plural(gpus, 'GPU')}")
+    for line in problems(told):
+        Console().print(line, highlight=False)
 
 
-def fleet(collector: Api) -> list[dict[str, Any]]:
-    """Every host with its newest figures; those of its GPUs as their mean, or the hottest."""
-    told = collector.get("overview")
+def problems(told: dict[str, Any]) -> list[Text]:
+    """What stands that is a warning or worse, the worst first, a line each; where to ask further."""
+    worst = gathered(told["worst"])
+    if not worst:
+        return []
+    lines = []
+    for each in worst[:_PROBLEMS]:
+        line = Text(f"{each['severity']:8}", style=SEVERITIES.get(each["severity"], ""))
+        line.append(f"  {where(each)}: {clean(each['kind'])}", style="not bold default")
+        line.append(f"  {clean(each['because'])}", style="not bold default")
+        lines.append(line)
+    more = sum(told["standing"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
+    name = clean(next((each["host"] for each in worst if each["host"]), "HOST"))
+    lines.append(
+        Text(f"{'there may be more; ' if more else ''}why, and what to do: flyball diagnose {name}", style="dim")
+    )
+    return lines
+
+
+def fleet(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every host of an overview with its newest figures; those of its GPUs as their mean, or the hottest."""
+    worst: dict[str | None, str] = {}
+    for each in told["worst"]:
+        worst.setdefault(each["host"], each["kind"])
     result, first = [], 0
     for index, name in enumerate(told["hosts"]["names"]):
         following = first + told["hosts"]["gpus"][index]
@@ -92,6 +120,9 @@ def fleet(collector: Api) -> list[dict[str, Any]]:
                 "gpu_memory_ratio": sum(memory) / len(memory) if memory else None,
                 "gpu_temperature_celsius": max(heat, default=None),
                 "silences": told["silences"][index],
+                "attention": _ATTENTION[told["attention"][index]],
+                "problem": worst.get(name),
+                "primary": told["primary"][index],
             }
         )
         first = following

@@ -31,7 +31,7 @@ const sure = ({ confidence }) => (confidence === null ? "" : `${Math.round(confi
 export function gathered(entries) {
   const groups = new Map();
   for (const entry of entries) {
-    const key = JSON.stringify([entry.kind, entry.severity, entry.host, entry.run, entry.rank, entry.gpu === null ? entry.resource : ""]);
+    const key = JSON.stringify([entry.kind, entry.severity, entry.host, entry.run, entry.rank, entry.resource]);
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(entry);
   }

@@ -1,0 +1,60 @@
+"""`flyball hosts`: the fleet, and below it the worst that stands."""
+
+from typing import Any
+
+from flyball.command.hosts import fleet, problems
+
+
+def entry(kind: str, severity: str = "critical", **more: Any) -> dict[str, Any]:
+    about = {"id": kind, "host": "a", "gpu": None, "resource": None, "run": None, "rank": None}
+    return {**about, "kind": kind, "severity": severity, "because": "it is so", "seconds_left": None, **more}
+
+
+def overview(*worst: dict[str, Any], critical: int = 0) -> dict[str, Any]:
+    """Two hosts; what stands of the first."""
+    unknown: list[float | None] = [None, None]
+    ratios = ("cpu_ratio", "memory_ratio", "age_seconds", "clock_skew_seconds")
+    gpus = ("gpu_utilization_ratio", "gpu_memory_ratio", "gpu_temperature_celsius")
+    return {
+        "hosts": {"names": ["a", "b"], "gpus": [0, 0]},
+        "status": [0, 0],
+        "silences": [0, 0],
+        "attention": [3 if worst else 0, 0],
+        "primary": ["cpu", None],
+        "worst": list(worst),
+        "standing": {"critical": critical or len(worst), "warning": 0, "info": 0},
+        **dict.fromkeys(ratios, unknown),
+        **{key: [] for key in gpus},
+    }
+
+
+def test_each_host_says_what_is_wrong_with_it() -> None:
+    """The worst that stands, its severity, and what bounds it; nothing where nothing stands."""
+    first, second = fleet(overview(entry("gpu_lost"), entry("gpu_xid")))
+    assert (first["attention"], first["problem"], first["primary"]) == ("critical", "gpu_lost", "cpu")
+    assert (second["attention"], second["problem"], second["primary"]) == (None, None, None)
+
+
+def test_the_worst_stands_below_the_table() -> None:
+    """A line each with its reason, the same of several GPUs once, and where to ask; what hosts say is no markup."""
+    two = [entry("gpu_lost", gpu=f"GPU-{n}", id=str(n)) for n in range(2)]
+    lines = [
+        line.plain for line in problems(overview(*two, entry("oom_kill", because="[red]killed\x1b[2J"), critical=9))
+    ]
+    assert lines[0] == "critical  a 2 GPUs: gpu_lost  it is so"
+    assert lines[1].startswith("critical  a: oom_kill  [red]killed")
+    assert "\x1b" not in lines[1]
+    assert lines[2] == "there may be more; why, and what to do: flyball diagnose a"
+    assert len(lines) == 3
+
+
+def test_a_quiet_fleet_has_no_such_lines() -> None:
+    """Nothing to say."""
+    assert problems(overview()) == []
+
+
+def test_two_errors_of_one_gpu_are_not_two_gpus() -> None:
+    """They are told one by one, each by its name."""
+    two = [entry("gpu_xid", gpu="GPU-1", resource=f"XID {code}", id=str(code)) for code in (48, 79)]
+    lines = [line.plain for line in problems(overview(*two))]
+    assert [line.split(": ")[0] for line in lines[:2]] == ["critical  a GPU-1 XID 48", "critical  a GPU-1 XID 79"]
