@@ -186,13 +186,14 @@ def test_an_agent_that_cannot_write_or_loses_records_is_degraded() -> None:
 
 
 def test_a_driver_that_does_not_answer_is_told_with_its_reason() -> None:
-    """Timed out and failed count; absent, denied and single metrics do not."""
+    """Timed out and failed count; absent, denied, single metrics and single GPUs (which are told as lost) do not."""
     on = Stage(SilentGpuDetector(Told()))
     state = on.host("a")
     harmless = (
         Silence("nvidia", "", "", Reason.ABSENT),
         Silence("amd", "", "", Reason.DENIED),
         Silence("nvidia", "gpu_fan_speed_ratio", "GPU-0", Reason.FAILED),
+        Silence("nvidia", "", "index 1", Reason.FAILED, "the GPU is lost"),
         Silence("disk", "", "", Reason.FAILED),
     )
     state.silences = harmless
