@@ -30,7 +30,8 @@ class SilentGpuDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """Hosts whose accelerator probe is wholly silent for a bad reason."""
         for state in self._told.silences_changed(view):
-            found = [s for s in state.silences if s.probe in _PROBES and s.reason in _REASONS and not (s.metric or s.resource)]
+            whole = [s for s in state.silences if s.probe in _PROBES and not s.metric and not s.resource]
+            found = [s for s in whole if s.reason in _REASONS]
             if found:
                 self._silent[state.name] = found[0]
             else:
