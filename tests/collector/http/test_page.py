@@ -133,6 +133,7 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator(".alarms li")).to_have_count(4)
         row = page.locator(".body .row", has=page.locator(".name", has_text="a"))
         await expect(row.locator(".diagnosed")).to_have_class("diagnosed critical")
+        await expect(row.locator(".diagnosed")).to_have_text("critical")  # not what bounds it
         await page.locator(".alarms a", has_text="a").first.click()
         await expect(page.locator("h1")).to_have_text("a")
         await expect(page.locator("main")).to_contain_text("bounded by disk")

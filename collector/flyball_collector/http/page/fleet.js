@@ -231,7 +231,9 @@ class Row {
     setClass(this.dot, `dot ${host.status}`);
     setClass(this.node, live ? "row" : "row pale");
     this.node.title = `${host.name}: ${host.status}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
-    setText(this.diagnosis, host.primary ? words(host.primary) : ATTENTION[host.attention]);
+    const bound = host.primary ? words(host.primary) : "";
+    setText(this.diagnosis, host.attention > 1 ? ATTENTION[host.attention] : bound || ATTENTION[host.attention]);
+    this.diagnosis.title = bound && `bounded by ${bound}`;
     setClass(this.diagnosis, `diagnosed ${ATTENTION[host.attention]}`.trim());
     this.cpu.set(known(host.cpu), percent(known(host.cpu)));
     this.memory.set(known(host.memory), percent(known(host.memory)), level(known(host.memory), 0.9, 0.97));
