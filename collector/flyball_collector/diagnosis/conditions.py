@@ -20,7 +20,10 @@ LOOK_AGAIN_SECONDS = 5.0
 """How often a condition that another one explains is looked at again."""
 
 TELL_AGAIN_SECONDS = 60.0
-"""A condition that changes is told at most this often, unless it became worse."""
+"""A condition that changes is told at most this often, unless it became worse …"""
+
+TELL_AGAIN_SHARE = 0.5
+"""… and not before this share of the time that it had stood when it was last told: the longer, the more seldom."""
 
 FORGET_RESTORED_SECONDS = 900.0
 """A condition of before a restart whose subject has not come back by then is over."""
@@ -229,6 +232,7 @@ class _Book(Kept):
             entering=float("nan"),  # since when the entry level holds
             leaving=float("nan"),  # since when the exit level is left
             quiet=float("-inf"),  # not raised before
+            since=0.0,  # when it was raised
             told=float("-inf"),  # when it was last told …
             severity=-1,  # … and what
             confidence=float("nan"),
@@ -245,7 +249,7 @@ class _Book(Kept):
         leaving[stays | ~raised] = np.nan
         leaving[known & raised & ~stays & np.isnan(leaving)] = now
         ripe = enters & ~raised & (now - entering >= claims.kind.raise_after_seconds) & (now >= self["quiet"])
-        over = raised & (now - leaving >= claims.kind.clear_after_seconds)
+        over = raised & known & (now - leaving >= claims.kind.clear_after_seconds)
         return np.flatnonzero(ripe), np.flatnonzero(over)
 
     def changed(self, claims: Claims, now: float) -> Places:
@@ -261,10 +265,14 @@ class _Book(Kept):
         if claims.seconds_left is not None:
             expected = np.maximum(self["left"] - (now - self["told"]), 0)
             other |= np.abs(claims.seconds_left - expected) > np.maximum(0.5 * expected, 60)
-        return np.flatnonzero(worse | (raised & other & (now - self["told"] >= TELL_AGAIN_SECONDS)))
+        stood = np.where(raised, self["told"] - self["since"], 0.0)
+        due = now - self["told"] >= np.maximum(TELL_AGAIN_SECONDS, TELL_AGAIN_SHARE * stood)
+        return np.flatnonzero(worse | (raised & other & due))
 
     def tell(self, claims: Claims, place: int, now: float) -> None:
         """Remember what is told."""
+        if not self["raised"][place]:
+            self["since"][place] = now
         self["raised"][place] = True
         self["leaving"][place] = np.nan
         self["told"][place] = now
@@ -275,6 +283,7 @@ class _Book(Kept):
     def resume(self, place: int, event: Event) -> None:
         """The same from an event of before a restart."""
         self["raised"][place] = True
+        self["since"][place] = event.raised_ns / _SECOND
         self["told"][place] = event.time_ns / _SECOND
         self["severity"][place] = event.severity
         self["confidence"][place] = event.confidence

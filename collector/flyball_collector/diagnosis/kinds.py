@@ -63,7 +63,14 @@ _ABOVE_MEMORY = (*_BROKEN, *_SLOWED)
 _ABOVE_INPUT = (*_ABOVE_MEMORY, "bottleneck_memory", "bottleneck_swap")
 _INPUT = ("bottleneck_cpu", "bottleneck_disk", "bottleneck_network", "bottleneck_service", "bottleneck_host")
 _ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *_INPUT, "bottleneck_data_wait", "bottleneck_checkpoint")
-_ABOVE_BATCH = (*_ABOVE_COMMUNICATION, "bottleneck_communication", "bottleneck_pcie", "bottleneck_interconnect")
+_ABOVE_GPU = ("stuck_telemetry",)  # readings that are repeated say nothing of what bounds it
+_ABOVE_BATCH = (
+    *_ABOVE_GPU,
+    *_ABOVE_COMMUNICATION,
+    "bottleneck_communication",
+    "bottleneck_pcie",
+    "bottleneck_interconnect",
+)
 
 
 def _bottleneck(
@@ -115,7 +122,11 @@ BOTTLENECKS: tuple[EventKind, ...] = (
     _bottleneck("communication", Scope.RUN, "Steps wait for collectives.", _ABOVE_COMMUNICATION),
     _bottleneck("interconnect", Scope.HOST, "NVLink or InfiniBand runs at its limit.", _ABOVE_COMMUNICATION, 10.0),
     _bottleneck(
-        "pcie", Scope.GPU, "Transfers between host and GPU run at the link's limit.", _ABOVE_COMMUNICATION, 10.0
+        "pcie",
+        Scope.GPU,
+        "Transfers between host and GPU run at the link's limit.",
+        (*_ABOVE_GPU, *_ABOVE_COMMUNICATION),
+        10.0,
     ),
     _bottleneck(
         "gpu_compute",

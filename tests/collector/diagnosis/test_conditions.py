@@ -168,6 +168,17 @@ def test_a_change_is_told_once_a_minute_but_worse_is_told_at_once() -> None:
     assert sooner.seconds_left == 60.0
 
 
+def test_what_wavers_for_hours_is_told_ever_more_seldom() -> None:
+    """A time left that jumps at every look makes a handful of changes in three hours, not hundreds."""
+    conditions = Conditions(KINDS)
+    changes = 0
+    for second in range(0, 3 * 3600, 10):
+        left = 600.0 if second // 10 % 2 else 9000.0
+        said = claims(CAUSE, HOSTS, [True, False], severity=[1, 1], left=[left, 0.0])
+        changes += sum(event.state is State.CHANGED for event in take(conditions, second, said))
+    assert 3 <= changes <= 15
+
+
 def test_a_subject_that_is_no_more_takes_its_conditions_along() -> None:
     """A GPU that leaves the fleet is cleared, and its neighbours' state follows them to their new places."""
     conditions = Conditions(KINDS)

@@ -16,6 +16,42 @@ def test_times_are_told_as_they_were_written(text: str, value: float | str) -> N
     assert as_written(text) == value
 
 
+def test_frozen_readings_are_told_as_stuck_and_not_as_busy(tmp_path: Path) -> None:
+    """A GPU whose readings stand still is no longer called busy; the one beside it still is."""
+    file = tmp_path / "series.csv"
+    lines = ["timestamp,gpu,gpu_utilization_ratio,gpu_power_watts,gpu_power_limit_watts,gpu_temperature_celsius"]
+    for at in range(0, 1500, 10):
+        for gpu in (0, 1):
+            seen = min(at, 400) if gpu else at
+            lines.append(f"{at},{gpu},{0.96 + seen % 30 / 1000},{390 + seen % 70 / 10},400,{60 + seen % 3}")
+    file.write_text("\n".join(lines) + "\n")
+
+    events = [event for _, told in play_csv(read([file])) for event in told]
+
+    states = [(event["kind"], event["state"]) for event in events if event["gpu"] == "1"]
+    assert states == [
+        ("bottleneck_gpu_compute", "raised"),
+        ("stuck_telemetry", "raised"),
+        ("bottleneck_gpu_compute", "cleared"),
+    ]
+    assert [(event["kind"], event["state"]) for event in events if event["gpu"] == "0"] == states[:1]
+
+
+def test_an_exhaustion_ends_also_where_other_hosts_report_in_between(tmp_path: Path) -> None:
+    """Hosts whose samples come at seconds of their own do not keep each other's conditions standing."""
+    file = tmp_path / "series.csv"
+    lines = ["timestamp,host,memory_used_ratio"]
+    for number in range(200):
+        use = 0.3 if number < 40 or number >= 140 else 0.3 + 0.7 * (number - 40) / 100
+        lines += [f"{57 * number},filling,{use:.4f}", f"{57 * number + 21},other,{0.5 + number % 3 / 1000}"]
+    file.write_text("\n".join(lines) + "\n")
+
+    events = [event for _, told in play_csv(read([file])) for event in told if event["kind"] == "memory_exhaustion"]
+
+    assert [event["state"] for event in events if event["state"] != "changed"] == ["raised", "cleared"]
+    assert events[-1]["time"] in [57 * number for number in range(141, 150)]
+
+
 def test_times_a_hair_below_a_second_are_played(tmp_path: Path) -> None:
     """Sums of tenths are never whole seconds; each event still has the time that its own sample was written with."""
     file = tmp_path / "series.csv"

@@ -33,6 +33,10 @@ SELDOM = 10.0
 """Seconds between readings from which on a few of them are a long time."""
 
 
+LEAST_ROOM = 1e-3
+"""Of the capacity; growth is measured against at least so much."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What counts as filling."""
@@ -160,7 +164,7 @@ def _fit(stretch: Stretch, use: Floats, pace: Floats, rules: Rules) -> Forecast:
     with np.errstate(divide="ignore", invalid="ignore"):
         left = room / slope
         low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
-        covered = gain / np.maximum(room, 1e-3)
+        covered = gain / np.maximum(room, LEAST_ROOM)
     hasty = (left <= HASTE * pace) & (use >= rules.hasty_level)
     holds = (
         (slope > 0) & (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)

@@ -43,6 +43,9 @@ CLEAR = 6.0
 DRIFT = 4.5
 """… and so many times what a random walk of the same steps would go, as a rule, in that time."""
 
+GIVEN_BACK = 0.25
+"""Of the growth that was seen: memory that fell by so much below its minima was given back."""
+
 LEAST_GAIN = 0.005
 """Of the capacity."""
 
@@ -52,6 +55,7 @@ class Leaking:
     """Along rows."""
 
     leaks: Flags
+    grows: Flags  # all of that except that it leads where memory has not been before: a leak that is known goes on
     speed: Floats  # of the capacity a second
     low: Floats
     high: Floats
@@ -71,9 +75,10 @@ def leaking(times: Floats, minima: Floats, earlier: Floats, room: Floats, reach:
     leaks &= gain > np.maximum(LEAST_GAIN, CLEAR * trend.spread)
     leaks &= gain * reach >= room
     leaks &= gain > DRIFT * walk(minima)
+    grows = leaks
     highest, lowest = np.fmax.reduce(earlier, axis=0), np.fmin.reduce(earlier, axis=0)
-    leaks &= ~(minima[-1] - highest < 0.5 * gain) & ~(gain < highest - lowest)
-    return Leaking(leaks, trend.slope, trend.low, trend.high, span)
+    leaks = leaks & ~(minima[-1] - highest < 0.5 * gain) & ~(gain < highest - lowest)
+    return Leaking(leaks, grows, trend.slope, trend.low, trend.high, span)
 
 
 class MemoryLeak:
@@ -87,12 +92,13 @@ class MemoryLeak:
         self._horizon = settings.leak_horizon_seconds
         self._slot = -1
         self._waiting: Places = np.empty(0, dtype=np.int64)
-        self._kept = Kept(times=0, speed=np.nan, low=np.nan, high=np.nan, span=np.nan)
+        self._kept = Kept(times=0, least=np.nan, speed=np.nan, low=np.nan, high=np.nan, span=np.nan)
 
     def observe(self, view: View) -> Iterable[Claims]:
         """A few hundred rows a second, while any wait."""
         if self._kept.align(self._memory.subjects) is not None:
             self._waiting = np.empty(0, dtype=np.int64)
+        self._forget_given_back(self._memory.use)
         fine = self._ring(FINE)
         if fine.number != self._slot:
             self._slot = fine.number
@@ -101,6 +107,11 @@ class MemoryLeak:
         if len(rows):
             self._judge(rows, self._memory.use[rows])
         return [self._claims(view)]
+
+    def _forget_given_back(self, use: Floats) -> None:
+        """At once, not at the next look: what was killed or restarted does not leak any more."""
+        kept = self._kept
+        kept["times"][use < kept["least"] - GIVEN_BACK * kept["speed"] * kept["span"]] = 0
 
     def _ring(self, period: float) -> Ring:
         return next(ring for ring in self._memory.trail.rings if ring.period == period)
@@ -122,11 +133,12 @@ class MemoryLeak:
         for times, minima, earlier, reach in self._scales(rows):
             said = leaking(times, minima, earlier, 1 - use, reach)
             with np.errstate(divide="ignore", invalid="ignore"):
-                new = said.leaks & ~found & ((1 - use) / said.speed <= self._horizon)
+                holds = np.where(kept["times"][rows] >= TIMES_IN_A_ROW, said.grows, said.leaks)
+                new = holds & ~found & ((1 - use) / said.speed <= self._horizon)
             found |= new
             at = rows[new]
             kept["speed"][at], kept["low"][at], kept["high"][at] = said.speed[new], said.low[new], said.high[new]
-            kept["span"][at] = said.span[new]
+            kept["span"][at], kept["least"][at] = said.span[new], minima[-1, new]
         kept["times"][rows] = np.where(found, kept["times"][rows] + 1, 0)
 
     def _scales(self, rows: Places) -> Iterator[tuple[Floats, Floats, Floats, float]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Fillings, Rules
+from flyball_collector.diagnosis.forecast.filling import LEAST_ROOM, RINGS, Filling, Fillings, Rules
 from flyball_collector.diagnosis.forecast.rows import Joined, source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Trail
@@ -42,6 +42,12 @@ BUSY_SPAN, IDLE_SPAN = 60.0, 300.0
 TOLD_SECONDS = 60.0
 """For how long what a framework said of its memory stands."""
 
+NOISE = 0.02
+"""Of the capacity: use that is so little below its peak has not fallen."""
+
+STILL_CRITICAL = 1.5
+"""What was critical stays so until so many times as much time is left."""
+
 CAP, DRIVER_CAP = 0.9, 0.5
 """Confidence at most; the driver's figure holds caches and preallocation."""
 
@@ -67,7 +73,7 @@ class MemoryExhaustion:
         self.trail = Trail(RINGS)
         self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
-            stands=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
+            stands=False, critical=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
             span=np.nan, covered=np.nan,
         )  # fmt: skip
 
@@ -151,11 +157,18 @@ class MemoryExhaustion:
         """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
         kept = self._kept
         new, stands = found.enters, kept["stands"]
-        room = np.maximum(1 - use[new], 0.005)
+        room = np.maximum(1 - use, 0.0)
+        full = new & ~stands & (room == 0)  # no time left, from which no speed follows
+        for name in ("speed", "low", "high"):
+            kept[name][full] = LEAST_ROOM * found.covered[full] / found.span[full]
+        timed = new & (room > 0)
         for name, left in (("speed", found.left), ("low", found.left_high), ("high", found.left_low)):
-            kept[name][new] = room / np.maximum(left[new], 0.5)
-        kept["span"][new], kept["covered"][new] = found.span[new], found.covered[new]
-        higher = new | (stands & ~(use < kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))
+            kept[name][timed] = room[timed] / left[timed]
+        kept["span"][new] = np.where(stands[new], np.fmax(kept["span"][new], found.span[new]), found.span[new])
+        kept["covered"][new] = np.where(
+            stands[new], np.fmax(kept["covered"][new], found.covered[new]), found.covered[new]
+        )  # what is known already is not forgotten because another scale speaks as well
+        higher = new | (stands & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # unknown is not
         kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
         rows = np.flatnonzero(stands | new)
         before = self.trail.newest.back(1, rows)[0]
@@ -168,14 +181,16 @@ class MemoryExhaustion:
     def _claims(self, found: Filling, use: Floats) -> Claims:
         kept = self._kept
         stands = kept["stands"]
-        room = np.where(stands, np.maximum(1 - use, 0.0), np.nan)
+        reached = np.fmax(use, np.where(use >= kept["peak"] - NOISE, kept["peak"], use))
+        room = np.where(stands, np.maximum(1 - reached, 0.0), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
         covered = kept["covered"]
         by_driver = np.zeros(len(use), dtype=bool)  # known by the driver alone
         by_driver[: self._gpus] = ~self._told
         confidence = np.where(stands, np.minimum(covered / (1 + covered), np.where(by_driver, DRIVER_CAP, CAP)), 0.0)
-        near = left <= self._critical
+        near = stands & (left <= np.where(kept["critical"], STILL_CRITICAL, 1.0) * self._critical)
+        kept["critical"] = near
         severity = np.where(near, Severity.CRITICAL, Severity.WARNING).astype(np.int8)
         speed, span = kept["speed"].copy(), kept["span"].copy()
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.conditions import Conditions
+from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.leak import MemoryLeak
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
@@ -80,3 +82,27 @@ def test_a_leak_that_takes_weeks_is_not_told() -> None:
     """Growth that would fill memory in a month is nobody's concern today."""
     minutes = np.arange(720)[:, None]
     assert np.isnan(first_told(0.3 + 0.0008 * minutes / 60 + noise(720, 0.00005, 5))).all()
+
+
+def play(use: Floats) -> list[Event]:
+    """The events of one host, minute by minute: both detectors, as they stand together."""
+    machines, memory, conditions = Machines(1), MemoryExhaustion(ForecastSettings()), Conditions()
+    leak = MemoryLeak(memory, ForecastSettings())
+    events: list[Event] = []
+    for minute, value in enumerate(use):
+        view = ArrayView(machines, START + 60.0 * minute, host={"memory_used_ratio": np.array([value])})
+        events += conditions.take([*memory.observe(view), *leak.observe(view)], view.now_ns)
+    return events
+
+
+def until_restarted(minutes: int) -> Floats:
+    """An hour at 40 %, growth over so many minutes up to the limit, and two hours after a restart."""
+    use = np.concatenate([np.full(60, 0.4), np.linspace(0.4, 1.0, minutes), np.full(120, 0.3)])
+    return np.asarray(use + noise(len(use), 0.002, 1)[:, 0])
+
+
+@pytest.mark.parametrize("minutes", [183, 723])
+def test_a_leak_is_told_once_and_ends_with_the_restart(minutes: int) -> None:
+    """It stands until the exhaustion explains it, however long it grows; what was killed leaks no more."""
+    raised = [event.kind.name for event in play(until_restarted(minutes)) if event.state is State.RAISED]
+    assert raised == ["memory_leak", "memory_exhaustion"]

@@ -1,6 +1,7 @@
 """Memory that will be used up, and memory that only looks so."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,6 +111,17 @@ def test_an_alarm_ends_when_the_growth_ends() -> None:
     """A filling that stops short is cleared, once."""
     use = np.concatenate([0.5 + 0.44 * np.arange(600) / 600, np.full(900, 0.94)])
     assert [event.state for event in play(use) if event.state is not State.CHANGED] == [State.RAISED, State.CLEARED]
+
+
+def test_a_long_filling_is_told_without_wavering() -> None:
+    """Severity only rises, confidence does not fall because another scale speaks, and what is full grows no faster."""
+    use = np.concatenate([np.full(60, 0.4), np.linspace(0.4, 1.0, 600), np.full(10, 1.0)])
+    events = play(np.clip(use + noise(670, 0.002), 0, 1), every=60)
+    told = [event for event in events if event.state is not State.CLEARED]
+    assert len(told) <= 8
+    assert all(later.severity >= earlier.severity for earlier, later in pairwise(told))
+    assert all(later.confidence >= earlier.confidence - 0.01 for earlier, later in pairwise(told))
+    assert max(event.evidence["growth_ratio_per_second"] for event in told) < 3e-5
 
 
 def test_each_exhaustion_in_turn_is_told() -> None:
