@@ -1,4 +1,4 @@
-"""How often forecasts are wrong on hosts where nothing will break: at least 10,000 simulated host-days."""
+"""How often forecasts and comparisons are wrong where nothing will break: at least 10,000 simulated host-days."""
 
 import sys
 import time
@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import State
 from flyball_collector.diagnosis.forecast.detectors import build_forecasts
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from tests.benchmarks import quiet_gpus, quiet_runs
 from tests.benchmarks.figure import Figure, plain, report
 from tests.benchmarks.quiet_hosts import QuietHosts
 from tests.benchmarks.quiet_seconds import QuietStarts
@@ -58,6 +59,25 @@ def upper_bound(alerts: int) -> float:
     return high
 
 
+def comparisons(hosts: int, days: int, seed: int) -> list[Figure]:
+    """The same of ranks that report every ten seconds, and of eight GPUs a host by the minute."""
+    slow = quiet_runs.alerts_of_steps(hosts, days, 10.0, seed)
+    print(f"ranks: {dict(slow)}", file=sys.stderr, flush=True)
+    gpus = quiet_gpus.alerts_of_gpus(hosts, days, seed)
+    print(f"GPUs: {dict(gpus)}", file=sys.stderr, flush=True)
+    return [
+        _rate(kind, counts[kind], hosts * days)
+        for kinds, counts in ((quiet_runs.KINDS, slow), (quiet_gpus.KINDS, gpus))
+        for kind in kinds
+    ]
+
+
+def _rate(kind: str, count: int, host_days: int) -> Figure:
+    note = f"{count} alerts; upper bound (95 %) {1000 * upper_bound(count) / host_days:.2g}"
+    rate = 1000 * count / host_days
+    return Figure(f"false alerts: {kind}", rate, "per 1,000 host-days", "≤ 1", rate <= BOUND, note)
+
+
 def figures(hosts: int, days: int, seed: int) -> list[Figure]:
     """Alerts in 1,000 host-days of each kind."""
     started = time.process_time()
@@ -67,13 +87,9 @@ def figures(hosts: int, days: int, seed: int) -> list[Figure]:
     rounds = -(-wanted // 2000)
     seconds = alerts_of_starts(2000, rounds, seed)
     print(f"starts: {dict(seconds)}", file=sys.stderr, flush=True)
-    thousands = hosts * days / 1000
     found = [plain("simulated host-days", hosts * days, "host-days", f"and {rounds * 2000} job starts, by seconds")]
-    for kind in KINDS:
-        count = minutes[kind] + seconds[kind]
-        note = f"{count} alerts; upper bound (95 %) {upper_bound(count) / thousands:.2g}"
-        rate = count / thousands
-        found.append(Figure(f"false alerts: {kind}", rate, "per 1,000 host-days", "≤ 1", rate <= BOUND, note))
+    found += [_rate(kind, minutes[kind] + seconds[kind], hosts * days) for kind in KINDS]
+    found += comparisons(hosts, days, seed)
     found.append(plain("CPU of the simulation", time.process_time() - started, "s"))
     return found
 

@@ -1,4 +1,8 @@
-"""How often ranks are called slow where nothing is wrong: step times with heavy tails, wandering, evaluation."""
+"""How often ranks are called slow where nothing is wrong, and how soon they are where they became slow.
+
+Step times with heavy tails, wandering, a daily drift, evaluation, checkpoints, restarts, and ranks that always are
+slower. Half of the runs wait for each other at every step.
+"""
 
 import sys
 import time
@@ -8,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.conditions import Conditions
-from flyball_collector.diagnosis.event import State
+from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
 from flyball_collector.diagnosis.runs.onset import REPORTS
 from flyball_collector.diagnosis.runs.paces import Paces
@@ -22,53 +26,92 @@ Floats = NDArray[np.float64]
 
 KINDS = ("straggler", "fail_slow", "run_slow")
 RANKS_OF_A_HOST = 8
+RANKS_OF_A_RUN = 32
 TURN = 8
-"""Reports between two looks; one a second."""
+"""Reports between two looks."""
 
-_HOSTS_OF_A_RUN = 4
 _START = 1.7e9
+_DAY = 86_400.0
 
 
 class QuietRanks(Ranks):
-    """A table whose reports are drawn: each rank has its own pace, and all of a run share some of their noise."""
+    """A table whose reports are drawn, one every so many seconds of each rank."""
 
-    def __init__(self, hosts: int, seed: int) -> None:
+    def __init__(self, hosts: int, seed: int, every_seconds: float = 1.0) -> None:
         super().__init__(max_ranks=64)
-        self._draw = np.random.default_rng(seed)
-        places = np.arange(hosts * RANKS_OF_A_HOST)
-        self._host_of, self._run_of = places // RANKS_OF_A_HOST, places // (RANKS_OF_A_HOST * _HOSTS_OF_A_RUN)
-        runs = int(self._run_of.max()) + 1
+        draw = self._draw = np.random.default_rng(seed)
+        count = hosts * RANKS_OF_A_HOST
+        places = np.arange(count)
+        self.run_of = places // RANKS_OF_A_RUN
+        runs = self._runs = int(self.run_of.max()) + 1
         self._names = tuple(
-            RankKey(f"run-{run:05}", int(place) % (RANKS_OF_A_HOST * _HOSTS_OF_A_RUN), f"host-{host:05}")
-            for place, (host, run) in enumerate(zip(self._host_of.tolist(), self._run_of.tolist(), strict=True))
+            RankKey(f"run-{place // RANKS_OF_A_RUN:05}", place % RANKS_OF_A_RUN, f"host-{place // RANKS_OF_A_HOST:05}")
+            for place in range(count)
         )
-        self._synchronous = self._draw.random(runs) < 0.5
-        self._pace = np.where(self._synchronous[self._run_of], 0.0, self._draw.normal(0, 0.2, len(places)))
-        self._spread = self._draw.uniform(0.005, 0.06, runs)
-        self._together, self._alone = np.zeros(runs), np.zeros(len(places))
-        self._logs: Floats = np.full((REPORTS, len(places)), np.nan)
-        self._reports = 0
+        self.alone = (draw.random(runs) < 0.5)[self.run_of]  # ranks that go at their own pace
+        slower = np.where(draw.random(count) < 0.1, draw.uniform(0.1, 0.7, count), 0.0)  # and always were
+        self._pace = np.where(self.alone, draw.normal(0, 0.1, count) + slower, 0.0)
+        spread = _magnitudes(draw, 0.003, 0.06, runs)
+        self._run_white = spread.astype(np.float32)
+        self._white = np.where(self.alone, spread[self.run_of], 0.002).astype(np.float32)
+        self._tails = np.where(self.alone, draw.uniform(0, 0.03, runs)[self.run_of], 0.0)
+        self._run_wander, self._wander = np.zeros(runs), np.zeros(count)
+        self._run_keep, self._keep = (np.exp(-1 / _magnitudes(draw, 3, 300, n)) for n in (runs, count))  # looks
+        self._run_wide = _magnitudes(draw, 0.002, 0.03, runs)
+        self._wide = np.where(self.alone, np.minimum(_magnitudes(draw, 0.002, 0.03, count), 2 * self._white), 0.0)
+        self._drift, self._phase = draw.uniform(0, 0.04, runs), draw.random(runs)
+        self._evaluation = (
+            draw.uniform(900, 10_800, runs), draw.uniform(20, 240, runs), draw.uniform(-0.5, 0.7, runs),
+            draw.random(runs) * 10_800,
+        )  # fmt: skip
+        self._checkpoints = draw.uniform(600, 7200, runs), draw.uniform(0.5, 2.0, runs)
+        self._rests = np.zeros(runs)  # seconds until a run that was stopped goes on
+        self._warms = np.zeros(runs)  # how much slower its first steps are
+        self._fault = np.zeros(count)
+        self._logs: NDArray[np.float32] = np.full((REPORTS, count), np.nan, dtype=np.float32)
+        self._made = np.zeros(count, dtype=np.int64)
+        self._at = np.full(count, _START)
+        self._every = every_seconds
         self._now = _START
+
+    def slow_down(self, places: NDArray[np.int64], ratio: float | Floats) -> None:
+        """From now on these ranks are slower; a whole run is where its ranks wait for each other."""
+        self._fault[places] += np.log(ratio)
 
     def turn(self) -> float:
         """The next reports; returns the time of the last one."""
-        shape = (TURN, len(self._names))
-        spread = self._spread[self._run_of]
-        own = ~self._synchronous[self._run_of]
-        together = np.empty((TURN, len(self._together)))
-        for at in range(TURN):
-            self._together = 0.98 * self._together + self._draw.normal(0, 0.06, len(self._together)) * self._spread
-            together[at] = self._together + self._draw.normal(0, 1, len(self._together)) * self._spread
-        self._alone = 0.95 * self._alone + self._draw.normal(0, 0.1, len(own)) * spread
-        noise = together[:, self._run_of] + np.where(own, self._alone + self._draw.normal(0, 1, shape) * spread, 0.002)
-        tail = self._draw.random(shape) < np.where(own, 0.02, 0.0)
-        noise += tail * self._draw.exponential(1.0, shape)
-        evaluates = (self._reports + 97 * self._run_of) % 1800 < 6 * TURN  # all ranks of a run, for some 48 reports
-        noise += np.where(evaluates, 0.5, 0.0)
-        self._logs = np.concatenate([self._logs[TURN:], self._pace + noise])[-REPORTS:]
-        self._reports += TURN
-        self._now += TURN
+        draw, shape = self._draw, (TURN, len(self._names))
+        times = self._now + self._every * np.arange(1, TURN + 1)
+        together = self._together(times)
+        self._wander = self._keep * self._wander + draw.normal(size=shape[1]) * self._wide * np.sqrt(1 - self._keep**2)
+        logs = draw.standard_normal(shape, dtype=np.float32) * self._white
+        tails = draw.integers(0, shape[0] * shape[1], int(self._tails.sum() * TURN))
+        logs.reshape(-1)[tails] += self.alone[tails % shape[1]] * draw.exponential(0.7, len(tails))
+        logs += together[:, self.run_of] + (self._pace + self._wander + self._fault).astype(np.float32)
+        self._now = float(times[-1])
+        runs_on = (self._rests <= 0)[self.run_of]
+        newest = np.concatenate([self._logs[TURN:], logs])
+        self._logs = newest if runs_on.all() else np.where(runs_on, newest, self._logs)
+        self._made += TURN * runs_on
+        self._at[runs_on] = self._now
         return self._now
+
+    def _together(self, times: Floats) -> NDArray[np.float32]:
+        """What all ranks of a run share, report × run."""
+        draw, runs, length = self._draw, self._runs, TURN * self._every
+        self._rests -= length
+        stops = draw.random(runs) < 1.0 * length / _DAY  # once a day
+        self._rests[stops] = draw.uniform(60, 280, int(stops.sum()))
+        self._warms = np.where(stops, draw.uniform(0, 1, runs), self._warms * np.where(self._rests > 0, 1, 0.5))
+        shocks = draw.normal(size=runs) * self._run_wide * np.sqrt(1 - self._run_keep**2)
+        self._run_wander = self._run_keep * self._run_wander + shocks
+        slow = self._run_wander + self._warms + self._drift * np.sin(2 * np.pi * (times[-1] / _DAY + self._phase))
+        period, lasts, height, offset = self._evaluation
+        evaluates = (times[:, None] + offset) % period < lasts
+        saves, dear = self._checkpoints
+        logs = slow + height * evaluates + dear * ((times[:, None] + offset) % saves < self._every)
+        white = draw.standard_normal((TURN, runs), dtype=np.float32) * self._run_white
+        return logs.astype(np.float32) + white
 
     @property
     def keys(self) -> tuple[RankKey, ...]:
@@ -76,27 +119,28 @@ class QuietRanks(Ranks):
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        return np.full(len(self._names), self._reports)
+        return self._made
 
     def __len__(self) -> int:
         return len(self._names)
 
     def column(self, name: str) -> Floats:
-        value = {"at": self._now, "longest_gap": 1.0}.get(name, np.nan)
-        return np.full(len(self._names), value)
+        if name == "at":
+            return self._at
+        return np.full(len(self._names), self._every if name == "longest_gap" else np.nan)
 
     def mean(self, name: str) -> Floats:  # noqa: ARG002  nothing else is reported
         return np.full(len(self._names), np.nan)
 
     def ring(self, name: str, reports: int, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        values = (
-            np.exp(self._logs[-reports:]) if name == "step_seconds" else np.full_like(self._logs[-reports:], np.nan)
-        )
-        return (values if places is None else values[:, places]).astype(np.float32)
+        if name != "step_seconds":
+            return np.full_like(self._logs[-reports:], np.nan)
+        values = self._logs[-reports:]
+        return np.exp(values if places is None else values[:, places])
 
     def times(self, reports: int, places: NDArray[np.int64] | None = None) -> Floats:
-        count = len(self._names) if places is None else len(places)
-        return np.repeat(self._now - np.arange(reports - 1.0, -1.0, -1.0)[:, None], count, axis=1)
+        newest = self._at if places is None else self._at[places]
+        return newest - self._every * np.arange(reports - 1.0, -1.0, -1.0)[:, None]
 
 
 class _View(ArrayView):
@@ -109,27 +153,41 @@ class _View(ArrayView):
         return self._table
 
 
-def alerts_of_steps(hosts: int, seconds: int, seed: int) -> Counter[str]:
-    """Alerts by kind, through the detectors and the conditions that serve a fleet."""
-    ranks, machines, runs = QuietRanks(hosts, seed), Machines(hosts), Runs()
-    settings = RunSettings()
-    paces = Paces(runs, settings.slower_ratio)
-    detectors = (StragglerDetector(settings, paces), SlowDetector(settings, paces))
-    conditions = Conditions()
+class Watch:
+    """The detectors and the conditions that serve a fleet."""
+
+    def __init__(self, ranks: QuietRanks, hosts: int) -> None:
+        self._ranks, self._machines = ranks, Machines(hosts)
+        settings, runs = RunSettings(), Runs()
+        paces = Paces(runs, settings.slower_ratio)
+        self._detectors = (StragglerDetector(settings, paces), SlowDetector(settings, paces))
+        self._conditions = Conditions()
+
+    def look(self) -> list[Event]:
+        """After the next reports: what is raised."""
+        view = _View(self._machines, self._ranks.turn(), self._ranks)
+        claims = [claim for detector in self._detectors for claim in detector.observe(view)]
+        return [event for event in self._conditions.take(claims, view.now_ns) if event.state is State.RAISED]
+
+
+def alerts_of_steps(hosts: int, days: float, every_seconds: float, seed: int) -> Counter[str]:
+    """Alerts by kind where nothing is wrong."""
+    watch = Watch(QuietRanks(hosts, seed, every_seconds), hosts)
     alerts: Counter[str] = Counter()
-    for _ in range(seconds // TURN):
-        view = _View(machines, ranks.turn(), ranks)
-        claims = [claim for detector in detectors for claim in detector.observe(view)]
-        events = conditions.take(claims, view.now_ns)
-        alerts.update(event.kind.name for event in events if event.state is State.RAISED)
+    for _ in range(int(days * _DAY / every_seconds) // TURN):
+        alerts.update(event.kind.name for event in watch.look())
     return alerts
 
 
+def _magnitudes(draw: np.random.Generator, low: float, high: float, count: int) -> Floats:
+    """Drawn evenly over the orders of magnitude."""
+    return np.exp(draw.uniform(np.log(low), np.log(high), count))
+
+
 if __name__ == "__main__":
-    count, hours = int(sys.argv[1]), float(sys.argv[2])
+    count, length, every = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
     started = time.process_time()
-    found = alerts_of_steps(count, int(hours * 3600), 7)
-    days = count * hours / 24
-    print(f"{days:.0f} host-days, {time.process_time() - started:.0f} s of CPU")
+    found = alerts_of_steps(count, length, every, int(sys.argv[4]) if len(sys.argv) > 4 else 7)
+    print(f"{count * length:.0f} host-days, {time.process_time() - started:.0f} s of CPU")
     for kind in KINDS:
-        print(f"{kind}: {found[kind]} alerts, {1000 * found[kind] / days:.2f} per 1,000 host-days")
+        print(f"{kind}: {found[kind]} alerts, {1000 * found[kind] / (count * length):.2f} per 1,000 host-days")

@@ -19,7 +19,7 @@ BENCHMARKS = {
     "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
     "storage": "bytes of a host-day, reading a month",
-    "false_alarms": "forecasts over 10,000 host-days on which nothing breaks",
+    "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each fault is told that forecasts look for",
     "fuzz": "100,000 hostile inputs",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",

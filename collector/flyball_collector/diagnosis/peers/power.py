@@ -23,6 +23,8 @@ _BUSY = 0.5
 _FULLY_BUSY = 0.9
 _PAST_SECONDS = 300.0  # over which what was usual is smoothed
 _LEAST_PAST_SECONDS = 60.0
+_ALIKE = 0.03  # clocks of peers at the same work: half of them are within it
+_LOWER_LIMIT = 0.97  # of what it was
 _NO_MORE_POWER = 1.02  # of the usual: work that draws more may well clock lower at the limit
 
 
@@ -36,7 +38,7 @@ class PowerCapDetector:
         self._settings = settings
         self._peers = peers
         self._cadence = Cadence(5)
-        self._past = Kept(clock=float("nan"), power=float("nan"), seconds=0.0)
+        self._past = Kept(clock=float("nan"), power=float("nan"), limit=float("nan"), seconds=0.0)
         self._looked = float("nan")
 
     def observe(self, view: View) -> Iterable[Claims]:
@@ -51,8 +53,13 @@ class PowerCapDetector:
         works = np.isnan(busy) | (busy >= _BUSY)
         groups = self._peers.of(view)
         working = np.where(works, clock, np.nan)
-        against_peers = np.where(groups.known(working) >= 2, clock / groups.quantile(working, 0.5), np.nan)
-        against_past = self._against_past(view, clock, power, busy)
+        heavier = power > _NO_MORE_POWER * groups.quantile(
+            np.where(works, power, np.nan), 0.5
+        )  # other work than theirs
+        usual = groups.quantile(working, 0.5)
+        alike = groups.quantile(np.abs(working - usual), 0.5) <= _ALIKE * usual
+        against_peers = np.where((groups.known(working) >= 2) & alike & ~heavier, clock / usual, np.nan)
+        against_past = self._against_past(view, clock, power, busy, limit)
         entry = self._settings.capped_clock_ratio
         leave = entry + 0.3 * (1 - entry)
         ratio = np.fmin(against_peers, against_past)
@@ -76,8 +83,8 @@ class PowerCapDetector:
             ),
         )
 
-    def _against_past(self, view: View, clock: Floats, power: Floats, busy: Floats) -> Floats:
-        """The clock against what it was at full work; unknown while the GPU draws more power than then."""
+    def _against_past(self, view: View, clock: Floats, power: Floats, busy: Floats, limit: Floats) -> Floats:
+        """The clock against what it was at full work under a higher limit; under one limit other work clocks lower."""
         past = self._past
         past.align(view.gpus)
         passed = 0.0 if np.isnan(self._looked) else max(0.0, view.now - self._looked)
@@ -87,11 +94,12 @@ class PowerCapDetector:
         slow = settled & (ratio < self._settings.capped_clock_ratio) & (power <= _NO_MORE_POWER * past["power"])
         learns = (busy >= _FULLY_BUSY) & ~np.isnan(clock) & ~np.isnan(power) & ~slow
         share = min(1.0, passed / _PAST_SECONDS)
-        for name, now in (("clock", clock), ("power", power)):
+        lower = limit < _LOWER_LIMIT * past["limit"]
+        for name, now in (("clock", clock), ("power", power), ("limit", limit)):
             before = past[name]
             past[name] = np.where(learns, np.where(np.isnan(before), now, before + share * (now - before)), before)
         past["seconds"] = past["seconds"] + np.where(learns, passed, 0.0)
-        return np.where(settled & (power <= _NO_MORE_POWER * past["power"]), ratio, np.nan)
+        return np.where(settled & lower, ratio, np.nan)
 
 
 def _confidence(peers: Flags, past: Flags, told: Flags) -> Floats:

@@ -46,9 +46,12 @@ class Moved:
 
     moved: Flags
     known: Flags  # there is a past to compare with
-    shift: Floats  # of the logarithm
+    shift: Floats  # of the logarithm, in the later half of the latest reports …
+    early_shift: Floats  # … and in the earlier half
     usual: Floats  # the past's median, a logarithm
     since: Floats  # when the move began, in seconds; NaN: not moved
+    until: Floats  # its latest report that was slow
+    peak: Floats  # the largest shift since then
     reports: Places  # since then
 
 
@@ -69,8 +72,10 @@ class Onsets:
             narrow=float("nan"),  # of the past's medians …
             wide=float("nan"),  # … and of the long past's
             shift=float("nan"),
+            early_shift=float("nan"),
             moved=False,
             since=float("nan"),
+            until=float("nan"),
             since_report=0,
             newest=float("nan"),  # time of the newest report
             phase=float("nan"),  # how long the last phase was that went by, in seconds …
@@ -104,7 +109,17 @@ class Onsets:
         kept = self.kept
         since = np.where(kept["moved"], kept["since"], np.nan)
         reports = np.where(kept["moved"], kept["seen"] - kept["since_report"], 0)
-        return Moved(self._lasting(), ~np.isnan(kept["shift"]), kept["shift"], kept["usual"], since, reports)
+        return Moved(
+            self._lasting(),
+            ~np.isnan(kept["shift"]),
+            kept["shift"],
+            kept["early_shift"],
+            kept["usual"],
+            since,
+            kept["until"],
+            kept["peak"],
+            reports,
+        )
 
     def _judge(self, places: Places, counts: Places, times: Floats, logs: Floats, middles: Floats) -> None:
         kept = self.kept
@@ -114,19 +129,23 @@ class Onsets:
         known = (counts >= REPORTS) & (kept["admitted"][places] >= _LEAST)
         begins = known & ~moved & (late >= entry) & (early >= _LEAVE * entry)
         ends = known & moved & (late < _LEAVE * entry)
-        self._end(places[ends], times[-1, ends])
         peak = kept["peak"][places]
         kept["peak"][places] = np.where(begins, late, np.fmax(peak, np.where(moved, late, peak)))
         above = logs >= (usual + entry / 2)
         first = np.argmax(above, axis=0)  # where the move began
+        last = np.where(above.any(axis=0), REPORTS - 1 - np.argmax(above[::-1], axis=0), 0)  # and where it ended
+        self._end(places[ends], times[last, np.arange(len(last))][ends])
         kept["moved"][places] = (moved | begins) & ~ends
         kept["since"][places[begins]] = times[first, np.arange(len(first))][begins]
+        some = above.any(axis=0)
+        kept["until"][places[some]] = times[last, np.arange(len(last))][some]
         kept["since_report"][places[begins]] = (counts - REPORTS + first)[begins]
         kept["shift"][places] = np.where(known, late, np.nan)
+        kept["early_shift"][places] = np.where(known, early, np.nan)
 
-    def _end(self, places: Places, now: Floats) -> None:
+    def _end(self, places: Places, ended: Floats) -> None:
         kept = self.kept
-        lasted = now - kept["since"][places]
+        lasted = ended - kept["since"][places]
         phase = lasted <= _PHASE_SECONDS
         kept["phase"][places[phase]] = lasted[phase]
         kept["phase_shift"][places[phase]] = kept["peak"][places[phase]]

@@ -24,7 +24,8 @@ _SECONDS = 8
 
 _SILENT_SECONDS = 10.0
 _MOST = 0.7
-_LEAST_APART = float(np.log1p(0.1))
+_EARLY = 0.6
+_LEAST_APART = float(np.log1p(0.12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,7 @@ class Pace:
     usual: Floats  # of its past
     shift: Floats  # against its past
     against_peers: Floats  # that beyond the shift that its run's ranks have in the middle
+    early_against_peers: Floats  # the same some reports before
     peers: Floats  # the others' step now
     run_shift: Floats  # along runs
     complete: Flags  # along runs: several ranks report, and most of those that ever did
@@ -52,8 +54,10 @@ class Pace:
 
     @property
     def apart(self) -> Flags:
-        """Most of the rank's shift is its own, not the run's."""
-        return (self.against_peers >= np.maximum(_LEAST_APART, 0.5 * self.shift)) & ~self.in_step
+        """Most of the rank's shift is its own, not the run's, and not only while a phase of the whole run begins."""
+        least = np.maximum(_LEAST_APART, 0.5 * self.shift)
+        own = (self.shift >= _LEAST_APART) & (self.against_peers >= least)
+        return own & (self.early_against_peers >= _EARLY * least) & ~self.in_step
 
     @property
     def still_apart(self) -> Flags:
@@ -65,7 +69,7 @@ class Pace:
 class Paces:
     """Makes the pace of each view, once for all detectors that ask; `None` where it is not time to look."""
 
-    def __init__(self, runs: Runs, slower_ratio: float = 0.10) -> None:
+    def __init__(self, runs: Runs, slower_ratio: float = 0.12) -> None:
         self._runs = runs
         self._onsets = Onsets(slower_ratio)
         self._kept = Kept(work=float("nan"), now=float("nan"))
@@ -103,6 +107,7 @@ class Paces:
         now = np.where(fresh, self._kept["now"], np.nan)
         shift = np.where(fresh, moved.shift, np.nan)
         run_shift = runs.median(shift)
+        early = np.where(fresh, moved.early_shift, np.nan)
         return Pace(
             runs,
             moved,
@@ -111,6 +116,7 @@ class Paces:
             np.exp(moved.usual),
             shift,
             shift - run_shift[runs.run_of],
+            early - runs.median(early)[runs.run_of],
             runs.median(now)[runs.run_of],
             run_shift,
             self._complete(runs, shift),

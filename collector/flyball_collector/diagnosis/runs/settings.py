@@ -11,7 +11,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     slower_ratio: Annotated[
         float, Meta(ge=0.02, le=5, description="A rank or run is slower when its steps take this much longer.")
-    ] = 0.10
+    ] = 0.12
     straggler_ratio: Annotated[
         float, Meta(ge=0.02, le=5, description="A rank straggles when its own work takes this much longer.")
     ] = 0.15
@@ -20,7 +20,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 60.0
     run_slow_seconds: Annotated[
         float, Meta(ge=0, description="How long all ranks must be slower before the run is called slow.")
-    ] = 60.0
+    ] = 300.0
     hang_intervals: Annotated[
         float, Meta(ge=2, description="A run hangs after this many of its longest intervals without a step.")
     ] = 5.0

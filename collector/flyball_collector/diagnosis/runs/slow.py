@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _FEW_REPORTS, _MANY_REPORTS = 20, 240
+_STEADY = 0.7  # of the largest shift
 _MOST = 0.6  # of the ranks must be slower for the run to be
 
 
@@ -33,7 +34,7 @@ class SlowDetector:
         pace = self._paces.of(view)
         if pace is None or not len(pace.runs.keys):
             return ()
-        return (self._fail_slow(pace), self._run_slow(view, pace))
+        return (self._fail_slow(pace), self._run_slow(pace))
 
     def _fail_slow(self, pace: Pace) -> Claims:
         """Alone in its run a rank has no peers to tell its own fault from the run's."""
@@ -49,15 +50,16 @@ class SlowDetector:
             evidence=_evidence(pace),
         )
 
-    def _run_slow(self, view: View, pace: Pace) -> Claims:
+    def _run_slow(self, pace: Pace) -> Claims:
         runs = pace.runs
         share = runs.share(pace.moved.moved & pace.fresh) * runs.sizes / np.maximum(runs.known(pace.shift), 1)
-        lasted = view.now - runs.median(np.where(pace.fresh, pace.moved.since, np.nan))
+        lasted = runs.median(np.where(pace.fresh, pace.moved.until - pace.moved.since, np.nan))
+        fades = pace.run_shift < _STEADY * runs.median(np.where(pace.fresh, pace.moved.peak, np.nan))  # a warm-up
         slower = pace.complete & (share >= _MOST)
         return Claims(
             kind=self.kinds[1],
             subjects=runs.runs,
-            enters=slower & (pace.run_shift >= self._least) & (lasted >= self._run_seconds),
+            enters=slower & (pace.run_shift >= self._least) & (lasted >= self._run_seconds) & ~fades,
             stays=(share >= 0.5 * _MOST) & (pace.run_shift >= 0.5 * self._least),
             known=pace.complete,
             confidence=np.where(lasted >= 4 * self._run_seconds, 0.85, 0.7),
