@@ -227,7 +227,7 @@ HEALTH: tuple[EventKind, ...] = (
         Scope.GPU,
         Severity.INFO,
         "A GPU is hotter than its peers at equal work.",
-        raise_after_seconds=120.0,
+        raise_after_seconds=60.0,
     ),
     EventKind("nvlink_down", Group.HEALTH, Scope.GPU, Severity.WARNING, "NVLinks of a GPU are down or report errors."),
     EventKind(
