@@ -81,7 +81,7 @@ class QuietRanks(Ranks):
     def turn(self) -> float:
         """The next reports; returns the time of the last one."""
         draw, shape = self._draw, (TURN, len(self._names))
-        times = self._now + self._every * np.arange(1, TURN + 1)
+        times: Floats = self._now + self._every * np.arange(1.0, TURN + 1)
         together = self._together(times)
         self._wander = self._keep * self._wander + draw.normal(size=shape[1]) * self._wide * np.sqrt(1 - self._keep**2)
         logs = draw.standard_normal(shape, dtype=np.float32) * self._white
@@ -111,7 +111,8 @@ class QuietRanks(Ranks):
         saves, dear = self._checkpoints
         logs = slow + height * evaluates + dear * ((times[:, None] + offset) % saves < self._every)
         white = draw.standard_normal((TURN, runs), dtype=np.float32) * self._run_white
-        return logs.astype(np.float32) + white
+        together: NDArray[np.float32] = logs.astype(np.float32) + white
+        return together
 
     @property
     def keys(self) -> tuple[RankKey, ...]:
