@@ -109,8 +109,14 @@ def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0
 def test_a_gpu_that_computes_is_bound_by_computing() -> None:
     """Nothing else is blamed, and it is told only once it has lasted: it is what a training should be bound by."""
     machine = Machine()
-    assert diagnosed(lambda _: (machine.second(), steps()), 180)[:2] == ({"gpu_compute"}, "gpu_compute")
-    assert diagnosed(lambda _: (machine.second(), steps()), 90)[0] == set()
+
+    def told(second: int) -> Told:
+        """Power and temperature that waver: readings that stand still would be called stuck."""
+        waver = {"gpu_power_watts": 620.0 + second % 7, "gpu_temperature_celsius": 60.0 + second % 3}
+        return machine.second(card=waver), steps()
+
+    assert diagnosed(told, 180)[:2] == ({"gpu_compute"}, "gpu_compute")
+    assert diagnosed(told, 90)[0] == set()
 
 
 def sawtooth(second: int) -> dict[str, float]:
