@@ -123,7 +123,7 @@ def test_one_message_a_group_and_interval() -> None:
     body = json.loads(message.body)
     assert [told["event"]["host"] for told in body["events"]] == ["n0", "n1", "n2"]
     assert body["group"] == {"kind": "host_lost"}
-    assert body["text"].startswith("[critical] host_lost raised: GPU GPU-1, n0: used")
+    assert body["text"].startswith("[critical] host_lost raised: GPU 1, n0: used")
     assert body["text"].endswith("; and 2 more")
     plan.sent(message, at(10))
     late = make_event("host_lost", "late", at=12)
