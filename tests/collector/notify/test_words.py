@@ -38,9 +38,7 @@ def test_hosts_words_are_data() -> None:
 def test_a_description_says_what_where_how_sure_and_how_long() -> None:
     """While it stands the time that is left is told."""
     event = make_event(seconds_left=600.0)
-    assert description(entry_of(event)) == (
-        "GPU 1, node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
-    )
+    assert description(entry_of(event)) == "GPU 1, node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
     assert "left" not in description(entry_of(cleared(event)))
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
 
