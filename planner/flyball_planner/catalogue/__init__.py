@@ -1,0 +1,1 @@
+"""What can be had: accelerators, processors, links, disks and prices, as data with sources."""

@@ -1,0 +1,89 @@
+"""What a training may run on: one device, and the machines that hold several."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from flyball_planner.precision import Format
+
+
+class DeviceKind(StrEnum):
+    """Who computes."""
+
+    GPU = "gpu"
+    TPU = "tpu"
+    CPU = "cpu"
+    UNIFIED = "unified"  # processor and graphics over one memory
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A way between devices; rates are what one device can send, one way."""
+
+    name: str
+    bytes_per_second: float
+    latency_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator or processor. Rates are dense and as the maker prints them; what is not known is missing."""
+
+    name: str
+    kind: DeviceKind
+    vendor: str
+    architecture: str
+    memory_bytes: float
+    memory_bytes_per_second: float
+    flops_per_second: Mapping[Format, float]
+    tensor_cores: bool = False
+    within_node: Link | None = None  # to its neighbours
+    host_link: Link | None = None  # PCIe
+    power_watts: float | None = None
+    slowdown_celsius: float | None = None
+    cores: int = 0  # of a processor
+    launch_year: int | None = None
+    confidence: str = ""
+    source: str = ""
+    note: str = ""
+    default_format: Format | None = None  # of a named profile such as A100_80GB_fp16
+
+    def rate(self, wanted: Format) -> float:
+        """FLOP/s in a format; where the device lacks it, in the format that it falls back to."""
+        for each in FALLBACK[wanted]:
+            if each in self.flops_per_second:
+                return self.flops_per_second[each]
+        raise ValueError(f"{self.name} has no rate for {wanted} or anything wider; add one to its entry")
+
+    def native(self, wanted: Format) -> bool:
+        """Whether the device computes in this format at all."""
+        return wanted in self.flops_per_second
+
+
+FALLBACK: dict[Format, tuple[Format, ...]] = {
+    Format.FP4: (Format.FP4, Format.FP8, Format.BF16, Format.FP16, Format.FP32),
+    Format.FP8: (Format.FP8, Format.BF16, Format.FP16, Format.FP32),
+    Format.INT8: (Format.INT8, Format.FP16, Format.BF16, Format.FP32),
+    Format.BF16: (Format.BF16, Format.FP32),
+    Format.FP16: (Format.FP16, Format.BF16, Format.FP32),
+    Format.TF32: (Format.TF32, Format.FP32),
+    Format.FP32: (Format.FP32,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Nodes of equal devices and the network between them."""
+
+    device: Device
+    devices: int = 1
+    devices_a_node: int = 8
+    between_nodes: Link | None = None  # a device's share of its node's network
+    host_memory_bytes: float | None = None
+    host_cores: int | None = None
+    assumptions: tuple[str, ...] = field(default=())
+
+    @property
+    def nodes(self) -> int:
+        """How many machines these devices fill."""
+        return -(-self.devices // self.devices_a_node)

@@ -1,0 +1,1 @@
+"""How a training is spread over devices, and the search for the best way."""

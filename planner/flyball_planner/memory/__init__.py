@@ -1,0 +1,1 @@
+"""How much memory a training takes, part by part, and whether it fits."""

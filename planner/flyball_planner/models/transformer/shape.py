@@ -1,0 +1,97 @@
+"""The dimensions of a transformer, from which everything else follows."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Which way attention looks."""
+
+    DECODER = "decoder"
+    ENCODER = "encoder"
+    ENCODER_DECODER = "encoder-decoder"
+    VISION = "vision"
+
+
+class Norm(StrEnum):
+    """Normalisation: with mean and bias, or by root mean square."""
+
+    LAYER = "layer"
+    RMS = "rms"
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts in place of some layers' feed-forward block."""
+
+    count: int
+    active: int  # of them, a token
+    ffn: int  # width of one
+    shared: int = 0  # that every token passes
+    shared_ffn: int = 0  # width of all shared ones together
+    first_dense_layers: int = 0  # that have none
+    every_layers: int = 1
+    router_bias: bool = False
+    shared_gate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LatentAttention:
+    """Attention over compressed keys and values (DeepSeek)."""
+
+    query_rank: int  # 0: queries are not compressed
+    key_value_rank: int
+    rotary_dim: int
+    plain_dim: int
+    value_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """How a vision transformer cuts its image."""
+
+    image: int
+    patch: int
+    channels: int = 3
+    class_token: bool = True
+    classes: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerShape:
+    """One transformer. Biases and extras are stated, since they decide exact parameter counts."""
+
+    kind: Kind
+    layers: int
+    hidden: int
+    heads: int
+    ffn: int
+    vocab: int
+    kv_heads: int
+    head_dim: int
+    max_positions: int = 0  # learned positions; 0: none learned (rotary, ALiBi, sinusoidal)
+    type_vocab: int = 0
+    gated: bool = False  # three matrices in the feed-forward block
+    tied: bool = True  # the output projection is the embedding
+    norm: Norm = Norm.LAYER
+    norm_bias: bool = True
+    qkv_bias: bool = True
+    attention_output_bias: bool = True
+    ffn_bias: bool = True
+    output_bias: bool = False
+    query_key_norm: bool = False
+    norms_a_layer: int = 2
+    final_norm: bool = True
+    embedding_norm: bool = False
+    parallel_block: bool = False  # attention and feed-forward beside each other, one norm
+    decoder_layers: int = 0  # of an encoder-decoder; `layers` are the encoder's
+    relative_buckets: int = 0  # T5: learned relative positions, a table for each stack
+    sliding_window: int = 0
+    experts: Experts | None = None
+    latent: LatentAttention | None = None
+    patches: Patches | None = None
+    head: str = "language-model"  # what stands on top: language-model, masked-language-model, classifier, none
+    pooler: bool = False
+    multi_token_layers: int = 0  # further layers that predict further tokens
+    dropout: bool = True
+    name: str = ""

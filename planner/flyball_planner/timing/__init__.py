@@ -1,0 +1,1 @@
+"""How long a training takes: operators, links, pipelines, whole runs, energy and money."""

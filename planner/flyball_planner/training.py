@@ -1,0 +1,85 @@
+"""How a model is trained, apart from how it is spread: batch, sequence, optimizer, precision, what is trained."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from flyball_planner.precision import PRECISIONS, Precision
+
+
+class Method(StrEnum):
+    """Which weights are trained."""
+
+    FULL = "full"
+    LORA = "lora"
+    QLORA = "qlora"  # the same over weights of four bits
+
+
+class Attention(StrEnum):
+    """Whether the matrix of scores ever lies in memory."""
+
+    FLASH = "flash"
+    MATERIALISED = "materialised"
+
+
+class Checkpointing(StrEnum):
+    """Which activations are computed again in the backward pass instead of being kept."""
+
+    NONE = "none"
+    SELECTIVE = "selective"  # attention's scores (Korthikanti et al., 2022), or every second product
+    FULL = "full"  # only what enters a layer is kept
+
+
+class Sharding(StrEnum):
+    """What data-parallel ranks divide among themselves; FSDP is ZERO3, SHARD_GRAD_OP is ZERO2."""
+
+    NONE = "none"
+    ZERO1 = "zero1"
+    ZERO2 = "zero2"
+    ZERO3 = "zero3"
+
+
+class Offload(StrEnum):
+    """What lies in the host's memory instead of the device's."""
+
+    NONE = "none"
+    OPTIMIZER = "optimizer"
+    PARAMETERS = "parameters"  # and the optimizer
+    ACTIVATIONS = "activations"
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """What an optimizer keeps for each trained parameter, and what it needs for a moment while it steps."""
+
+    name: str
+    state_bytes: float  # a parameter, where moments are in fp32
+    moments: int  # tensors of a parameter's shape; follow the weights' format under pure 16-bit training
+    transient_bytes: float = 0.0  # a parameter, during the step
+    in_backward: bool = False  # steps each weight as soon as its gradient is there: gradients never stand together
+    paged: bool = False  # states may be moved to the host
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """Low-rank additions: their rank, and which matrices have them."""
+
+    rank: int = 8
+    targets: tuple[str, ...] = ("q", "v")  # of q, k, v, o, gate, up, down
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What is the same for every layout."""
+
+    sequence: int  # tokens of a sample; 1 where samples are no sequences
+    global_batch: int  # samples an optimizer step, over all devices
+    optimizer: Optimizer
+    precision: Precision = field(default_factory=lambda: PRECISIONS["bf16"])
+    method: Method = Method.FULL
+    lora: Lora | None = None
+    attention: Attention = Attention.FLASH
+    compiled: bool = False
+    framework: str = "pytorch"  # pytorch, megatron, deepspeed: they keep gradients and buffers differently
+    fp32_gradients: bool = False  # accumulated in fp32, as Megatron does
+    fused_loss: bool = False  # chunked or fused cross entropy: logits never stand whole
+    samples: int = 0  # in all; 0: one step
