@@ -104,7 +104,8 @@ class Layouts:
 
     def checkpoints(self, kind: Checkpointing) -> NDArray[np.bool_]:
         """Where exactly this is computed again."""
-        return self.checkpointing == CHECKPOINTING.index(kind)
+        mask: NDArray[np.bool_] = self.checkpointing == CHECKPOINTING.index(kind)
+        return mask
 
 
 NAMES = tuple(field.name for field in fields(Layout))
