@@ -14,7 +14,7 @@ import msgspec
 
 from tests.benchmarks.labelled.causes.catalogue import BLIND, NEW_PAIRS, PAIRS, QUIET, SINGLE
 from tests.benchmarks.labelled.causes.generator import Generator
-from tests.benchmarks.labelled.episode import Episode, Recorded, Stage
+from tests.benchmarks.labelled.episode import Episode, Recorded, Stage, judged_again
 from tests.benchmarks.labelled.label import Use
 from tests.benchmarks.labelled.record import Recorder
 from tests.benchmarks.labelled.scene import Child, can_group, make_data, swap_file
@@ -73,8 +73,9 @@ def stage() -> Iterator[tuple[Stage, Machine]]:
 
 
 def read_recorded(folder: Path) -> list[Recorded]:
-    """Every episode of a folder, in order."""
-    return [msgspec.json.decode(path.read_bytes(), type=Recorded) for path in sorted(folder.glob("[0-9]*.json"))]
+    """Every episode of a folder, in order, labelled by today's rules."""
+    paths = sorted(folder.glob("[0-9]*.json"))
+    return [judged_again(msgspec.json.decode(path.read_bytes(), type=Recorded)) for path in paths]
 
 
 def record(

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tests.benchmarks.labelled.causes.catalogue import BY_NAME
+from tests.benchmarks.labelled.causes.generator import Generator
 from tests.benchmarks.labelled.label import Label, Phase, Use, label
 from tests.benchmarks.labelled.others import cpu_use, others_ratio
 from tests.benchmarks.labelled.plan import LoopPlan, SourcePlan
@@ -158,23 +159,15 @@ def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], 
         for span in spans
     )
     generators = [BY_NAME[name] for name in episode.generators]
-    verdict = label(episode.generators, phases)
+    verdict = _verdict(generators, phases, others)
     full = phases[1]
-    harmful = verdict.use in {Use.SINGLE, Use.MIXED}
-    quiet = all(generator.quiet for generator in generators)
-    if harmful and quiet:
-        verdict, harmful = Label(Use.DROPPED, "meant to be harmless, but was not", verdict.gains), False
-    if others > OTHERS_RATIO:
-        verdict, harmful = Label(Use.DROPPED, f"others used {others:.0%} of the machine", verdict.gains), False
-    if verdict.use is Use.QUIET and not quiet:  # such a loop waits by itself, if less than a tenth more
-        verdict = Label(Use.DROPPED, "harmless", verdict.gains)
     return Recorded(
         episode.name,
         episode.seed,
         episode.generators,
         tuple(generator.cause for generator in generators),
         all(generator.tuned for generator in generators),
-        tuple(generator.truth for generator in generators) if harmful else (),
+        _truth(generators, verdict),
         tuple(draw.strength for draw in draws.values()),
         phases,
         verdict,
@@ -182,3 +175,25 @@ def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], 
         full.end,
         others,
     )
+
+
+def judged_again(recorded: Recorded) -> Recorded:
+    """The same recording under today's rules for labels."""
+    generators = [BY_NAME[name] for name in recorded.generators]
+    verdict = _verdict(generators, recorded.phases, recorded.others_ratio)
+    return msgspec.structs.replace(recorded, label=verdict, truth=_truth(generators, verdict))
+
+
+def _verdict(generators: Sequence[Generator], phases: Sequence[Phase], others: float) -> Label:
+    quiet = all(generator.quiet for generator in generators)
+    verdict = label([generator.name for generator in generators], phases, meant_quiet=quiet)
+    if others > OTHERS_RATIO:
+        return Label(Use.DROPPED, f"others used {others:.0%} of the machine", verdict.gains)
+    if verdict.use is Use.QUIET and not quiet:  # such a loop waits by itself, if less than a tenth more
+        return Label(Use.DROPPED, "harmless", verdict.gains)
+    return verdict
+
+
+def _truth(generators: Sequence[Generator], verdict: Label) -> tuple[tuple[str, ...], ...]:
+    harmful = verdict.use in {Use.SINGLE, Use.MIXED}
+    return tuple(generator.truth for generator in generators) if harmful else ()

@@ -38,14 +38,19 @@ class Label(msgspec.Struct, frozen=True):
     gains: Mapping[str, tuple[float, ...]]
 
 
-def label(causes: Sequence[str], phases: Sequence[Phase]) -> Label:
-    """Judge by the phases that differ from the full one by a single cause."""
-    full = next((phase for phase in phases if phase.on == tuple(causes) and causes), None)
+def label(causes: Sequence[str], phases: Sequence[Phase], *, meant_quiet: bool = False) -> Label:
+    """Judge by the phases that differ from the full one by a single cause.
+
+    What is meant to be harmless is so unless the loop was slower with it than both before and after: a loop on a
+    shared machine changes its speed by itself, and what comes back on one side only was no effect of ours.
+    """
+    full = next(phase for phase in phases if phase.on == tuple(causes))
     if any(phase.steps_per_second in {None, 0.0} for phase in phases):
         return Label(Use.DROPPED, "the loop's speed is not known", {})
-    if full is None:
-        return _quiet(phases)
     gains = {cause: _gains(cause, full, phases) for cause in causes}
+    if meant_quiet:
+        harmful = any(min(found) > 1 + SAME for found in gains.values())
+        return Label(*((Use.DROPPED, "meant to be harmless, but was not") if harmful else (Use.QUIET, "")), gains)
     if all(gains.values()) and all(min(found) >= HARM for found in gains.values()):
         return Label(Use.SINGLE if len(causes) == 1 else Use.MIXED, "", gains)
     if len(causes) == 1 and all(abs(found - 1) <= SAME for found in gains[causes[0]]):
@@ -58,11 +63,3 @@ def _gains(cause: str, full: Phase, phases: Sequence[Phase]) -> tuple[float, ...
     assert full.steps_per_second
     return tuple(phase.steps_per_second / full.steps_per_second for phase in phases
                  if phase.on == without and phase.steps_per_second)  # fmt: skip
-
-
-def _quiet(phases: Sequence[Phase]) -> Label:
-    speeds = [phase.steps_per_second for phase in phases if phase.steps_per_second]
-    spread = max(speeds) / min(speeds) - 1
-    if spread <= SAME:
-        return Label(Use.QUIET, "", {})
-    return Label(Use.DROPPED, f"the loop was not steady by itself: {spread:.0%}", {})

@@ -27,6 +27,19 @@ def test_a_cause_that_changes_nothing_is_a_quiet_episode() -> None:
     assert label(["disk"], phases(("", 10.4), ("disk", 10.0), ("", 9.6))).use is Use.QUIET
 
 
+@pytest.mark.parametrize(("before", "after"), [(13.0, 9.0), (7.0, 10.4), (10.4, 10.4)])
+def test_what_is_meant_to_be_harmless_is_so_unless_both_sides_were_faster(before: float, after: float) -> None:
+    """A shared machine's own changes are no harm of ours."""
+    told = phases(("", before), ("nothing", 10.0), ("", after))
+    assert label(["nothing"], told, meant_quiet=True).use is Use.QUIET
+
+
+def test_what_was_meant_to_be_harmless_and_was_not_is_dropped() -> None:
+    """It can be scored neither way."""
+    told = phases(("", 10.8), ("light-load", 10.0), ("", 11.0))
+    assert label(["light-load"], told, meant_quiet=True).use is Use.DROPPED
+
+
 def test_of_a_mixture_each_cause_is_removed_alone() -> None:
     """The speed without both says nothing of either."""
     both = phases(("", 30.0), ("cpu+disk", 10.0), ("disk", 15.0), ("cpu", 12.0))
