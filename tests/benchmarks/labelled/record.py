@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from flyball_agent.clock import SystemClock
 from flyball_agent.host import build_probes, new_epoch
 from flyball_agent.own import Accounts, OwnProbe
+from flyball_agent.probes.latency import LatencyProbe
 from flyball_agent.record import Extras, Tick
 from flyball_agent.runner import Runner
 from flyball_agent.runs.book import RunBook
@@ -55,6 +56,7 @@ class Recorder:
         clock, accounts = SystemClock(), Accounts()
         self._book = RunBook()
         found = build_probes(settings)
+        self._latency = [probe for probe in found.all if isinstance(probe, LatencyProbe)]
         self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, self._book)
         self.epoch = new_epoch(settings, clock)
         self._socket_path, self._accounts = socket_path, accounts
@@ -75,6 +77,8 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._sampler.stop(STOP_SECONDS)
+        for probe in self._latency:
+            probe.close()
         self._await(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(STOP_SECONDS)
