@@ -1,0 +1,1 @@
+"""How far predictions lie from measurements: tables of runs in, errors out."""

@@ -1,0 +1,32 @@
+"""`python -m flyball_planner.accuracy FOLDER [--format json|text]`: judge the planner by tables of measured runs."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flyball_planner.accuracy.judges import judge_all
+from flyball_planner.accuracy.report import WORST_ROWS, as_json, as_text
+from flyball_planner.accuracy.tables import read_tables
+from flyball_planner.errors import PlanError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print how well the planner predicts; 2 where the folder cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m flyball_planner.accuracy", description="Predictions against runs.")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="tables of measured runs")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--worst", type=int, default=WORST_ROWS, metavar="N", help="how many of the worst rows to show")
+    chosen = parser.parse_args(arguments)
+    try:
+        findings = judge_all(read_tables(chosen.folder))
+    except PlanError as reason:
+        print(f"error: {reason}", file=sys.stderr)
+        return 2
+    write = as_json if chosen.format == "json" else as_text
+    print(write(findings, chosen.worst))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

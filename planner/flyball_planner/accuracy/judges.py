@@ -1,0 +1,18 @@
+"""Who judges what: one line for each metric."""
+
+from collections.abc import Callable
+
+from flyball_planner.accuracy.result import Findings
+from flyball_planner.accuracy.tables import Tables
+
+Judge = Callable[[Tables], Findings]
+
+JUDGES: tuple[Judge, ...] = ()
+
+
+def judge_all(tables: Tables) -> Findings:
+    """Everything that the tables allow to judge."""
+    found = Findings()
+    for judge in JUDGES:
+        found += judge(tables)
+    return found

@@ -1,0 +1,81 @@
+"""How rows are predicted, sorted out and summed up."""
+
+import json
+
+import pytest
+
+from flyball_planner.accuracy.judging import calibration_folds, predict_rows, sum_up
+from flyball_planner.accuracy.report import as_json, as_text
+from flyball_planner.accuracy.result import COLD, Unsuited
+from flyball_planner.accuracy.tables import Configuration, Row
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+
+
+def row(name: str, size: str, measured: str = "10") -> Row:
+    """A run that showed some memory."""
+    return Row("memory.csv", name, "ladder", Configuration({"size": size}), {"mem_value": measured})
+
+
+def predict(configuration: Configuration) -> Interval:
+    """Ten times the size; cannot do without one, and fails for negative ones."""
+    size = configuration.number("size")
+    if size is None:
+        raise Unsuited("no size")
+    if size < 0:
+        raise PlanError("sizes are not negative")
+    return Interval.around(10 * size, 0.1, 0.1)
+
+
+def measure(row: Row) -> float:
+    """The memory it showed."""
+    return row.shown("mem_value") or 0.0
+
+
+ROWS = [row("a", "1"), row("b", "2", "25"), row("c", ""), row("d", "-1")]
+
+
+def test_rows_that_say_too_little_are_apart_from_failures() -> None:
+    """Ineligible rows carry their reason and are not counted; failures of the planner are."""
+    outcomes = predict_rows(ROWS, "memory", predict, measure, scale=lambda _: 40.0)
+    (result,) = sum_up(outcomes, "memory", COLD).results
+    assert (result.eligible, result.predicted) == (3, 2)
+    assert [each.reason for each in outcomes.ineligible] == ["no size"]
+    assert [each.id for each in outcomes.unpredicted] == ["d"]
+    assert result.median_ape == pytest.approx(0.1)
+    assert result.coverage90 == 0.5
+
+
+def test_the_report_has_the_documented_keys() -> None:
+    """Programs find the same keys in every result, with nothing where a figure does not apply."""
+    findings = sum_up(predict_rows(ROWS, "memory", predict, measure), "memory", COLD)
+    (result,) = json.loads(as_json(findings))["results"]
+    assert set(result) == {
+        "file", "suite", "metric", "mode", "eligible", "predicted", "median_ape", "mean_ape", "bias", "coverage90",
+        "width90", "rank_correlation", "baseline_ape", "details",
+    }  # fmt: skip
+    assert result["baseline_ape"] is None
+    assert "no size" in as_text(findings)
+
+
+def test_the_worst_row_is_first() -> None:
+    """The row farthest off leads the list, and the list is as long as asked for."""
+    findings = sum_up(predict_rows(ROWS, "memory", predict, measure), "memory", COLD)
+    (worst,) = json.loads(as_json(findings, worst=1))["worst"]
+    assert worst["id"] == "b"
+    assert worst["error"] == pytest.approx(-0.2)
+
+
+def test_no_calibration_sees_what_it_is_judged_by() -> None:
+    """Each row of a suite is judged once, from five others."""
+    rows = [row(str(each), "1") for each in range(11)]
+    splits = list(calibration_folds(rows))
+    for given, judged in splits:
+        assert len(given) == 5
+        assert not {each.id for each in given} & {each.id for each in judged}
+    assert sorted(each.id for _, judged in splits for each in judged) == sorted(each.id for each in rows)
+
+
+def test_small_suites_are_not_calibrated() -> None:
+    """With hardly more rows than are given there is nothing to judge."""
+    assert not list(calibration_folds([row(str(each), "1") for each in range(7)]))
