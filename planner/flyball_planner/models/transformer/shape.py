@@ -20,6 +20,17 @@ class Norm(StrEnum):
     RMS = "rms"
 
 
+class Head(StrEnum):
+    """What stands on top of the last layer."""
+
+    LANGUAGE_MODEL = "language-model"
+    MASKED_LANGUAGE_MODEL = "masked-language-model"
+    PRETRAINING = "pretraining"  # masked words, and whether two sentences follow each other
+    LABELS = "labels"  # of a sequence, its tokens, or an answer's ends
+    CLASSIFIER = "classifier"  # of images
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Experts:
     """A mixture of experts in place of some layers' feed-forward block."""
@@ -33,6 +44,7 @@ class Experts:
     every_layers: int = 1
     router_bias: bool = False
     shared_gate: bool = False
+    bias: bool = False  # in the experts' own products
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,18 @@ class Patches:
     channels: int = 3
     class_token: bool = True
     classes: int = 1000
+    further_tokens: int = 0  # beside patches and class: DeiT's distillation, registers
+    learned_positions: bool = True
+
+    @property
+    def count(self) -> int:
+        """Patches of an image."""
+        return (self.image // self.patch) ** 2
+
+    @property
+    def tokens(self) -> int:
+        """What the layers see of an image."""
+        return self.count + self.class_token + self.further_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +114,15 @@ class TransformerShape:
     experts: Experts | None = None
     latent: LatentAttention | None = None
     patches: Patches | None = None
-    head: str = "language-model"  # what stands on top: language-model, masked-language-model, classifier, none
-    pooler: bool = False
+    head: Head = Head.LANGUAGE_MODEL
+    labels: int = 2  # of a classifier over tokens or sequences
+    pooler: bool = False  # one more square product, over the first token or before the labels
+    embedding_dim: int = 0  # 0: hidden; else tables of this width and a projection to hidden (ALBERT, ELECTRA)
+    shared_layers: bool = False  # all layers are one (ALBERT)
+    query_key_norm_wide: bool = False  # over all heads together, not over one (OLMo 2, Cohere)
+    full_attention_every: int = 0  # each so-many-th layer ignores the sliding window; 0: none does
+    other_layer_parameters: int = 0  # that a layer has and nothing above tells: attention sinks, layer scales
+    other_parameters: int = 0  # the same of the whole model: mask tokens, odd projections
     multi_token_layers: int = 0  # further layers that predict further tokens
     dropout: bool = True
     name: str = ""

@@ -1,0 +1,49 @@
+"""FLOPs of a transformer, and utilisation by each of the published conventions."""
+
+from flyball_planner.models.cost import Block, OperatorKind
+from flyball_planner.models.transformer.cost import blocks, sequence_tokens
+from flyball_planner.models.transformer.layers import layer_groups
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Checkpointing
+
+
+def forward_flops(shape: TransformerShape, sequence: int, *, causal: bool = False) -> float:
+    """FLOPs of one sample's forward pass: 2 for each multiplication of a matrix product or of attention.
+
+    `causal` halves what a causal mask hides; no published utilisation does.
+    """
+    return sum(_flops(block) for block in blocks(shape, sequence_tokens(shape, sequence), causal=causal))
+
+
+def training_flops(
+    shape: TransformerShape, sequence: int, checkpointing: Checkpointing = Checkpointing.NONE, *, causal: bool = False
+) -> float:
+    """FLOPs of one sample's forward and backward pass with what is computed again.
+
+    Without recomputation and un-halved this is `72 s L h² (1 + s/(6h) + V/(12 L h))` of a GPT; with full recomputation
+    it is `96 s L h² (1 + s/(6h) + V/(16 L h))` (Narayanan et al. 2021, eq. 3): the head is not computed again.
+    """
+    forward = 3 * forward_flops(shape, sequence, causal=causal)
+    if checkpointing is Checkpointing.NONE:
+        return forward
+    layers = {group.name for group in layer_groups(shape)}
+    attention_alone = checkpointing is Checkpointing.SELECTIVE
+    stretches = blocks(shape, sequence_tokens(shape, sequence), causal=causal)
+    return forward + sum(_flops(block, attention_alone) for block in stretches if block.name in layers)
+
+
+def flops_by_parameters(shape: TransformerShape, parameters: float, sequence: int) -> float:
+    """The convention of PaLM and MosaicML for one sample: 6 N s + 12 L h s², N being all parameters."""
+    layers = shape.layers + shape.decoder_layers
+    width = shape.heads * shape.head_dim
+    return 6.0 * parameters * sequence + 12.0 * layers * width * sequence**2
+
+
+def utilisation(flops_a_sample: float, samples_per_second: float, devices: int, flops_per_second: float) -> float:
+    """The share of the devices' printed rate that these FLOPs are: MFU of model FLOPs, HFU of all that are done."""
+    return flops_a_sample * samples_per_second / (devices * flops_per_second)
+
+
+def _flops(block: Block, attention_alone: bool = False) -> float:
+    steps = (each for each in block.operators if not attention_alone or each.kind is OperatorKind.ATTENTION)
+    return block.repeats * sum(step.times * step.flops for step in steps)

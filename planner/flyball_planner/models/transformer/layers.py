@@ -1,0 +1,40 @@
+"""Which layers of a transformer are alike."""
+
+from dataclasses import dataclass
+
+from flyball_planner.models.transformer.shape import Kind, TransformerShape
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGroup:
+    """Equal layers, one after the other."""
+
+    name: str
+    repeats: int
+    experts: bool = False  # in place of the feed-forward block
+    cross: bool = False  # looks at the encoder too
+    causal: bool = False
+
+
+def layer_groups(shape: TransformerShape) -> tuple[LayerGroup, ...]:
+    """The layers of a transformer from input to output, further predicting ones last."""
+    causal = shape.kind is Kind.DECODER
+    expert = _expert_layers(shape)
+    groups = (
+        LayerGroup("layer", shape.layers - expert, causal=causal),
+        LayerGroup("expert layer", expert, experts=True, causal=causal),
+        LayerGroup("decoder layer", shape.decoder_layers, cross=True, causal=True),
+        LayerGroup("token-prediction layer", shape.multi_token_layers, experts=expert > 0, causal=True),
+    )
+    return tuple(group for group in groups if group.repeats)
+
+
+def usual_layer(shape: TransformerShape) -> LayerGroup:
+    """The kind of layer that the model has most of."""
+    return max(layer_groups(shape), key=lambda group: group.repeats)
+
+
+def _expert_layers(shape: TransformerShape) -> int:
+    if shape.experts is None:
+        return 0
+    return max(0, shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers
