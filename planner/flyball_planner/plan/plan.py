@@ -1,0 +1,234 @@
+"""What a plan says. These records are at once the result in Python and the JSON document, so their names are a
+contract: fields are added, never renamed, within one major `schema_version`."""
+
+from dataclasses import dataclass, field
+
+from flyball_planner.interval import Interval
+
+SCHEMA_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One named part of a whole."""
+
+    name: str
+    amount: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many parameters one place of a model holds."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSection:
+    """What is trained."""
+
+    name: str
+    family: str
+    implementation: str
+    parameters: int
+    active_parameters: int  # that one token or sample passes
+    trainable_parameters: int
+    parameter_parts: tuple[Count, ...]
+    forward_flops_per_sample: float
+    training_flops_per_sample: float  # forward and backward, nothing computed twice
+    tokens_per_sample: int  # 1 where a sample is no sequence
+    tokens_per_parameter: float | None  # of the whole run; 20 is the compute-optimal budget of Hoffmann et al., 2022
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSection:
+    """How it is trained."""
+
+    global_batch: int
+    sequence: int
+    samples: int
+    tokens: int
+    steps: int
+    optimizer: str
+    precision: str
+    method: str
+    attention: str
+    framework: str
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareSection:
+    """What it runs on."""
+
+    device: str
+    kind: str
+    vendor: str
+    architecture: str
+    devices: int
+    nodes: int
+    devices_per_node: int
+    memory_bytes_per_device: float
+    memory_bytes_per_second: float
+    flops_per_second: float  # dense, in the format that is multiplied in
+    format: str
+    power_watts: float | None
+    within_node: str
+    between_nodes: str
+    confidence: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSection:
+    """How the training is spread."""
+
+    data: int
+    tensor: int
+    pipeline: int
+    interleave: int
+    context: int
+    expert: int
+    micro_batch: int
+    accumulation: int  # micro-batches of a replica for one optimizer step
+    sharding: str
+    sequence_parallel: bool
+    checkpointing: str
+    offload: str
+    chosen_by: str  # "specification" or "search"
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySection:
+    """How much memory the fullest device takes."""
+
+    parts: tuple[Part, ...]  # bytes
+    allocated_bytes: Interval
+    reserved_bytes: Interval
+    driver_bytes: Interval  # as nvidia-smi shows it; this must fit
+    capacity_bytes: float
+    utilization_percent: float  # of the capacity, the middle of what the driver shows
+    verdict: str  # fits, uncertain, does not fit
+    headroom_bytes: float  # the capacity less the upper end
+    peak_stage: int  # pipeline stage that holds most
+    best_single_change: str | None
+    host_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """Operators of one name under the roofline."""
+
+    name: str
+    kind: str
+    flops_per_byte: float
+    flops_per_second: float
+    time_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComputationSection:
+    """How long it takes, and why."""
+
+    training_flops: float  # of the whole run
+    estimated_train_seconds: Interval
+    estimated_train_time_human: str
+    step_seconds: Interval
+    step_parts: tuple[Part, ...]  # seconds
+    samples_per_second: float
+    tokens_per_second: float
+    mfu_percent: float | None
+    hfu_percent: float | None
+    goodput_percent: float
+    bottleneck: str  # memory-bound, compute-bound, communication-bound, overhead-bound …
+    arithmetic_intensity_flops_per_byte: float
+    ridge_flops_per_byte: float  # above it, arithmetic is the limit
+    roofline: tuple[RooflinePoint, ...]
+    energy_kilowatt_hours: Interval | None
+    average_power_watts: float | None  # of one device
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRow:
+    """The same training on another number of devices, or with another batch."""
+
+    devices: int
+    global_batch: int
+    layout: str
+    step_seconds: Interval
+    samples_per_second: float
+    efficiency: float  # throughput a device against the first row's
+    train_seconds: Interval
+    memory_percent: float
+    verdict: str
+    cost_usd: float | None
+    estimated_train_time_human: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another layout on the same devices."""
+
+    words: str
+    step_seconds: Interval
+    memory_percent: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRow:
+    """What one provider would charge."""
+
+    provider: str
+    instance: str
+    region: str
+    as_of: str
+    instances: int
+    devices: int  # that are paid for
+    usd_per_hour: float
+    spot_usd_per_hour: float | None
+    cost_usd: Interval
+    spot_cost_usd: Interval | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostSection:
+    """What the whole run costs."""
+
+    device_hours: Interval
+    cost_usd: Interval | None  # at the price that was given, or the cheapest known
+    price_basis: str
+    offers: tuple[OfferRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to change, why, and what it should bring."""
+
+    change: str
+    because: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is known before the run."""
+
+    title: str
+    model: ModelSection
+    training: TrainingSection
+    hardware: HardwareSection
+    layout: LayoutSection
+    memory: MemorySection
+    computation: ComputationSection
+    cost: CostSection
+    scaling_devices: tuple[ScalingRow, ...] = ()
+    scaling_batches: tuple[ScalingRow, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    schema_version: str = field(default=SCHEMA_VERSION)

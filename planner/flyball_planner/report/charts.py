@@ -1,0 +1,199 @@
+"""The four drawings of a plan: what fills the memory, the roofline, how it scales, and what time costs."""
+
+from collections.abc import Sequence
+
+from flyball_planner.interval import Interval
+from flyball_planner.plan.plan import Part, Plan, RooflinePoint, ScalingRow
+from flyball_planner.report.section import Chart
+from flyball_planner.report.svg import Scale, axes, drawing, element, label, path, scale, told
+from flyball_planner.report.words import duration, money, percent, rate, size
+
+WIDTH, HEIGHT = 760.0, 360.0
+LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
+COLOURS = 8
+_LEGEND_COLUMNS = 3
+
+
+def memory_chart(plan: Plan) -> Chart:
+    """The fullest device's memory as one bar, with the interval of the whole and the device's capacity."""
+    held = plan.memory
+    x = Scale(0.0, max(held.capacity_bytes, held.driver_bytes.high) * 1.02, 16.0, WIDTH - 16)
+    parts = _largest(held.parts)
+    bars, at = [], 0.0
+    for index, part in enumerate(parts):
+        start, at = x.at(at), at + part.amount.middle
+        share = percent(part.amount.middle / held.capacity_bytes)
+        words = told(f"{part.name}: {size(part.amount.middle)}, {share} of the device")
+        width = max(0.5, x.at(at) - start - 1.5)
+        bars.append(element("rect", words, x=start, y=34.0, width=width, height=44.0, class_=f"c{index + 1}"))
+    legend = [_legend(index, f"{part.name} {size(part.amount.middle)}", 118.0) for index, part in enumerate(parts)]
+    height = 128.0 + 22.0 * -(-len(parts) // _LEGEND_COLUMNS)
+    svg = drawing(
+        WIDTH,
+        height,
+        "Memory of the fullest device, part by part",
+        *bars,
+        *_limit(x, held.capacity_bytes),
+        *_whisker(x, held.driver_bytes),
+        *legend,
+    )
+    ends = f"{size(held.driver_bytes.low)} … {size(held.driver_bytes.high)}"
+    caption = f"The fullest device, part by part. The line below the bar is what it may be in all (90 %): {ends}."
+    return Chart("memory", caption, svg)
+
+
+def _largest(parts: Sequence[Part]) -> list[Part]:
+    """As many as there are colours; what remains is one part."""
+    ordered = sorted((each for each in parts if each.amount.middle > 0), key=lambda each: -each.amount.middle)
+    named = [Part(each.name.replace("_", " "), each.amount) for each in ordered]
+    if len(named) <= COLOURS:
+        return named
+    rest = named[COLOURS - 1 :]
+    return [*named[: COLOURS - 1], Part("all else", Interval.exactly(sum(each.amount.middle for each in rest)))]
+
+
+def _legend(index: int, words: str, top: float) -> str:
+    x, y = 16.0 + 245.0 * (index % _LEGEND_COLUMNS), top + 22.0 * (index // _LEGEND_COLUMNS)
+    return element("rect", x=x, y=y, width=11.0, height=11.0, class_=f"c{index + 1}", rx=2) + label(
+        words, x + 18, y + 10
+    )
+
+
+def _limit(x: Scale, capacity: float) -> list[str]:
+    at = x.at(capacity)
+    return [
+        element("line", x1=at, x2=at, y1=24.0, y2=92.0, class_="limit"),
+        label(f"the device holds {size(capacity)}", at, 17.0, "name", "end"),
+    ]
+
+
+def _whisker(x: Scale, interval: Interval) -> list[str]:
+    low, high, y = x.at(interval.low), x.at(interval.high), 90.0
+    return [
+        element("line", x1=low, x2=high, y1=y, y2=y, class_="whisker"),
+        *(element("line", x1=end, x2=end, y1=y - 5, y2=y + 5, class_="whisker") for end in (low, high)),
+    ]
+
+
+def roofline_chart(plan: Plan) -> Chart | None:
+    """Speed against arithmetic intensity; each disc is an operator, as large as its share of the time."""
+    points = [each for each in plan.computation.roofline if each.flops_per_byte > 0 and each.flops_per_second > 0]
+    if not points:
+        return None
+    peak, ridge = plan.hardware.flops_per_second, plan.computation.ridge_flops_per_byte
+    intensities = [each.flops_per_byte for each in points]
+    x = scale([*intensities, ridge / 20, ridge * 20], LEFT, RIGHT, logarithmic=True)
+    y = scale(
+        [*(each.flops_per_second for each in points), peak * 1.4, peak * min(1.0, x.low / ridge)],
+        BOTTOM,
+        TOP,
+        logarithmic=True,
+    )
+    roof = [(x.at(x.low), y.at(peak * x.low / ridge)), (x.at(ridge), y.at(peak)), (x.at(x.high), y.at(peak))]
+    grid = axes(
+        x, y, ("arithmetic intensity, FLOP a byte", "speed, FLOP/s"), (lambda v: f"{v:g}", lambda v: rate(v, ""))
+    )
+    crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", RIGHT, y.at(peak) - 8, "name", "end")
+    svg = drawing(WIDTH, HEIGHT, "Roofline", grid, path(roof, "roof"), crown, *_discs(points, x, y))
+    return Chart(
+        "roofline",
+        "Under the slope memory is the limit, under the flat part arithmetic. A disc's area is its share of the step.",
+        svg,
+    )
+
+
+def _discs(points: Sequence[RooflinePoint], x: Scale, y: Scale) -> list[str]:
+    kinds = sorted({each.kind for each in points})
+    drawn = []
+    for place, each in enumerate(sorted(points, key=lambda each: -each.time_share)):
+        at, radius = (x.at(each.flops_per_byte), y.at(each.flops_per_second)), 3.5 + 22.0 * each.time_share**0.5
+        speed = f"{each.flops_per_byte:,.3g} FLOP a byte, {rate(each.flops_per_second, 'FLOP/s')}"
+        words = f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
+        drawn.append(
+            element(
+                "circle",
+                told(words),
+                cx=at[0],
+                cy=at[1],
+                r=radius,
+                class_=f"c{1 + kinds.index(each.kind) % COLOURS} disc",
+            )
+        )
+        if place < 3:
+            drawn.append(label(f"{each.name} {percent(each.time_share)}", at[0] + radius + 5, at[1] + 4))
+    return drawn
+
+
+def scaling_chart(plan: Plan) -> Chart | None:
+    """Throughput against devices, beside what would be had without any loss."""
+    rows = [each for each in plan.scaling_devices if each.samples_per_second > 0]
+    if len(rows) < 2:
+        return None
+    first = rows[0]
+    ideal = [first.samples_per_second * each.devices / first.devices for each in rows]
+    x = scale([each.devices for each in rows], LEFT, RIGHT, logarithmic=True)
+    y = scale([*ideal, *(each.samples_per_second for each in rows)], BOTTOM, TOP, logarithmic=True)
+    line = [(x.at(each.devices), y.at(each.samples_per_second)) for each in rows]
+    dots = [_dot(point, each) for point, each in zip(line, rows, strict=True)]
+    lossless = [(x.at(each.devices), y.at(value)) for each, value in zip(rows, ideal, strict=True)]
+    grid = axes(
+        x,
+        y,
+        ("devices", "samples a second"),
+        (lambda v: f"{v:,.0f}", lambda v: f"{v:,.6g}"),
+        ticks=[float(each.devices) for each in rows],
+    )
+    svg = drawing(
+        WIDTH,
+        HEIGHT,
+        "Scaling",
+        grid,
+        path(lossless, "ideal"),
+        path(line, "line"),
+        *dots,
+        label("without loss", lossless[-1][0], lossless[-1][1] - 10, "label", "end"),
+    )
+    return Chart(
+        "scaling",
+        "Throughput on more devices; the figures are the efficiency against the fewest. The dashed line has no loss.",
+        svg,
+    )
+
+
+def _dot(point: tuple[float, float], row: ScalingRow) -> str:
+    speed = f"{row.samples_per_second:,.4g} samples a second"
+    words = f"{row.devices} devices: {speed}, {row.estimated_train_time_human}, {row.verdict}"
+    kind = "c1" if row.verdict == "fits" else "c6"
+    disc = element("circle", told(words), cx=point[0], cy=point[1], r=5.5, class_=f"{kind} dot")
+    return disc + label(percent(row.efficiency), point[0] + 8, point[1] + 16)
+
+
+def cost_chart(plan: Plan) -> Chart | None:
+    """What a shorter run costs: one point a number of devices."""
+    rows = [each for each in plan.scaling_devices if each.cost_usd and each.train_seconds.middle > 0]
+    if len(rows) < 2:
+        return None
+    points = [(each.train_seconds.middle / 3600, each.cost_usd or 0.0, each) for each in rows]
+    x = scale([hours for hours, _, _ in points], LEFT, RIGHT, logarithmic=True)
+    y = scale([dollars for _, dollars, _ in points], BOTTOM, TOP)
+    line = [(x.at(hours), y.at(dollars)) for hours, dollars, _ in points]
+    dots = []
+    for at, (hours, dollars, row) in zip(line, points, strict=True):
+        words = f"{row.devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
+        kind = "c1" if row.verdict == "fits" else "c6"
+        dots.append(element("circle", told(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
+        dots.append(label(f"{row.devices:,}", at[0] + 8, at[1] - 8))
+    grid = axes(x, y, ("time of the whole run", "cost"), (lambda v: duration(v * 3600), money))
+    svg = drawing(WIDTH, HEIGHT, "Cost against time", grid, path(line, "line"), *dots)
+    return Chart("cost", "What a shorter run costs; the figures are numbers of devices.", svg)
+
+
+def charts(plan: Plan) -> dict[str, Chart]:
+    """By the title of the section to which each belongs."""
+    drawn = {
+        "Memory": memory_chart(plan),
+        "Computation": roofline_chart(plan),
+        "Scalability": scaling_chart(plan),
+        "Cost": cost_chart(plan),
+    }
+    return {title: chart for title, chart in drawn.items() if chart is not None}

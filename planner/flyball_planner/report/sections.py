@@ -1,0 +1,261 @@
+"""What a plan's report says, section by section; the verdict first."""
+
+from collections.abc import Callable, Iterable
+
+from flyball_planner.interval import Interval
+from flyball_planner.plan.plan import Part, Plan, ScalingRow
+from flyball_planner.report.section import Section, Table
+from flyball_planner.report.words import count, duration, money, percent, plural, rate, size, spread
+
+_TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
+_SHOWN_OFFERS = 8
+_SHOWN_ALTERNATIVES = 5
+
+
+def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
+    """All sections that have something to say; `verbose` leaves nothing out."""
+    found = (
+        summary(plan),
+        Section("Warnings", points=plan.warnings, tone="warning"),
+        model(plan, verbose=verbose),
+        hardware(plan),
+        layout(plan, verbose=verbose),
+        memory(plan, verbose=verbose),
+        computation(plan, verbose=verbose),
+        scaling(plan),
+        cost(plan, verbose=verbose),
+        recommendations(plan),
+        Section("Assumptions", points=plan.assumptions),
+    )
+    return tuple(each for each in found if each.text or each.tables or each.points)
+
+
+def summary(plan: Plan) -> Section:
+    """What most readers came for."""
+    computed, held = plan.computation, plan.memory
+    rows = [
+        ("Time", f"{computed.estimated_train_time_human} on {plural(plan.hardware.devices, plan.hardware.device)}"),
+        ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} a device"),
+        ("Bounded by", computed.bottleneck),
+    ]
+    if plan.cost.cost_usd is not None:
+        rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
+    if computed.energy_kilowatt_hours is not None:
+        rows.append(
+            ("Energy", spread(computed.energy_kilowatt_hours, lambda kilowatt_hours: f"{kilowatt_hours:,.3g} kWh"))
+        )
+    return Section("", tables=(Table(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
+
+
+def model(plan: Plan, *, verbose: bool = False) -> Section:
+    """What is trained, and how."""
+    what, how = plan.model, plan.training
+    unit = "token" if what.tokens_per_sample > 1 else "sample"
+    rows = [
+        ("Model", f"{what.name} ({what.family})"),
+        ("Implementation", what.implementation),
+        ("Parameters", _parameters(plan)),
+        ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} to train on a {unit}"),
+        ("Data", _data(plan)),
+        ("Batch", f"{plural(how.global_batch, 'sample')} an optimizer step"),
+        ("Training", ", ".join(filter(None, (how.optimizer, how.precision, how.method, how.attention, how.framework)))),
+    ]
+    tables = [Table(tuple(row for row in rows if row[1]))]
+    if verbose and what.parameter_parts:
+        parts = tuple((each.name.replace("_", " "), f"{each.parameters:,}") for each in what.parameter_parts)
+        tables.append(Table(parts, ("Parameters", "Number"), (1,)))
+    return Section("Model", tables=tuple(tables))
+
+
+def _parameters(plan: Plan) -> str:
+    what = plan.model
+    words = f"{count(what.parameters)} ({what.parameters:,})"
+    if what.active_parameters != what.parameters:
+        words += f", {count(what.active_parameters)} active"
+    if what.trainable_parameters != what.parameters:
+        words += f", {count(what.trainable_parameters)} trained"
+    return words
+
+
+def _data(plan: Plan) -> str:
+    what, how = plan.model, plan.training
+    words = [plural(how.samples, "sample"), plural(how.steps, "step")]
+    if what.tokens_per_sample > 1:
+        words.insert(0, f"{count(how.tokens)} tokens in sequences of {how.sequence:,}")
+    if what.tokens_per_parameter is not None:
+        words.append(f"{what.tokens_per_parameter:.3g} tokens a parameter")
+    return ", ".join(words)
+
+
+def hardware(plan: Plan) -> Section:
+    """What it runs on."""
+    what = plan.hardware
+    rows = [
+        ("Device", f"{plural(what.devices, what.device)}, {what.vendor} {what.architecture}".rstrip()),
+        ("Nodes", f"{what.nodes} with up to {plural(what.devices_per_node, 'device')}" if what.nodes > 1 else ""),
+        ("Memory", f"{size(what.memory_bytes_per_device)} a device at {rate(what.memory_bytes_per_second, 'B/s')}"),
+        ("Arithmetic", f"{rate(what.flops_per_second, 'FLOP/s')} dense in {what.format}"),
+        ("Within a node", what.within_node),
+        ("Between nodes", what.between_nodes),
+        ("Power", f"{what.power_watts:.0f} W a device" if what.power_watts else ""),
+        ("Source", what.source),
+    ]
+    return Section("Hardware", tables=(Table(tuple(row for row in rows if row[1])),))
+
+
+def layout(plan: Plan, *, verbose: bool = False) -> Section:
+    """How the training is spread, and what came close."""
+    chosen = {"search": "the fastest that fits of all that were tried", "specification": "as specified"}
+    text = (f"{plan.layout.words}; {chosen.get(plan.layout.chosen_by, plan.layout.chosen_by)}.",)
+    shown = plan.alternatives if verbose else plan.alternatives[:_SHOWN_ALTERNATIVES]
+    rows = tuple(
+        (each.words, spread(each.step_seconds, duration), f"{each.memory_percent:.0f} %", each.verdict)
+        for each in shown
+    )
+    heads = ("Alternative", "Step", "Memory", "Verdict")
+    return Section("Layout", text, (Table(rows, heads, (1, 2)),) if rows else ())
+
+
+def memory(plan: Plan, *, verbose: bool = False) -> Section:
+    """What lies in the fullest device."""
+    held = plan.memory
+    capacity = f"{size(held.capacity_bytes)} ({held.utilization_percent:.1f} %)"
+    reserved = f"the allocator reserves {spread(held.reserved_bytes, size)}"
+    text = [
+        f"The driver shows {spread(held.driver_bytes, size)} of {capacity} on the fullest device: {held.verdict}.",
+        f"Tensors take {spread(held.allocated_bytes, size)}, {reserved}.",
+    ]
+    if held.host_bytes:
+        text.append(f"{size(held.host_bytes)} lie in the host's memory.")
+    if held.best_single_change:
+        text.append(f"The single change that helps most: {held.best_single_change}.")
+    parts = _parts(held.parts, held.driver_bytes.middle, size, verbose=verbose)
+    return Section(
+        "Memory",
+        tuple(text),
+        (Table(parts, ("Part", "Size", "Share"), (1, 2)),),
+        tone=_TONES.get(held.verdict, "plain"),
+    )
+
+
+def computation(plan: Plan, *, verbose: bool = False) -> Section:
+    """How long it takes and why."""
+    computed = plan.computation
+    unit, speed = (
+        ("token", computed.tokens_per_second)
+        if plan.model.tokens_per_sample > 1
+        else ("sample", computed.samples_per_second)
+    )
+    rows = [
+        ("Whole run", f"{computed.estimated_train_time_human} ({_ends(computed.estimated_train_seconds)})"),
+        ("Training FLOPs", rate(computed.training_flops, "FLOP")),
+        ("Step", spread(computed.step_seconds, duration)),
+        ("Speed", f"{speed:,.4g} {unit}s a second"),
+        ("Utilisation", _utilisation(plan)),
+        ("Goodput", f"{computed.goodput_percent:.0f} % of the time trains"),
+        ("Bottleneck", f"{computed.bottleneck}: {_intensity(plan)}"),
+        ("Power", f"{computed.average_power_watts:.0f} W a device on average" if computed.average_power_watts else ""),
+    ]
+    tables = [Table(tuple(row for row in rows if row[1]))]
+    if len(computed.step_parts) > 1:
+        steps = _parts(computed.step_parts, computed.step_seconds.middle, duration, verbose=verbose)
+        tables.append(Table(steps, ("Part of a step", "Time", "Share"), (1, 2)))
+    if verbose and computed.roofline:
+        points = tuple(
+            (
+                each.name,
+                each.kind,
+                f"{each.flops_per_byte:,.3g}",
+                rate(each.flops_per_second, "FLOP/s"),
+                percent(each.time_share),
+            )
+            for each in computed.roofline
+        )
+        tables.append(Table(points, ("Operator", "Kind", "FLOP a byte", "Speed", "Time"), (2, 3, 4)))
+    return Section("Computation", tables=tuple(tables))
+
+
+def _intensity(plan: Plan) -> str:
+    reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
+    return f"{reached:,.3g} FLOP a byte where the device turns at {ridge:,.3g}"
+
+
+def _utilisation(plan: Plan) -> str:
+    computed = plan.computation
+    named = (("MFU", computed.mfu_percent), ("HFU", computed.hfu_percent))
+    return ", ".join(f"{name} {value:.1f} %" for name, value in named if value is not None)
+
+
+def scaling(plan: Plan) -> Section:
+    """More devices, other batches."""
+    tables = [
+        Table(
+            tuple(map(_scaling_row, rows)),
+            ("Devices", "Batch", "Layout", "Step", "Samples/s", "Efficiency", "Whole run", "Memory", "Cost"),
+            (0, 1, 3, 4, 5, 6, 7, 8),
+        )
+        for rows in (plan.scaling_devices, plan.scaling_batches)
+        if rows
+    ]
+    return Section("Scalability", tables=tuple(tables))
+
+
+def _scaling_row(row: ScalingRow) -> tuple[str, ...]:
+    fits = f"{row.memory_percent:.0f} %" + ("" if row.verdict == "fits" else f" ({row.verdict})")
+    cost = "–" if row.cost_usd is None else money(row.cost_usd)
+    return (
+        f"{row.devices:,}",
+        f"{row.global_batch:,}",
+        row.layout,
+        duration(row.step_seconds.middle),
+        f"{row.samples_per_second:,.4g}",
+        percent(row.efficiency),
+        row.estimated_train_time_human,
+        fits,
+        cost,
+    )
+
+
+def cost(plan: Plan, *, verbose: bool = False) -> Section:
+    """What providers would charge."""
+    shown = plan.cost.offers if verbose else plan.cost.offers[:_SHOWN_OFFERS]
+    rows = tuple(
+        (
+            f"{each.provider} {each.instance}",
+            each.region,
+            each.as_of,
+            f"{each.instances:,}",
+            money(each.usd_per_hour),
+            spread(each.cost_usd, money),
+            "–" if each.spot_cost_usd is None else spread(each.spot_cost_usd, money),
+        )
+        for each in shown
+    )
+    text = [f"{spread(plan.cost.device_hours, lambda hours: f'{hours:,.3g}')} device-hours."]
+    if plan.cost.cost_usd is not None:
+        text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
+    heads = ("Offer", "Region", "As of", "Instances", "Per hour", "On demand", "Spot")
+    return Section("Cost", tuple(text), (Table(rows, heads, (3, 4, 5, 6)),) if rows else ())
+
+
+def recommendations(plan: Plan) -> Section:
+    """What to change first."""
+    points = tuple(
+        f"{each.change}: {each.because}" + (f" ({each.effect})" if each.effect else "") for each in plan.recommendations
+    )
+    return Section("Recommendations", points=points)
+
+
+def _parts(
+    parts: Iterable[Part], whole: float, told: Callable[[float], str], *, verbose: bool
+) -> tuple[tuple[str, ...], ...]:
+    """Largest first; what is nothing is left out unless everything is asked for."""
+    shown = [each for each in parts if verbose or each.amount.middle > 0]
+    return tuple(
+        (each.name.replace("_", " "), spread(each.amount, told), percent(each.amount.middle / whole) if whole else "–")
+        for each in sorted(shown, key=lambda each: -each.amount.middle)
+    )
+
+
+def _ends(interval: Interval) -> str:
+    return f"{duration(interval.low)} … {duration(interval.high)}"

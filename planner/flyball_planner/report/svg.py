@@ -1,0 +1,102 @@
+"""Small pieces of SVG: scales with round ticks, and elements whose text stays text. Colours are the page's classes."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From values to places on the drawing; logarithmic where values span decades."""
+
+    low: float
+    high: float
+    start: float  # where `low` is drawn
+    end: float
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value is drawn; beyond the ends it stays at the end."""
+        inside = min(max(value, self.low), self.high)
+        if self.logarithmic:
+            share = math.log(inside / self.low) / math.log(self.high / self.low)
+        else:
+            share = (inside - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, about: int = 6) -> list[float]:
+        """Round values between the ends."""
+        return _decades(self.low, self.high, about) if self.logarithmic else _steps(self.low, self.high, about)
+
+
+def scale(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Scale:
+    """One that holds all values with some room; a linear one begins at zero."""
+    low, high = min(values), max(values)
+    if logarithmic:
+        room = max(1.25, (high / low) ** 0.08)
+        return Scale(low / room, high * room, start, end, logarithmic=True)
+    return Scale(0.0, high * 1.08 if high > 0 else 1.0, start, end)
+
+
+def _steps(low: float, high: float, about: int) -> list[float]:
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _decades(low: float, high: float, about: int) -> list[float]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    factors: tuple[int, ...] = (1,) if last - first > 3 else (1, 2, 5)
+    found = [10.0**power * factor for power in range(first, last + 1) for factor in factors]
+    inside = [value for value in found if low <= value <= high]
+    return inside[:: -(-len(inside) // (about + 3))] if inside else [low, high]
+
+
+def element(name: str, content: str = "", /, **attributes: object) -> str:
+    """One element; `class_` is its class, and numbers are rounded to a tenth of a pixel."""
+    told = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
+    return f"<{name}{told}>{content}</{name}>" if content else f"<{name}{told}/>"
+
+
+def label(words: str, x: float, y: float, class_: str = "", anchor: str = "start") -> str:
+    """Words on a drawing."""
+    return element("text", escape(words), x=x, y=y, class_=class_ or "label", text_anchor=anchor)
+
+
+def told(words: str) -> str:
+    """What is shown when a pointer rests on the element that holds it."""
+    return element("title", escape(words))
+
+
+def drawing(width: float, height: float, description: str, *content: str) -> str:
+    """The whole drawing; it shrinks with the page."""
+    inside = told(description) + "".join(content)
+    return element("svg", inside, viewBox=f"0 0 {width:g} {height:g}", role="img", xmlns="http://www.w3.org/2000/svg")
+
+
+def path(points: Sequence[tuple[float, float]], class_: str) -> str:
+    """A line through points."""
+    way = " ".join(f"{'L' if index else 'M'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(points))
+    return element("path", d=way, class_=class_)
+
+
+Teller = Callable[[float], str]
+
+
+def axes(
+    x: Scale, y: Scale, names: tuple[str, str], words: tuple[Teller, Teller], ticks: Sequence[float] | None = None
+) -> str:
+    """Grid, ticks and names of both axes; `ticks` are those along x, where they should not be round values."""
+    lines = [element("line", x1=x.start, x2=x.end, y1=y.at(tick), y2=y.at(tick), class_="grid") for tick in y.ticks(5)]
+    lines += [label(words[1](tick), x.start - 8, y.at(tick) + 4, anchor="end") for tick in y.ticks(5)]
+    lines += [label(words[0](tick), x.at(tick), y.start + 18, anchor="middle") for tick in (ticks or x.ticks())]
+    lines.append(element("line", x1=x.start, x2=x.end, y1=y.start, y2=y.start, class_="axis"))
+    lines.append(label(names[0], (x.start + x.end) / 2, y.start + 38, "name", "middle"))
+    lines.append(label(names[1], x.start - 60, y.end - 14, "name"))
+    return "".join(lines)
+
+
+def _value(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else escape(str(value))

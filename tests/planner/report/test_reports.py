@@ -1,0 +1,114 @@
+"""One plan in every format."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from flyball_planner.interval import Interval
+from flyball_planner.plan.plan import Plan
+from flyball_planner.report.charts import charts
+from flyball_planner.report.document import document, schema_text
+from flyball_planner.report.render import ReportFormat, render
+from flyball_planner.report.testing import hostile_plan, sample_plan
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_json_document_is_the_plan() -> None:
+    """Reading it back by its types gives the same plan; the names that scripts know are there."""
+    written = render(sample_plan(), ReportFormat.JSON)
+    told = json.loads(written)
+    assert msgspec.convert(told, Plan) == sample_plan()
+    assert told["computation"]["estimated_train_time_human"] == "3 days 5 h"
+    assert told["memory"]["utilization_percent"] == 77.5
+    assert next(iter(told)) == "schema_version"
+
+
+def test_what_is_not_finite_is_unknown_in_json() -> None:
+    """JSON has no infinity, and a reader must not choke on one."""
+    plan = sample_plan()
+    plan = replace(plan, computation=replace(plan.computation, step_seconds=Interval(1.0, 2.0, float("inf"))))
+    assert document(plan)["computation"]["step_seconds"]["high"] is None
+
+
+def test_the_schema_in_the_documents_is_todays() -> None:
+    """`python -m flyball_planner.report.document docs/plan.schema.json` writes it."""
+    assert (ROOT / "docs/plan.schema.json").read_text(encoding="utf-8") == schema_text()
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_markdown_says_the_verdict_first(verbose: bool) -> None:
+    """Time, cost, memory and what bounds the run stand above all details; tables are well formed."""
+    text = render(sample_plan(), ReportFormat.MARKDOWN, verbose=verbose)
+    summary = text.split("## ")[0]
+    for words in ("3 days 5 h on 8 A100-SXM4-80GBs", "$1,226", "fits", "compute-bound", "210 kWh"):
+        assert words in summary
+    for title in ("Warnings", "Model", "Hardware", "Layout", "Memory", "Computation", "Scalability", "Cost"):
+        assert f"\n## {title}\n" in text
+    assert ("offloaded" in text) is verbose
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+
+
+def test_foreign_text_stays_text() -> None:
+    """Names cannot become markup, neither in Markdown nor in a page nor in its drawings."""
+    text = render(hostile_plan(), ReportFormat.MARKDOWN)
+    assert "\n# no" not in text
+    assert "<script>" not in text
+    page = render(hostile_plan(), ReportFormat.HTML)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+class _Balance(HTMLParser):
+    """Counts what opens and closes, and gathers what would be loaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+        self.loaded += [value or "" for name, value in attributes if name in {"src", "href"}]
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """An empty element."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_else() -> None:
+    """It has four drawings, no script and no address, and every element is closed."""
+    page = render(sample_plan(), ReportFormat.HTML)
+    parser = _Balance()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.loaded == []
+    assert page.count("<svg") == 4
+    assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}  # a name, never fetched
+    assert "url(" not in page
+
+
+def test_the_memory_drawing_is_as_long_as_its_parts() -> None:
+    """The bar's segments fill the share of the device that the parts take."""
+    plan = sample_plan()
+    svg = charts(plan)["Memory"].svg
+    bars = [float(width) for width in re.findall(r'<rect x="[\d.]+" y="34.0" width="([\d.]+)"', svg)]
+    parts = [each.amount.middle for each in plan.memory.parts if each.amount.middle > 0]
+    drawn = sum(bars) + 1.5 * len(bars)
+    assert drawn / (760 - 32) * plan.memory.capacity_bytes * 1.02 == pytest.approx(sum(parts), rel=0.01)
+
+
+def test_drawings_that_would_say_nothing_are_left_out() -> None:
+    """One device has no scaling and an unknown price no cost."""
+    plan = replace(sample_plan(), scaling_devices=sample_plan().scaling_devices[:1])
+    assert set(charts(plan)) == {"Memory", "Computation"}
