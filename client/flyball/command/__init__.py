@@ -1,33 +1,36 @@
-"""The command line: one module a command, listed here."""
+"""The command line: one module a command, listed here. Only the module of the command that is wanted is imported."""
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
-from flyball.command import (
-    advice,
-    capsule,
-    certs,
-    config,
-    demo,
-    diagnose,
-    events,
-    host,
-    hosts,
-    replay,
-    silence,
-    spool,
-    store,
-    token,
-    up,
-    version,
-)
 from flyball.command.errors import CommandError
 
+COMMANDS = (
+    "up",
+    "demo",
+    "hosts",
+    "host",
+    "diagnose",
+    "events",
+    "advice",
+    "silence",
+    "capsule",
+    "replay",
+    "config",
+    "certs",
+    "token",
+    "store",
+    "spool",
+    "version",
+)
+"""Each is a module beside this one with a function of its name and an `EXAMPLE`, or with a `build` for a group."""
 
-def build() -> typer.Typer:
-    """The whole command, from an explicit list."""
+
+def build(wanted: str = "") -> typer.Typer:
+    """The whole command line, or as much of it as one command needs: that starts sooner."""
     app = typer.Typer(
         name="flyball",
         help="A governor for training fleets: watches every host once a second, and says what bounds each run.",
@@ -36,29 +39,24 @@ def build() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    app.command(epilog=up.EXAMPLE)(up.up)
-    app.command(epilog=demo.EXAMPLE)(demo.demo)
-    app.command(epilog=hosts.EXAMPLE)(hosts.hosts)
-    app.command(epilog=host.EXAMPLE)(host.host)
-    app.command(epilog=diagnose.EXAMPLE)(diagnose.diagnose)
-    app.command(epilog=events.EXAMPLE)(events.events)
-    app.command(epilog=advice.EXAMPLE)(advice.advice)
-    app.add_typer(silence.build(), name="silence")
-    app.command(epilog=capsule.EXAMPLE)(capsule.capsule)
-    app.command(epilog=replay.EXAMPLE)(replay.replay)
-    app.add_typer(config.build(), name="config")
-    app.add_typer(certs.build(), name="certs")
-    app.command(epilog=token.EXAMPLE)(token.token)
-    app.add_typer(store.build(), name="store")
-    app.add_typer(spool.build(), name="spool")
-    app.command()(version.version)
+    app.callback()(_group)
+    for name in (wanted,) if wanted in COMMANDS else COMMANDS:
+        module = import_module(f"flyball.command.{name}")
+        if hasattr(module, "build"):
+            app.add_typer(module.build(), name=name)
+        else:
+            app.command(name, epilog=getattr(module, "EXAMPLE", None))(getattr(module, name))
     return app
+
+
+def _group() -> None:  # without one, typer would take a single command for the whole program
+    pass
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command; what went wrong is one clear line, never a traceback. Returns the exit status."""
     try:
-        typer.main.get_command(build()).main(list(arguments), prog_name="flyball")
+        typer.main.get_command(build(arguments[0] if arguments else "")).main(list(arguments), prog_name="flyball")
     except CommandError as error:
         print(f"flyball: {error}", file=sys.stderr)
         return error.status
