@@ -47,6 +47,12 @@ class Device:
     source: str = ""
     note: str = ""
     default_format: Format | None = None  # of a named profile such as A100_80GB_fp16
+    visible_bytes: float | None = None  # as the driver shows it, after error correction and what it reserves
+    memory_type: str = ""
+    capability: str = ""  # CUDA's compute capability or AMD's gfx target
+    devices_a_node: int = 8  # that usually share `within_node`
+    network: str = ""  # of such a node, as in "8 x InfiniBand HDR"; empty: nothing is usual
+    aliases: tuple[str, ...] = ()
 
     def rate(self, wanted: Format) -> float:
         """FLOP/s in a format; where the device lacks it, in the format that it falls back to."""

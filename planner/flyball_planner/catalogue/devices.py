@@ -1,0 +1,141 @@
+"""Which devices there are, and which one a name means."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
+
+from flyball_planner.catalogue.entries import BadEntry, device
+from flyball_planner.catalogue.hardware import Device
+from flyball_planner.catalogue.names import readings, words
+from flyball_planner.catalogue.processors import processors
+from flyball_planner.catalogue.tables import table
+from flyball_planner.errors import PlanError, UnknownName
+from flyball_planner.precision import Format
+
+Index = dict[frozenset[str], Device]
+
+
+@dataclass(slots=True)
+class Registry:
+    """The planner's one place of changing state: hardware that a program or a user's file adds."""
+
+    added: dict[str, Device] = field(default_factory=dict)
+
+    def add(self, new: Device) -> None:
+        """Add a device, or replace what was added under this name before."""
+        self.added[new.name] = new
+
+    def clear(self) -> None:
+        """Forget all that was added."""
+        self.added.clear()
+
+
+REGISTRY = Registry()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A name for a device with the format to plan for, such as A100_80GB_fp16."""
+
+    name: str
+    device: str
+    default_format: Format
+    devices: int  # 1, or as many as a pod has
+    note: str = ""
+
+
+class SeveralDevices(PlanError):
+    """A name that fits several devices."""
+
+    def __init__(self, name: str, fitting: Iterable[str]) -> None:
+        super().__init__(f"{name!r} may mean {', '.join(sorted(fitting))}; say which")
+
+
+def devices() -> tuple[Device, ...]:
+    """All devices: those added, then those of the catalogue."""
+    added = tuple(REGISTRY.added.values())
+    return added + tuple(each for each in _catalogue() if each.name not in REGISTRY.added)
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """The named profiles."""
+    return {
+        row["name"]: Profile(
+            row["name"], row["device"], Format(row["default_format"]), int(row["devices"]), row["note"]
+        )
+        for row in table("profiles")
+    }
+
+
+def find_profile(name: str) -> Profile | None:
+    """The profile of this name, whatever its case."""
+    return next((each for each in profiles().values() if each.name.casefold() == name.strip().casefold()), None)
+
+
+def find_device(name: str) -> Device:
+    """The device that a name means, in any usual spelling; a profile's comes with its format."""
+    profile = find_profile(name)
+    if profile:
+        return replace(find_device(profile.device), default_format=profile.default_format)
+    exact = REGISTRY.added.get(name) or next((each for each in _catalogue() if each.name == name), None)
+    if exact:
+        return exact
+    index = {**_index(_catalogue()), **_index(REGISTRY.added.values())}
+    for meant in readings(name):
+        if meant in index:
+            return index[meant]
+    return _only(name, index)
+
+
+def register_hardware(entry: Device | Mapping[str, object]) -> Device:
+    """Add a device, or what the keys of a hardware file say of one; the same name again replaces it."""
+    if not isinstance(entry, Device):
+        text = {key: "" if value is None else str(value) for key, value in entry.items()}
+        entry = device(based(text, "register_hardware"), f"register_hardware({text.get('name', '')!r})")
+    REGISTRY.add(entry)
+    return entry
+
+
+def based(entry: Mapping[str, str], where: str) -> Mapping[str, str]:
+    """An entry completed by the catalogue's entry that its key `like` names."""
+    if "like" not in entry:
+        return entry
+    model = find_device(entry["like"]).name
+    row = next((row for row in table("accelerators") if row["name"] == model), None)
+    if row is None:
+        raise BadEntry(where, "like", f"{model} has no entry among the accelerators; give all keys yourself")
+    own = {key: value for key, value in entry.items() if key != "like"}
+    return {**row, "aliases": "", "source": f"as {model}, but for {', '.join(sorted(own.keys() - {'name'}))}", **own}
+
+
+def _only(name: str, index: Index) -> Device:
+    fitting = {each.name: each for meant in readings(name) for known, each in index.items() if meant <= known}
+    if len(fitting) > 1:
+        raise SeveralDevices(name, fitting)
+    if not fitting:
+        known = chain((each.name for each in devices()), profiles())
+        raise UnknownName(
+            "hardware", name, known, instead="`flyball hardware --list` shows all, register_hardware() adds your own"
+        )
+    return next(iter(fitting.values()))
+
+
+@cache
+def _catalogue() -> tuple[Device, ...]:
+    rows = table("accelerators")
+    return tuple(device(row, f"accelerators.csv, {row['name']}") for row in rows) + processors()
+
+
+def _index(known: Iterable[Device]) -> Index:
+    """Devices by the words of their names; each may also be called by the size of its memory."""
+    index: Index = {}
+    for each in known:
+        size = frozenset({f"{each.memory_bytes / 2**30:g}gb"})
+        for spelled in (each.name, *each.aliases):
+            index.setdefault(words(spelled) | size, each)
+    for each in known:
+        for spelled in (each.name, *each.aliases):
+            index[words(spelled)] = each
+    return index

@@ -1,0 +1,49 @@
+"""Processors: their rates follow from cores, clock and what a core does in a cycle."""
+
+from functools import cache
+
+from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
+from flyball_planner.catalogue.tables import Row, listed, table
+from flyball_planner.precision import Format
+
+GIB_A_THREAD = 4.0
+"""Where a processor's memory is not given: as AWS's general-purpose instances (m5, m6i, m7i) have for each thread."""
+
+CYCLES = {
+    "fp32_flops_per_cycle": Format.FP32,
+    "bf16_flops_per_cycle": Format.BF16,
+    "int8_ops_per_cycle": Format.INT8,
+}
+
+
+@cache
+def processors() -> tuple[Device, ...]:
+    """All processors of the catalogue."""
+    architectures = {row["name"]: row for row in table("cpu_architectures")}
+    return tuple(_processor(row, architectures[row["architecture"]]) for row in table("cpus"))
+
+
+def _processor(row: Row, architecture: Row) -> Device:
+    cycles = int(row["cores"]) * float(row["base_ghz"]) * 1e9
+    # A channel is 64 bits wide (JEDEC DDR3 to DDR5).
+    moved = int(architecture["memory_channels"]) * float(architecture["memory_mega_transfers"]) * 1e6 * 8
+    given = float(row["memory_gib"]) if row["memory_gib"] else GIB_A_THREAD * int(row["threads"])
+    assumed = "" if row["memory_gib"] else f"memory assumed: {GIB_A_THREAD:g} GiB a thread"
+    return Device(
+        name=row["name"],
+        kind=DeviceKind.CPU,
+        vendor=row["vendor"],
+        architecture=row["architecture"],
+        memory_bytes=given * 2**30,
+        memory_bytes_per_second=moved,
+        flops_per_second={each: cycles * float(architecture[key]) for key, each in CYCLES.items() if architecture[key]},
+        within_node=Link("memory", moved),
+        power_watts=float(row["power_watts"]) if row["power_watts"] else None,
+        cores=int(row["cores"]),
+        launch_year=int(row["launch_year"]) if row["launch_year"] else None,
+        confidence=row["confidence"],
+        source=f"{row['source']}; {architecture['source']}",
+        note="; ".join(filter(None, (row["note"], architecture["note"], assumed))),
+        devices_a_node=1,
+        aliases=listed(row, "aliases"),
+    )

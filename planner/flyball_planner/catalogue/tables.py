@@ -1,0 +1,22 @@
+"""The catalogue's data files: rows of text, each naming its source."""
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+Row = Mapping[str, str]
+
+FOLDER = Path(__file__).with_name("data")
+
+
+@cache
+def table(name: str) -> tuple[Row, ...]:
+    """The rows of one file."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def listed(row: Row, column: str) -> tuple[str, ...]:
+    """What a column holds, separated by semicolons."""
+    return tuple(each.strip() for each in row[column].split(";") if each.strip())
