@@ -105,6 +105,7 @@ class Scores:
 
     name = "scores"
     kinds: tuple[EventKind, ...] = ()
+    needs = ()
 
     def __init__(self, random_numbers: np.random.Generator) -> None:
         self.table: ScoreTable | None = None

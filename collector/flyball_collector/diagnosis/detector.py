@@ -19,5 +19,12 @@ class Detector(Protocol):
     def kinds(self) -> Sequence[EventKind]:
         """What it can say."""
 
+    @property
+    def needs(self) -> Sequence[str]:
+        """Metrics of which one must have been met before it is asked (or `ANY_GPU`); none: it is asked from the start.
+
+        Without all of them it can neither say nor learn anything.
+        """
+
     def observe(self, view: View) -> Iterable[Claims]:
         """Claims of this second; a kind that is left out stays as it was. No clock, no I/O."""

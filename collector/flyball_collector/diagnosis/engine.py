@@ -27,12 +27,12 @@ from flyball_collector.fleet.fleet import Fleet
 _log = structlog.get_logger(__name__)
 
 
-def build_detectors(settings: DiagnosisSettings) -> list[Detector]:
-    """Every detector, in the order they are asked."""
+def build_detectors(settings: DiagnosisSettings, *, recorded: bool = False) -> list[Detector]:
+    """Every detector, in the order they are asked; or all that a recording can be asked."""
     runs = Runs()
     return [
         *build_forecasts(settings.forecast, runs=runs),
-        *health_detectors(settings.health),
+        *health_detectors(settings.health, recorded=recorded),
         *peer_detectors(settings.peers, runs),
         *run_detectors(settings.runs, runs),
         BottleneckDetector(settings.scores),
@@ -76,7 +76,7 @@ class Diagnosis:
         self.seconds["advice"] = 0.0  # when it rests
         yield
         claims: list[Claims] = []
-        for detector in self.detectors:
+        for detector in self._awake(view):
             claims += self._ask(detector, view)
             yield
         if not self.holds:
@@ -85,6 +85,10 @@ class Diagnosis:
         if not self.holds:
             yield
             yield from self._advise(view)
+
+    def _awake(self, view: View) -> list[Detector]:
+        """Those that can have anything to see: a recording of one metric is not asked for a hundred."""
+        return [d for d in self.detectors if not d.needs or any(name in view.met for name in d.needs)]
 
     def _advise(self, view: View) -> Iterator[None]:
         """What to change about what stands; a failure there must not stop the diagnosis."""

@@ -17,6 +17,9 @@ Places = NDArray[np.int64]
 
 _GPU_LABELS = frozenset({"gpu", "index"})
 
+ANY_GPU = "gpu"
+"""Stands among the metrics that were met for a GPU of which anything is told."""
+
 
 @dataclass(frozen=True, eq=False)
 class Spots:
@@ -174,6 +177,7 @@ class Planner:
     """Makes the plan of each generation of the fleet, reusing what hosts had before."""
 
     def __init__(self) -> None:
+        self.met: set[str] = set()  # every metric that any host ever had, and `ANY_GPU`
         self._plans: dict[tuple[str, int], HostPlan] = {}
         self._generation = -1
         self._last = FleetPlan((), (), _array([]), _array([]))
@@ -194,12 +198,18 @@ class Planner:
             layout = state.layout
             assert layout is not None  # noqa: S101  a host without a layout has no rows
             key = (state.name, layout.digest)
-            plan = plans[key] = self._plans.get(key) or HostPlan(layout, windowed)
+            plan = plans[key] = self._plans.get(key) or self._meet(HostPlan(layout, windowed))
             order.append(plan)
             firsts.append(first)
         self._plans = plans
         made = FleetPlan(states, tuple(order), _array([state.start for state in states]), _array(firsts), known)
         return made.keeping(self._last)
+
+    def _meet(self, plan: HostPlan) -> HostPlan:
+        self.met.update(plan.columns)
+        if plan.gpus:
+            self.met.add(ANY_GPU)
+        return plan
 
 
 def _array(places: Sequence[int]) -> Places:

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.engine import Diagnosis, build_detectors
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.fleet.events import recall
@@ -78,7 +78,8 @@ class Player:
         self._recorded = recorded
         window = Window(hold_seconds=recorded.hold_seconds, hold_intervals=0, gap_seconds=self._gap_seconds())
         self.fleet = Fleet(max(1, len({tick.host for tick in recorded.ticks})), window)
-        self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings())
+        settings = settings or DiagnosisSettings()
+        self.diagnosis = Diagnosis(self.fleet, settings, build_detectors(settings, recorded=True))
         self._last = {tick.host: tick for tick in recorded.ticks} if recorded.whole else {}  # record of each host
 
     def play(self) -> Iterator[tuple[Sequence[Tick], list[Event]]]:

@@ -1,6 +1,6 @@
 """What detectors see at one second: every reading of the fleet as arrays along hosts, GPUs and resources."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ class View:
     its newest value.
     """
 
-    def __init__(self, fleet: Fleet, plan: FleetPlan, now_ns: int) -> None:
+    def __init__(self, fleet: Fleet, plan: FleetPlan, met: Collection[str], now_ns: int) -> None:
+        self.met = met  # every metric that any host has had so far; and `ANY_GPU`, if there was one
         self.now_ns = now_ns
         self.now = now_ns / _SECOND
         self._fleet = fleet
@@ -194,4 +195,4 @@ class Viewer:
 
     def view(self, now_ns: int) -> View:
         """What there is to see now; call it after the fleet's `advance`."""
-        return View(self._fleet, self._planner.plan(self._fleet), now_ns)
+        return View(self._fleet, self._planner.plan(self._fleet), self._planner.met, now_ns)

@@ -1,16 +1,27 @@
 """The engine: every detector is asked, none can stop the others."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.detector import Detector
-from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.diagnosis.engine import Diagnosis, build_detectors
+from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.player import Player, Sample, recording
+from flyball_collector.diagnosis.places import ANY_GPU
+from flyball_collector.diagnosis.player import Key, Player, Recording, Sample, recording
+from flyball_collector.diagnosis.runs.testing import step
+from flyball_collector.diagnosis.scores.quantities import SIGNALS
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import Kind, Metric
 
 
 class Broken:
@@ -18,6 +29,7 @@ class Broken:
 
     name = "broken"
     kinds: Sequence[EventKind] = ()
+    needs: Sequence[str] = ()
 
     def observe(self, view: View) -> Iterable[Claims]:
         raise ZeroDivisionError(f"at {view.now}")
@@ -28,6 +40,7 @@ class Busy:
 
     name = "busy"
     kinds = (BY_NAME["oom_kill"],)
+    needs: Sequence[str] = ("cpu_busy_ratio",)
 
     def observe(self, view: View) -> Iterable[Claims]:
         busy = view.host("cpu_busy_ratio") > 0.9
@@ -54,3 +67,90 @@ def test_a_detector_that_fails_stops_no_other() -> None:
 def test_nothing_is_raised_while_the_diagnosis_holds() -> None:
     """Until the windows are loaded detectors look, and nothing is told."""
     assert events_of([Busy()], holds=True) == []
+
+
+def test_who_needs_a_metric_is_asked_once_a_host_has_it() -> None:
+    """Before, it could say nothing; afterwards it is asked also while nobody has it."""
+    idle = [Sample(n, "a", {("memory_used_ratio", ()): 0.3}) for n in range(3)]
+    player = Player(recording([*idle, *(Sample(3 + n, "b", {("cpu_busy_ratio", ()): 1.0}) for n in range(3))]))
+    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy(), Broken()])
+    asked = [(set(player.diagnosis.seconds) - {"advice"}, len(events)) for _, events in player.play()]
+    assert asked == [({"broken"}, 0)] * 3 + [({"broken", "busy"}, 1)] + [({"broken", "busy"}, 0)] * 2
+
+
+class Filler(NamedTuple):
+    """What is added to a recording: columns that no detector and no signal lives without, all of them unknown."""
+
+    columns: tuple[Column, ...]
+
+    def __call__(self, recorded: Recording) -> Recording:
+        """The same recording under layouts that have these columns as well."""
+        layouts: dict[int, KnownLayout] = {}
+        return replace(recorded, ticks=[self._wider(tick, layouts) for tick in recorded.ticks])
+
+    def _wider(self, tick: Tick, layouts: dict[int, KnownLayout]) -> Tick:
+        own = tick.layout
+        told = {column.metric.name for column in own.layout.columns}
+        added = [column for column in self.columns if column.metric.name not in told]
+        wider = layouts.setdefault(own.digest, KnownLayout(Layout((*own.layout.columns, *added))))
+        count = len(added)
+        assert tick.valid is not None
+        values, valid = np.append(tick.values, np.zeros(count, np.int64)), np.append(tick.valid, np.zeros(count, bool))
+        return replace(tick, layout=wider, values=values, valid=valid)
+
+
+def everything() -> Filler:
+    """A column of each metric without which somebody is not asked."""
+    needed = {metric for detector in build_detectors(DiagnosisSettings()) for metric in detector.needs}
+    needed |= {metric for signal in SIGNALS for metric in signal.read.needs}
+    kinds = {True: Kind.COUNTER, False: Kind.GAUGE}
+    return Filler(
+        tuple(
+            Column(Metric(name, kinds[name.endswith("_total")], "", "Not known.", ("gpu",) * name.startswith("gpu_")),
+                   ("0",) * name.startswith("gpu_"))
+            for name in sorted(needed - {ANY_GPU})
+        )
+    )  # fmt: skip
+
+
+def troubled(kinds: set[str], every: float, seed: int) -> list[Sample]:
+    """A host whose memory fills, whose processor is busy, whose GPU becomes hot and idle, or whose steps slow down."""
+    noise = np.random.default_rng(seed)
+    gpu = (("gpu", "0"), ("index", "0"))
+    samples = []
+    for number in range(70):
+        filled = max(0.0, number - 15) / 45
+        readings: dict[Key, float] = {}
+        steps = []
+        if "memory" in kinds:
+            readings["memory_used_ratio", ()] = min(0.3 + 0.7 * filled + noise.normal(0, 0.001), 1.0)
+        if "cpu" in kinds:
+            readings["cpu_busy_ratio", ()] = 0.9 + noise.normal(0, 0.02)
+        if "gpu" in kinds:
+            readings["gpu_utilization_ratio", gpu] = 0.97 if number < 50 else 0.5
+            readings["gpu_power_watts", gpu] = 350 + noise.normal(0, 4)
+            readings["gpu_power_limit_watts", gpu] = 400
+            readings["gpu_temperature_celsius", gpu] = round(60 + 28 * filled)
+        if "limit" in kinds:
+            readings["gpu_slowdown_temperature_celsius", gpu] = 87
+        if "steps" in kinds:
+            steps = [step(0, number, 0.5 * (1 + (number > 40)) + noise.normal(0, 0.004), data_wait_seconds=0.2)]
+        samples.append(Sample(every * number, "a", readings, steps))
+    return samples
+
+
+def played(recorded: Recording) -> list[Event]:
+    """The events of a recording."""
+    return [event for _, events in Player(recorded).play() for event in events]
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    kinds=st.sets(st.sampled_from(["memory", "cpu", "gpu", "limit", "steps"]), min_size=1),
+    every=st.sampled_from([1.0, 10.0, 57.0]),
+    seed=st.integers(0, 3),
+)
+def test_columns_that_never_know_anything_change_nothing(kinds: set[str], every: float, seed: int) -> None:
+    """Whoever is not asked for want of a metric would have said nothing: events are the same with all of them asked."""
+    recorded = recording(troubled(kinds, every, seed))
+    assert played(recorded) == played(everything()(recorded))

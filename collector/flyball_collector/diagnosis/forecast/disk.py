@@ -1,6 +1,6 @@
 """File systems that are full, or will be: space and inodes of each mount."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from flyball_collector.diagnosis.forecast.filling import RINGS, Filling, Filling
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Trail
-from flyball_collector.diagnosis.forecast.words import duration, share
+from flyball_collector.diagnosis.forecast.words import share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subjects
@@ -37,6 +37,7 @@ class DiskFull:
 
     name = "disk_full"
     kinds = (BY_NAME["disk_full"],)
+    needs: Sequence[str] = ("filesystem_used_ratio",)
 
     def __init__(self, settings: ForecastSettings) -> None:
         self._warning, self._critical = settings.disk_warning_ratio, settings.disk_critical_ratio
@@ -95,7 +96,7 @@ class DiskFull:
             text = f"{share(left_share[place])} of space or inodes left"
             if not np.isfinite(left[place]):
                 return text
-            return f"{text}; full in {duration(left[place])} ({duration(low[place])} to {duration(high[place])})"
+            return f"{text}; full in {time_left(left[place], low[place], high[place])}"
 
         return Claims(
             kind=self.kinds[0], subjects=kept.subjects, enters=full | found.enters,

@@ -3,6 +3,9 @@
 The minima of five minutes and longer are what a program keeps after its collectors and caches have let go. A leak is a
 trend of these minima whose lower bound is above zero with the autocorrelation of noise allowed for, that runs through
 both halves of its time alike, leads where memory has not been before, and is found three times in a row.
+
+Use of a host follows the day: a morning's rise lasts for hours and looks like a leak. So nothing is said of a host's
+memory before it was watched for a day, unless it has grown for longer than half a day's cycle could.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +19,7 @@ from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Ring
 from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
-from flyball_collector.diagnosis.forecast.words import duration, share
+from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.view import View
@@ -36,6 +39,9 @@ ROWS_A_VIEW = 400
 
 REACH = {(FINE, 1): 3.0, (FINE, 2): 6.0, (COARSE, 1): 12.0, (COARSE, 2): 12.0}
 """A leak is told when it fills memory within so many times the span in which it was seen: the longer, the surer."""
+
+LONGEST = (COARSE, 2)
+"""18 hours: longer than the rise of a day's cycle."""
 
 CLEAR = 6.0
 """Growth must be so many times the scatter about it …"""
@@ -86,6 +92,7 @@ class MemoryLeak:
 
     name = "memory_leak"
     kinds = (BY_NAME["memory_leak"],)
+    needs = MemoryExhaustion.needs
 
     def __init__(self, memory: MemoryExhaustion, settings: ForecastSettings) -> None:
         self._memory = memory
@@ -105,7 +112,7 @@ class MemoryLeak:
             self._waiting = self._candidates(self._memory.use)
         rows, self._waiting = self._waiting[:ROWS_A_VIEW], self._waiting[ROWS_A_VIEW:]
         if len(rows):
-            self._judge(rows, self._memory.use[rows])
+            self._judge(rows, self._memory.use[rows], self._may_cycle(rows, len(view.gpus)))
         return [self._claims(view)]
 
     def _forget_given_back(self, use: Floats) -> None:
@@ -127,13 +134,20 @@ class MemoryLeak:
         self._kept["times"][~grown & ~np.isnan(use)] = 0
         return np.flatnonzero(grown)
 
-    def _judge(self, rows: Places, use: Floats) -> None:
+    def _may_cycle(self, rows: Places, gpus: int) -> Flags:
+        """Memory of hosts that was not watched for a day; what a GPU holds follows its job, not the day."""
+        coarse = self._ring(COARSE)
+        unknown: Flags = np.isnan(coarse.lows_back(coarse.slots - 2, rows))
+        return unknown & (rows >= gpus)
+
+    def _judge(self, rows: Places, use: Floats, may_cycle: Flags) -> None:
         found = np.zeros(len(rows), dtype=bool)
         kept = self._kept
-        for times, minima, earlier, reach in self._scales(rows):
-            said = leaking(times, minima, earlier, 1 - use, reach)
+        for scale, times, minima, earlier in self._scales(rows):
+            said = leaking(times, minima, earlier, 1 - use, REACH[scale])
             with np.errstate(divide="ignore", invalid="ignore"):
                 holds = np.where(kept["times"][rows] >= TIMES_IN_A_ROW, said.grows, said.leaks)
+                holds &= ~may_cycle | (scale == LONGEST)
                 new = holds & ~found & ((1 - use) / said.speed <= self._horizon)
             found |= new
             at = rows[new]
@@ -141,7 +155,7 @@ class MemoryLeak:
             kept["span"][at], kept["least"][at] = said.span[new], minima[-1, new]
         kept["times"][rows] = np.where(found, kept["times"][rows] + 1, 0)
 
-    def _scales(self, rows: Places) -> Iterator[tuple[Floats, Floats, Floats, float]]:
+    def _scales(self, rows: Places) -> Iterator[tuple[tuple[float, int], Floats, Floats, Floats]]:
         """Minima of whole slots at each scale, longest first, and those of before."""
         coarse = self._ring(COARSE).last(0, rows, skip=1)
         for ring, together in ((COARSE, 2), (COARSE, 1), (FINE, 2), (FINE, 1)):
@@ -151,7 +165,7 @@ class MemoryLeak:
                 continue
             long_ago = coarse.low[coarse.times < times[-POINTS] - ring * together]
             before = np.vstack([np.full((1, len(rows)), np.nan), long_ago, lows[:-POINTS]])
-            yield times[-POINTS:], lows[-POINTS:], before, REACH[ring, together]
+            yield (ring, together), times[-POINTS:], lows[-POINTS:], before
 
     def _claims(self, view: View) -> Claims:
         kept, use = self._kept, self._memory.use
@@ -166,8 +180,8 @@ class MemoryLeak:
         def because(place: int) -> str:
             return (
                 f"the least of {share(use[place])} used has grown by {share(speed[place] * 3600, 2)} of the capacity "
-                f"an hour for {duration(span[place])}; at this rate full in {duration(left[place])} "
-                f"({duration(low[place])} to {duration(high[place])})"
+                f"an hour for {duration(span[place])}; at this rate full in "
+                f"{time_left(left[place], low[place], high[place])}"
             )
 
         return Claims(

@@ -1,6 +1,6 @@
 """Memory that will be used up: of each GPU, the host, its control group, and /dev/shm."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from flyball_collector.diagnosis.forecast.filling import LEAST_ROOM, RINGS, Fill
 from flyball_collector.diagnosis.forecast.rows import Joined, source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Trail
-from flyball_collector.diagnosis.forecast.words import duration, share
+from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.runs.run_view import Runs
@@ -32,6 +32,12 @@ FALL = 0.3
 
 OVER = 0.97
 """A fall from here, or from where the next reading would have been here, ended an exhaustion."""
+
+TEETH = 2
+"""So many falls from below are the teeth of a saw: memory that is let go in time, and will be again."""
+
+SAW_SECONDS = 86_400.0
+"""A saw that has had no tooth for so long is forgotten."""
 
 BUSY = 0.1
 """A GPU that computes at least so much of the time is past loading its model."""
@@ -57,6 +63,7 @@ class MemoryExhaustion:
 
     name = "memory_exhaustion"
     kinds = (BY_NAME["memory_exhaustion"],)
+    needs: Sequence[str] = ("gpu_memory_used_bytes", *RESOURCES.values())
 
     def __init__(
         self, settings: ForecastSettings, seldom: Rules | None = SELDOM_RULES, runs: Runs | None = None
@@ -74,7 +81,7 @@ class MemoryExhaustion:
         self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
             stands=False, critical=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
-            span=np.nan, covered=np.nan,
+            span=np.nan, covered=np.nan, teeth=0, tooth_time=-np.inf,
         )  # fmt: skip
 
     @property
@@ -89,7 +96,7 @@ class MemoryExhaustion:
     def observe(self, view: View) -> Iterable[Claims]:
         """Cheap for all, and a fit for the few that have grown much and are nearly full."""
         use = self.use = self._use(view)
-        self._forget_ended(use)
+        self._forget_ended(use, view.now)
         self.trail.add(view.now, use)
         self._take_recalled()
         found = self._fillings.judge(use, view.now, self._least_span(view))
@@ -141,8 +148,11 @@ class MemoryExhaustion:
         spans[:gpus] = np.where(self._told, 0.0, np.where(busy >= BUSY, BUSY_SPAN, IDLE_SPAN))
         return spans
 
-    def _forget_ended(self, use: Floats) -> None:
-        """A row whose use fell from the limit begins anew: its past level was no level that it can live with."""
+    def _forget_ended(self, use: Floats, now: float) -> None:
+        """A row whose use fell from the limit begins anew: its past level was no level that it can live with.
+
+        One that fell before it was full, as foreseen, may have been restarted; if it does so again, it is a saw.
+        """
         before = self.trail.newest.back(0, np.arange(len(use)))[1]
         rows = np.flatnonzero(use < before - 0.05)
         if not len(rows):
@@ -151,7 +161,16 @@ class MemoryExhaustion:
         peak = np.fmax.reduce(values, axis=0)
         step = np.fmax.reduce(np.diff(values, axis=0, prepend=np.nan), axis=0)
         killed = (peak - use[rows] >= FALL) & ((peak >= OVER) | (peak + np.nan_to_num(step) >= OVER))
-        self.trail.forget(rows[killed | ((peak - use[rows] >= FALL) & self._kept["stands"][rows])])
+        let_go = (peak - use[rows] >= FALL) & ~killed & self._kept["stands"][rows]
+        self.trail.forget(rows[killed | (let_go & (self._teeth(rows, killed, let_go, now) < TEETH))])
+
+    def _teeth(self, rows: Places, killed: Flags, let_go: Flags, now: float) -> Places:
+        """How many teeth these rows have had by now."""
+        teeth, time = self._kept["teeth"], self._kept["tooth_time"]
+        teeth[rows[killed | (now - time[rows] > SAW_SECONDS)]] = 0
+        teeth[rows[let_go]] += 1
+        time[rows[let_go]] = now
+        return np.asarray(teeth[rows])
 
     def _remember(self, found: Filling, use: Floats, now: float) -> None:
         """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
@@ -197,8 +216,7 @@ class MemoryExhaustion:
         def because(place: int) -> str:
             return (
                 f"{share(use[place])} used, growing by {share(speed[place] * 60, 2)} of the capacity a minute for "
-                f"{duration(span[place])}: full in {duration(left[place])} "
-                f"({duration(low[place])} to {duration(high[place])})"
+                f"{duration(span[place])}: full in {time_left(left[place], low[place], high[place])}"
                 + ("; the driver's figure, which includes caches" if by_driver[place] else "")
             )
 

@@ -1,6 +1,6 @@
 """Memory pressure: how long work stands still because the kernel looks for memory (PSI)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class MemoryPressure:
 
     name = "memory_pressure"
     kinds = (BY_NAME["memory_pressure"],)
+    needs: Sequence[str] = ("pressure_seconds_total",)
 
     def __init__(self, settings: ForecastSettings) -> None:
         self._warning = settings.pressure_ratio

@@ -1,6 +1,6 @@
 """Readings that are repeated, not measured: a frozen energy counter, or noisy readings that all stand still."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class StuckTelemetry:
 
     name = "stuck_telemetry"
     kinds = (BY_NAME["stuck_telemetry"],)
+    needs: Sequence[str] = (NOISY, "gpu_energy_joules_total")
 
     def __init__(self, settings: ForecastSettings) -> None:
         self._seconds = settings.stuck_seconds

@@ -1,6 +1,6 @@
 """GPUs that are slowed down by heat, or will be within minutes: core against the device's own limit, and memory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -120,6 +120,10 @@ class ThermalSlowdown:
 
     name = "thermal_slowdown"
     kinds = (BY_NAME["thermal_slowdown"],)
+    needs: Sequence[str] = (
+        "gpu_temperature_margin_celsius", "gpu_slowdown_temperature_celsius", "gpu_memory_temperature_celsius",
+        "gpu_throttle_active",
+    )  # fmt: skip
 
     def __init__(self, settings: ForecastSettings) -> None:
         self._horizon = settings.thermal_seconds

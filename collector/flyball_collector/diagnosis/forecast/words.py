@@ -13,6 +13,12 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def time_left(left: float, low: float, high: float) -> str:
+    """A time with its interval; one figure where it is sure, or where the bounds read alike."""
+    within = "" if duration(low) == duration(high) else f" ({duration(low)} to {duration(high)})"
+    return f"{duration(left)}{within}"
+
+
 def share(ratio: float, digits: int = 1) -> str:
     """A ratio in per cent."""
     return f"{100 * ratio:.{digits}f} %"

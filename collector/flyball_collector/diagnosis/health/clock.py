@@ -19,6 +19,7 @@ class ClockDetector:
 
     name = "clock"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: HealthSettings) -> None:
         self._most = settings.skew_seconds

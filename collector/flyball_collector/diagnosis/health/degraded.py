@@ -19,6 +19,7 @@ class DegradedDetector:
 
     name = "degraded"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("agent_spool_degraded", "agent_records_lost_total", "agent_records_refused_total")
 
     def __init__(self) -> None:
         self._lost, self._refused = Growth(_SECONDS), Growth(_SECONDS)

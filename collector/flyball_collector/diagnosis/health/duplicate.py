@@ -16,6 +16,7 @@ class DuplicateDetector:
 
     name = "duplicate"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ()
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Its flag."""

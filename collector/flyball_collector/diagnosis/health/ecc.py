@@ -19,6 +19,7 @@ class EccDetector:
 
     name = "ecc"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("gpu_ecc_uncorrected_errors_total", "gpu_ecc_uncorrected_errors_lifetime_total")
 
     def __init__(self) -> None:
         self._lifetime = Growth(_RECENT_SECONDS, 12)

@@ -23,6 +23,7 @@ class InfinibandDetector:
 
     name = "infiniband"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("infiniband_link_downs_total",)
 
     def __init__(self, settings: HealthSettings) -> None:
         self._most = settings.infiniband_flaps

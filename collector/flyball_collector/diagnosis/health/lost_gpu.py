@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.places import ANY_GPU
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 
@@ -20,6 +21,7 @@ class LostGpuDetector:
 
     name = "lost_gpu"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = (ANY_GPU,)
 
     def __init__(self, settings: HealthSettings) -> None:
         self._forget_after = settings.gpu_missing_seconds

@@ -27,6 +27,7 @@ class NetworkDetector:
 
     name = "network"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("network_received_packets_total", "tcp_sent_segments_total")
 
     def __init__(self, settings: HealthSettings) -> None:
         self._settings = settings

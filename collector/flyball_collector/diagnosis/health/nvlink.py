@@ -22,6 +22,7 @@ class NvlinkDetector:
 
     name = "nvlink"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("gpu_nvlink_active_links", "gpu_nvlink_errors_total")
 
     def __init__(self, settings: HealthSettings) -> None:
         self._settings = settings

@@ -22,6 +22,7 @@ class OomKillDetector:
 
     name = "oom_kill"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ()
 
     def __init__(self, told: Told) -> None:
         self._told = told

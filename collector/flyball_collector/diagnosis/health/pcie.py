@@ -19,6 +19,7 @@ class PcieDetector:
 
     name = "pcie"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("gpu_pcie_generation", "gpu_pcie_width_lanes")
 
     def __init__(self, settings: HealthSettings) -> None:
         self._load = settings.pcie_load

@@ -21,6 +21,7 @@ class PowerBrakeDetector:
 
     name = "power_brake"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("gpu_throttle_active", "gpu_throttle_seconds_total")
 
     def __init__(self) -> None:
         self._braked = Growth(_SECONDS)

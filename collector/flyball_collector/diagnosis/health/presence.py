@@ -26,6 +26,7 @@ class PresenceDetector:
 
     name = "presence"
     kinds: Sequence[EventKind] = (GAP, LOST)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: HealthSettings, told: Told) -> None:
         self._settings = settings

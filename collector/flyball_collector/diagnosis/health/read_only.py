@@ -18,6 +18,7 @@ class ReadOnlyDetector:
 
     name = "read_only"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("filesystem_read_only",)
 
     def __init__(self) -> None:
         self._kept = Kept(was_writable=False)

@@ -16,6 +16,7 @@ class RowRemapDetector:
 
     name = "row_remap"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ("gpu_row_remap_pending", "gpu_row_remap_failed")
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Pending is a warning; failed is the end of this GPU's service."""

@@ -22,6 +22,7 @@ class SilentGpuDetector:
 
     name = "silent_gpu"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ()
 
     def __init__(self, told: Told) -> None:
         self._told = told

@@ -46,6 +46,7 @@ class XidDetector:
 
     name = "xid"
     kinds: Sequence[EventKind] = (KIND,)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: HealthSettings, told: Told) -> None:
         self._fresh = settings.xid_seconds

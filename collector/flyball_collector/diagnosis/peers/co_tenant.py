@@ -1,6 +1,6 @@
 """Processes of other users on a GPU that a run holds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.places import ANY_GPU
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
@@ -30,6 +31,7 @@ class CoTenantDetector:
 
     name = "co_tenant"
     kinds = (BY_NAME["co_tenant"],)
+    needs: Sequence[str] = (ANY_GPU,)
 
     def __init__(self, settings: PeerSettings) -> None:
         self._settings = settings

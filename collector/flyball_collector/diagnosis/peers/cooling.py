@@ -1,6 +1,6 @@
 """GPUs that are hotter than their peers at equal work: dust, a fan, paste, a hot inlet."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class CoolingDetector:
 
     name = "cooling"
     kinds = (BY_NAME["cooling_outlier"],)
+    needs: Sequence[str] = ("gpu_temperature_celsius",)
 
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._least = settings.hotter_celsius

@@ -3,7 +3,7 @@
 To run at the power limit is what a training does; so the limit alone says nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class PowerCapDetector:
 
     name = "power_cap"
     kinds = (BY_NAME["power_capped"],)
+    needs: Sequence[str] = ("gpu_sm_clock_hertz",)
 
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._settings = settings

@@ -36,6 +36,7 @@ class RunBook:
 
     name = "run_figures"
     kinds: Sequence[EventKind] = ()
+    needs: Sequence[str] = ()
 
     def __init__(self, runs: Runs) -> None:
         self.figures: tuple[RunFigures, ...] = ()  # by run, a few seconds old at most

@@ -28,6 +28,7 @@ class HangDetector:
 
     name = "hang"
     kinds = (BY_NAME["run_hang"],)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._settings = settings
@@ -112,6 +113,7 @@ class SlowStartDetector:
 
     name = "slow_start"
     kinds = (BY_NAME["slow_start"],)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._after = settings.slow_start_seconds

@@ -1,6 +1,6 @@
 """Losses that are no number any more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ class LossDetector:
 
     name = "loss"
     kinds = (BY_NAME["loss_not_finite"],)
+    needs: Sequence[str] = ()
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs

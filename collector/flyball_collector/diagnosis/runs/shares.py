@@ -3,7 +3,7 @@
 These change slowly and cost by the report, so they are looked at every few seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class SharesDetector:
 
     name = "shares"
     kinds = (BY_NAME["bottleneck_communication"], BY_NAME["load_imbalance"], BY_NAME["step_outliers"])
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._settings = settings

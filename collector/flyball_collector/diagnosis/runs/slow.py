@@ -1,6 +1,6 @@
 """Ranks that became slower than they were and than their peers are, and runs in which all did."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class SlowDetector:
 
     name = "slow"
     kinds = (BY_NAME["fail_slow"], BY_NAME["run_slow"])
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: RunSettings, paces: Paces) -> None:
         self._least = float(np.log1p(settings.slower_ratio))

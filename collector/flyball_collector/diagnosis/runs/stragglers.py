@@ -6,7 +6,7 @@ sections, its wait for input, the clocks and the idleness of its GPU. The stragg
 waits in them least.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +69,7 @@ class StragglerDetector:
 
     name = "straggler"
     kinds = (BY_NAME["straggler"],)
+    needs: Sequence[str] = ()
 
     def __init__(self, settings: RunSettings, paces: Paces) -> None:
         self._settings = settings

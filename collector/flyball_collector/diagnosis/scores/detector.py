@@ -1,6 +1,6 @@
 """Asks every score of every host and GPU, and claims those bottlenecks that are probable and cost enough."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -21,19 +21,20 @@ from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
 
-OF_HOSTS: tuple[Callable[[Signals], Assessment], ...] = (
-    processor.assess_cpu,
-    shortage.assess_memory,
-    shortage.assess_swap,
-    storage.assess_disk,
-    reach.assess_network,
-    reach.assess_service,
-    storage.assess_checkpoint,
-    reach.assess_interconnect,
-    feeding.assess_sync,
-    feeding.assess_numa,
+OF_HOSTS: tuple[tuple[Callable[[Signals], Assessment], tuple[str, ...]], ...] = (
+    (processor.assess_cpu, ("cpu_some", "throttled")),
+    (shortage.assess_memory, ("memory_some",)),
+    (shortage.assess_swap, ("swap_in",)),
+    (storage.assess_disk, ("io_some", "disk_busy")),
+    (reach.assess_network, ("latency", "link_use")),
+    (reach.assess_service, ("service_share",)),
+    (storage.assess_checkpoint, ("checkpoint_share",)),
+    (reach.assess_interconnect, ("fabric_use",)),
+    (feeding.assess_sync, ("sync_share",)),
+    (feeding.assess_numa, ("remote_pages",)),
 )
-"""Each reads the signals alone; `data_wait` and `host` need more."""
+"""Each reads the signals alone, and knows something where one of those named is known; `data_wait` and `host` need
+more."""
 
 EXPLAIN_WAITING = frozenset({"bottleneck_memory", "bottleneck_swap", "bottleneck_disk", "bottleneck_network"})
 
@@ -44,6 +45,15 @@ OF_GPUS: tuple[Callable[[GpuSignals], Assessment], ...] = (
     accelerator.assess_pcie,
     accelerator.assess_idle_gpu,
 )
+
+KINDS_OF_GPUS: tuple[EventKind, ...] = (
+    accelerator.COMPUTE,
+    accelerator.MEMORY,
+    accelerator.SMALL_BATCH,
+    accelerator.PCIE,
+    accelerator.IDLE,
+)
+"""As their assessments stand in `OF_GPUS`."""
 
 KINDS: tuple[EventKind, ...] = (
     processor.KIND,
@@ -58,12 +68,11 @@ KINDS: tuple[EventKind, ...] = (
     feeding.NUMA,
     feeding.DATA_WAIT,
     feeding.HOST,
-    accelerator.COMPUTE,
-    accelerator.MEMORY,
-    accelerator.SMALL_BATCH,
-    accelerator.PCIE,
-    accelerator.IDLE,
+    *KINDS_OF_GPUS,
 )
+
+_PLACES = {kind.name: place for place, kind in enumerate(KINDS)}
+_FIRST_OF_GPUS = len(KINDS) - len(KINDS_OF_GPUS)
 
 FEW_LOOKS = 3
 """Nothing is claimed of a host before."""
@@ -77,12 +86,16 @@ GPUS_EVERY = 1.5
 ONE_GROUP = 0.6
 """As sure as one group of evidence can make us where nothing was measured."""
 
+_OF_GPUS_NEED = ("gpu_utilization_ratio", "gpu_pcie_width_lanes")
+"""Without both nothing is known of any GPU."""
+
 
 class BottleneckDetector:
     """`table` holds the newest scores."""
 
     name = "bottlenecks"
     kinds: Sequence[EventKind] = KINDS
+    needs: Sequence[str] = ()  # the base scores are always shown
 
     def __init__(self, settings: ScoreSettings, calibration: Calibration | None = None) -> None:
         self.table: ScoreTable | None = None
@@ -101,13 +114,15 @@ class BottleneckDetector:
         """One look at everything."""
         self._signals.look(view)
         told = self._look_at_gpus(view)
-        found = self._of_hosts(view)
+        found = list(self._of_hosts(view))
         claims = [self._claim(view, assessment) for assessment in found]
-        self.table = self._tabulate(view, [*found, *self._of_gpus], [*claims, *self._gpu_claims])
+        self.table = self._tabulate(view, zip([*found, *self._of_gpus], [*claims, *self._gpu_claims], strict=True))
         return [*claims, *(self._gpu_claims if told else ())]
 
     def _look_at_gpus(self, view: View) -> bool:
         """Every other second: there are many of them, and what bounds them changes slowly."""
+        if not any(metric in view.met for metric in _OF_GPUS_NEED):
+            return False
         if view.gpus is self._gpus.gpus and view.hosts is self._hosts and 0 <= view.now - self._looked < GPUS_EVERY:
             return False
         self._looked, self._hosts = view.now, view.hosts
@@ -116,21 +131,23 @@ class BottleneckDetector:
         self._gpu_claims = [self._claim(view, assessment) for assessment in self._of_gpus]
         return True
 
-    def _of_hosts(self, view: View) -> list[Assessment]:
+    def _of_hosts(self, view: View) -> Iterator[Assessment]:
+        """What can be known by the signals that were ever heard."""
         signals = self._signals
-        found = [assess(signals) for assess in OF_HOSTS]
-        swings = view.largest_by_host(self._swings(), view.gpus.hosts)
-        explaining = [assessment for assessment in found if assessment.kind.name in EXPLAIN_WAITING]
-        busiest = self._cores.look(view, feeding.hosts_to_look_at(signals))
-        return [
-            *found,
-            feeding.assess_data_wait(signals, swings, explaining),
-            feeding.assess_host(signals, busiest),
-        ]
+        found = [assess(signals) for assess, needed in OF_HOSTS if signals.heard(*needed)]
+        yield from found
+        if signals.heard("data_share") or self._of_gpus:
+            swings = view.largest_by_host(self._swings(view), view.gpus.hosts)
+            explaining = [assessment for assessment in found if assessment.kind.name in EXPLAIN_WAITING]
+            yield feeding.assess_data_wait(signals, swings, explaining)
+        if signals.heard("gpu_busy"):
+            yield feeding.assess_host(signals, self._cores.look(view, feeding.hosts_to_look_at(signals)))
 
-    def _swings(self) -> Floats:
+    def _swings(self, view: View) -> Floats:
         """Of GPUs that work, but not all the time, and were watched for long enough to say so."""
         gpus = self._gpus
+        if not self._of_gpus:
+            return np.full(len(view.gpus), np.nan)
         works = gpus.held & (gpus.mean > 0.1) & (gpus.mean < 0.9) & (gpus.looks >= 20)
         return np.where(works, gpus.spread, np.nan)
 
@@ -158,12 +175,20 @@ class BottleneckDetector:
             evidence={**found.evidence, "log_odds": log_odds},
         )
 
-    def _tabulate(self, view: View, found: Sequence[Assessment], claims: Sequence[Claims]) -> ScoreTable:
-        names = [assessment.kind.name.removeprefix("bottleneck_") for assessment in found]
-        lines = [_lines(assessment, claim) for assessment, claim in zip(found, claims, strict=True)]
-        of_gpus = np.array(lines[-len(OF_GPUS) :])  # those of hosts come first
-        worst = _worst(of_gpus, view.gpus.hosts, len(view.hosts))
-        score, chance = np.concatenate([np.array(lines[: -len(OF_GPUS)]), worst]).transpose(1, 0, 2)
+    def _tabulate(self, view: View, judged: Iterable[tuple[Assessment, Claims]]) -> ScoreTable:
+        """Every bottleneck has its place, also one of which nothing can be known."""
+        lines = np.full((len(KINDS), 2, len(view.hosts)), np.nan)
+        of_gpus: list[tuple[Floats, Floats]] = []
+        for assessment, claims in judged:
+            place = _PLACES[assessment.kind.name]
+            if place < _FIRST_OF_GPUS:
+                lines[place] = _lines(assessment, claims)
+            else:
+                of_gpus.append(_lines(assessment, claims))
+        if of_gpus:
+            lines[_FIRST_OF_GPUS:] = _worst(np.array(of_gpus), view.gpus.hosts, len(view.hosts))
+        names = [kind.name.removeprefix("bottleneck_") for kind in KINDS]
+        score, chance = lines.transpose(1, 0, 2)
         return ScoreTable(
             view.hosts,
             self._base.score(view, self._signals),

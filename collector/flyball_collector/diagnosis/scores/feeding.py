@@ -33,7 +33,7 @@ def assess_data_wait(s: Signals, swings: Floats, others: Sequence[Assessment]) -
     `swings`: how unevenly the host's GPUs work. `others`: what would explain the waiting.
     """
     waiting, idle = s["data_share"], 1 - s["gpu_busy"]
-    explained = np.max([other.probability * other.known for other in others], axis=0)
+    explained = np.max([np.zeros(len(s.hosts)), *(other.probability * other.known for other in others)], axis=0)
     gpu = np.where(np.isnan(s["gpu_busy"]), 0.0, _GAPS(idle))
     gpu = np.where(np.isnan(waiting), gpu + _SWINGS(swings), gpu)
     level = np.where(np.isnan(waiting), np.where(swings >= 0.2, idle, 0.0), waiting)

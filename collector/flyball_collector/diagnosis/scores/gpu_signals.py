@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.scores.quantities import HELD_BYTES
 from flyball_collector.diagnosis.scores.rates import Rates
-from flyball_collector.diagnosis.scores.signals import HELD_BYTES
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,9 @@ from flyball_agent.probes.latency import LatencyProbe
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.cores import Cores
+from flyball_collector.diagnosis.scores.quantities import SIGNALS
 from flyball_collector.diagnosis.scores.rates import Rates
-from flyball_collector.diagnosis.scores.signals import NAMES, SIGNALS, Signals
+from flyball_collector.diagnosis.scores.signals import Signals
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -45,7 +46,7 @@ def report(steps: int, **sections: float) -> list[pb.StepReport]:
 
 def test_signals_have_names_of_their_own() -> None:
     """Each once, with words."""
-    assert len(set(NAMES)) == len(SIGNALS)
+    assert len({signal.name for signal in SIGNALS}) == len(SIGNALS)
     assert all(signal.meaning for signal in SIGNALS)
 
 

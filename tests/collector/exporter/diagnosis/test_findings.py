@@ -26,6 +26,7 @@ class Filling:
 
     name = "filling"
     kinds = (BY_NAME["memory_exhaustion"], BY_NAME["bottleneck_disk"])
+    needs = ()
 
     def observe(self, view: View) -> Iterable[Claims]:
         of_hosts = view.hosts
@@ -43,6 +44,7 @@ class Broken:
 
     name = "broken"
     kinds = ()
+    needs = ()
 
     def observe(self, view: View) -> Iterator[Claims]:
         raise ZeroDivisionError(view.now)
@@ -170,6 +172,7 @@ class Swinging:
 
     name = "swinging"
     kinds = (BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_data_wait"])
+    needs = ()
 
     def __init__(self) -> None:
         self.table: ScoreTable | None = None
