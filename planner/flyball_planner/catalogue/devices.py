@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 
-from flyball_planner.catalogue.entries import BadEntry, device
+from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.catalogue.names import readings, words
 from flyball_planner.catalogue.processors import processors
@@ -83,29 +83,28 @@ def find_device(name: str) -> Device:
     if exact:
         return exact
     index = {**_index(_catalogue()), **_index(REGISTRY.added.values())}
-    for meant in readings(name):
-        if meant in index:
-            return index[meant]
-    return _only(name, index)
+    found = next((index[meant] for meant in readings(name) if meant in index), None) or _only(name, index)
+    return REGISTRY.added.get(found.name, found)  # one that replaces another answers to the other's names too
 
 
 def register_hardware(entry: Device | Mapping[str, object]) -> Device:
     """Add a device, or what the keys of a hardware file say of one; the same name again replaces it."""
     if not isinstance(entry, Device):
         text = {key: "" if value is None else str(value) for key, value in entry.items()}
-        entry = device(based(text, "register_hardware"), f"register_hardware({text.get('name', '')!r})")
+        place = Place(f"register_hardware({text.get('name', '')!r})")
+        entry = device(based(text, place), place)
     REGISTRY.add(entry)
     return entry
 
 
-def based(entry: Mapping[str, str], where: str) -> Mapping[str, str]:
+def based(entry: Entry, place: Place) -> Entry:
     """An entry completed by the catalogue's entry that its key `like` names."""
     if "like" not in entry:
         return entry
     model = find_device(entry["like"]).name
     row = next((row for row in table("accelerators") if row["name"] == model), None)
     if row is None:
-        raise BadEntry(where, "like", f"{model} has no entry among the accelerators; give all keys yourself")
+        raise BadEntry(place, "like", f"{model} has no entry among the accelerators; give all keys yourself")
     own = {key: value for key, value in entry.items() if key != "like"}
     return {**row, "aliases": "", "source": f"as {model}, but for {', '.join(sorted(own.keys() - {'name'}))}", **own}
 
@@ -125,7 +124,7 @@ def _only(name: str, index: Index) -> Device:
 @cache
 def _catalogue() -> tuple[Device, ...]:
     rows = table("accelerators")
-    return tuple(device(row, f"accelerators.csv, {row['name']}") for row in rows) + processors()
+    return tuple(device(row, Place(f"accelerators.csv, {row['name']}")) for row in rows) + processors()
 
 
 def _index(known: Iterable[Device]) -> Index:

@@ -1,7 +1,7 @@
 """An entry of hardware, whoever wrote it (our data files, a user's file, a program), and the device that it means."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
@@ -14,12 +14,26 @@ GIB = 2**30
 """Makers print memory in powers of two: an "80 GB" card has 80 GiB."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an entry stands."""
+
+    source: str
+    line: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict)  # of its keys
+
+    def at(self, key: str) -> str:
+        """Where a key stands, in words."""
+        line = self.lines.get(key, self.line)
+        return f"{self.source}, line {line}" if line else self.source
+
+
 class BadEntry(PlanError):
     """An entry says something that cannot be; the message names the place, the key and what was expected."""
 
-    def __init__(self, where: str, key: str, wrong: str) -> None:
+    def __init__(self, place: Place, key: str, wrong: str) -> None:
         self.key = key
-        super().__init__(f"{where}: {key}: {wrong}" if key else f"{where}: {wrong}")
+        super().__init__(": ".join(filter(None, (place.at(key), key, wrong))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +107,22 @@ KEYS: dict[str, Key] = {
 }
 
 
-def device(entry: Entry, where: str) -> Device:
+def device(entry: Entry, place: Place) -> Device:
     """The device that an entry means."""
-    values = read(entry, where)
+    values = read(entry, place)
     rates = {each: float(values[key]) * 1e12 for key, each in RATES.items() if key in values}  # type: ignore[arg-type]  # `read` made numbers of them
     if not rates:
-        raise BadEntry(where, "", f"no rate is given; give at least one of {', '.join(RATES)}")
+        raise BadEntry(place, "", f"no rate is given; give at least one of {', '.join(RATES)}")
     given = {key: value for key, value in values.items() if key in _PLAIN}
     visible = values.get("visible_mib")
-    host = _link(values.get("host_link"), None, where, "host_link")
+    host = _link(values.get("host_link"), None, place, "host_link")
     return Device(
         kind=values.get("kind", DeviceKind.GPU),  # type: ignore[arg-type]  # one of the kinds, by its key
         memory_bytes=values["memory_gib"] * GIB,  # type: ignore[operator]
         memory_bytes_per_second=values["memory_gb_per_second"] * 1e9,  # type: ignore[operator]
         flops_per_second=rates,
         visible_bytes=visible * 2**20 if isinstance(visible, float) else None,
-        within_node=_link(values.get("link"), values.get("link_gb_per_second"), where, "link") or host,
+        within_node=_link(values.get("link"), values.get("link_gb_per_second"), place, "link") or host,
         host_link=host,
         **{"vendor": "", "architecture": "", **given},  # type: ignore[arg-type]  # each read by its key
     )
@@ -124,31 +138,31 @@ _PLAIN = (
 """Keys that are fields of a device as they stand."""
 
 
-def read(entry: Entry, where: str) -> dict[str, object]:
+def read(entry: Entry, place: Place) -> dict[str, object]:
     """What each key says; what is empty is left out."""
     for key in entry:
         if key not in KEYS:
             meant = nearest(key, KEYS)
             hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(KEYS)}"
-            raise BadEntry(where, key, f"no such key; {hint}")
+            raise BadEntry(place, key, f"no such key; {hint}")
     values: dict[str, object] = {}
     for key, wanted in KEYS.items():
         text = entry.get(key, "").strip()
         if text:
-            values[key] = _value(wanted, text, where, key)
+            values[key] = _value(wanted, text, place, key)
         elif wanted.required:
-            raise BadEntry(where, key, f"missing; expected {wanted.expected}")
+            raise BadEntry(place, key, f"missing; expected {wanted.expected}")
     return values
 
 
-def _value(key: Key, text: str, where: str, name: str) -> object:
+def _value(key: Key, text: str, place: Place, name: str) -> object:
     try:
         return key.read(text)
     except (ValueError, KeyError):
-        raise BadEntry(where, name, f"expected {key.expected}, found {text!r}") from None
+        raise BadEntry(place, name, f"expected {key.expected}, found {text!r}") from None
 
 
-def _link(name: object, gigabytes: object, where: str, key: str) -> Link | None:
+def _link(name: object, gigabytes: object, place: Place, key: str) -> Link | None:
     if isinstance(gigabytes, float):
         return Link(str(name or "own link"), gigabytes * 1e9)
     if not isinstance(name, str):
@@ -156,4 +170,4 @@ def _link(name: object, gigabytes: object, where: str, key: str) -> Link | None:
     try:
         return link_named(name)
     except UnknownName as unknown:
-        raise BadEntry(where, key, f"{unknown}; or give its rate as link_gb_per_second") from None
+        raise BadEntry(place, key, f"{unknown}; or give its rate as link_gb_per_second") from None

@@ -3,54 +3,12 @@
 import re
 from collections.abc import Iterable
 
-NOISE = frozenset(
-    [
-        "nvidia",
-        "amd",
-        "intel",
-        "apple",
-        "google",
-        "aws",
-        "any",
-        "geforce",
-        "tesla",
-        "quadro",
-        "instinct",
-        "radeon",
-        "rtx",
-        "gtx",
-        "rx",
-        "gpu",
-        "gpus",
-        "graphics",
-        "dgx",
-        "hgx",
-        "accelerator",
-        "cloud",
-        "generation",
-        "oam",
-        "vf",
-        "nvlink",
-        "core",
-        "xeon",
-        "epyc",
-        "ryzen",
-        "platinum",
-        "gold",
-        "cpu",
-        "processor",
-        "per",
-        "hbm2",
-        "hbm2e",
-        "hbm3",
-        "hbm3e",
-        "gddr5",
-        "gddr5x",
-        "gddr6",
-        "gddr6x",
-        "gddr7",
-    ]
-)
+_NOISE = """
+    nvidia amd intel apple google aws any geforce tesla quadro instinct radeon rtx gtx rx gpu gpus graphics dgx hgx
+    nvlink accelerator cloud generation oam vf core xeon epyc ryzen platinum gold cpu processor per
+    hbm2 hbm2e hbm3 hbm3e gddr5 gddr5x gddr6 gddr6x gddr7
+"""
+NOISE = frozenset(_NOISE.split())
 """Words that tell no device of the catalogue from another."""
 
 _SERIES = re.compile(r"(rtx|gtx)")

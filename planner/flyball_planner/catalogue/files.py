@@ -1,0 +1,88 @@
+"""A user's own hardware: a YAML, JSON or CSV file with the keys of the catalogue's entries."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flyball_planner.catalogue.devices import REGISTRY, based
+from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
+from flyball_planner.catalogue.hardware import Device
+from flyball_planner.errors import PlanError
+
+if TYPE_CHECKING:
+    from flyball_planner.specification.document import Entry as Node
+
+Placed = tuple[Entry, Place]
+
+
+def load_hardware(path: str | Path) -> tuple[Device, ...]:
+    """Add all devices of a file to the catalogue; none, if one of them has a fault."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"the hardware file {file} cannot be read: {error}") from None
+    found = read_hardware(text, file.suffix, str(file))
+    for each in found:
+        REGISTRY.add(each)
+    return found
+
+
+def read_hardware(text: str, suffix: str = ".yaml", source: str = "hardware") -> tuple[Device, ...]:
+    """The devices that a text describes, in the format that a file's ending names."""
+    read = READERS.get(suffix.casefold())
+    if read is None:
+        raise PlanError(
+            f"{source}: cannot tell what a {suffix or 'file without an ending'} holds; use .yaml, .json or .csv"
+        )
+    found = tuple(device(based(entry, place), place) for entry, place in read(text, source))
+    if not found:
+        raise PlanError(f"{source} describes no device; list them under the key `devices`, each with a name")
+    return found
+
+
+def _of_yaml(text: str, source: str) -> Iterable[Placed]:
+    from flyball_planner.specification.document import read_document  # noqa: PLC0415  most plans read no hardware file
+
+    root = read_document(text, source)
+    listed = root.value.get("devices", root) if isinstance(root.value, dict) else root
+    return (_of_node(node, source) for node in (listed.value if isinstance(listed.value, list) else [listed]))
+
+
+def _of_node(node: "Node", source: str) -> Placed:
+    if not isinstance(node.value, dict):
+        raise BadEntry(Place(source, node.line), "", f"expected a device's keys such as name: …, found {node.told()}")
+    place = Place(source, node.line, {key: each.line for key, each in node.value.items()})
+    return {key: _text(each, place, key) for key, each in node.value.items()}, place
+
+
+def _text(node: "Node", place: Place, key: str) -> str:
+    if isinstance(node.value, list):
+        return "; ".join(_text(each, place, key) for each in node.value)
+    if isinstance(node.value, dict):
+        raise BadEntry(place, key, "expected a single value, found a group of keys")
+    if isinstance(node.value, bool):
+        return "yes" if node.value else "no"
+    return "" if node.value is None else str(node.value)
+
+
+def _of_csv(text: str, source: str) -> Iterable[Placed]:
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in rows:
+            place = Place(source, rows.line_num)
+            if None in row:
+                raise BadEntry(place, "", f"has more than the {len(rows.fieldnames or ())} columns of the first line")
+            yield {key: value or "" for key, value in row.items()}, place
+    except csv.Error as error:
+        raise PlanError(f"{source}, line {rows.line_num}: is no CSV: {error}") from None
+
+
+READERS: Mapping[str, Callable[[str, str], Iterable[Placed]]] = {
+    ".yaml": _of_yaml,
+    ".yml": _of_yaml,
+    ".json": _of_yaml,  # JSON is YAML
+    ".csv": _of_csv,
+}

@@ -1,0 +1,97 @@
+"""Names of hardware in the spellings that people, drivers and tables use."""
+
+import pytest
+
+from flyball_planner.catalogue import devices, find_device, profiles
+from flyball_planner.catalogue.devices import SeveralDevices
+from flyball_planner.catalogue.names import words
+from flyball_planner.errors import UnknownName
+from flyball_planner.precision import Format
+
+SPELLINGS = {
+    "A100 SXM4 80GB": [
+        "A100-SXM-80GB",
+        "a100_80gb",
+        "A100",
+        "NVIDIA A100-SXM4-80GB",
+        "A100 80 GB",
+        "A100-80G (of a cluster)",
+    ],
+    "A100 SXM4 40GB": ["a100_40gb", "NVIDIA A100-SXM4-40GB", "A100-40GB"],
+    "A100 PCIe 80GB": ["A100_80GB_PCIe", "NVIDIA A100 80GB PCIe"],
+    "A100 PCIe 40GB": ["NVIDIA A100-PCIE-40GB"],
+    "H100 SXM5": ["H100 SXM", "H100", "h100-sxm-80gb", "NVIDIA H100 80GB HBM3", "DGX-H100"],
+    "H100 PCIe": ["NVIDIA H100 PCIe", "h100_pcie"],
+    "H100 SXM5 96GB HBM2e": ["H100-96GB HBM2e (2.4 TB/s, 500 W cap)"],
+    "H200 SXM": ["H200", "NVIDIA H200"],
+    "GB200 (per GPU)": ["GB200", "DGX-GB200", "NVIDIA GB200"],
+    "B300 SXM": ["DGX-B300", "B300"],
+    "V100 SXM2 32GB": ["V100", "Tesla V100-SXM2-32GB", "V100-32GB"],
+    "V100 SXM2 16GB": ["V100-16GB", "Tesla V100-SXM2-16GB"],
+    "GeForce RTX 4090": ["4090", "rtx4090", "RTX 4090 24GB", "NVIDIA GeForce RTX 4090"],
+    "GeForce RTX 4090 Laptop": ["NVIDIA GeForce RTX 4090 Laptop GPU"],
+    "GeForce RTX 2080 Ti": ["2080Ti", "RTX2080Ti", "2080TiNVlink"],
+    "GeForce RTX 2080 SUPER Max-Q": ["2080SuperMaxQ"],
+    "Quadro RTX 8000": ["QuadroRTX8000"],
+    "RTX 6000 Ada": ["NVIDIA RTX 6000 Ada Generation"],
+    "RTX A6000": ["A6000", "NVIDIA RTX A6000", "A6000 48GB"],
+    "TITAN RTX": ["TitanRTX"],
+    "Instinct MI300X": ["MI300X", "AMD Instinct MI300X"],
+    "TPU v5e": ["tpu-v5e", "TPUv5e", "TPU v5 lite"],
+    "M1 Max (32-core GPU)": ["M1 Max", "Apple M1 Max"],
+    "Intel Xeon E5-2690 v4": ["E5-2690 v4"],
+}
+
+
+@pytest.mark.parametrize(("name", "spelled"), [(name, each) for name, several in SPELLINGS.items() for each in several])
+def test_spellings_mean_one_device(name: str, spelled: str) -> None:
+    """However it is written, the name finds the device that is meant."""
+    assert find_device(spelled).name == name
+
+
+def test_every_device_finds_itself() -> None:
+    """Each name and alias of the catalogue leads to its own entry, so no two entries share one."""
+    for each in devices():
+        assert find_device(each.name) is each
+        for alias in each.aliases:
+            assert find_device(alias) is each, alias
+
+
+def test_no_two_names_are_the_same_words() -> None:
+    """Two devices whose names have the same words could not be told apart."""
+    seen = {words(each.name): each.name for each in devices()}
+    assert len(seen) == len(devices())
+
+
+def test_profiles_bring_their_format() -> None:
+    """The named profiles are there, each with the format to plan for."""
+    assert set(profiles()) == {
+        *(
+            "CPU_4C_2.5GHz_basic",
+            "CPU_8C_3.5Ghz_baseline",
+            "CPU_16C_4.0GHz_high_end",
+            "GTX_1660Ti_fp32",
+            "RTX_3060_fp16",
+        ),
+        *("RTX_4090_fp16", "A100_40GB_fp16", "A100_80GB_fp16", "H100_80GB_fp16", "TPU_v4_pod", "M1_Pro", "M2_Ultra"),
+    }
+    for name, profile in profiles().items():
+        found = find_device(name.lower())
+        assert found.name == profile.device
+        assert found.default_format is profile.default_format
+        assert found.rate(profile.default_format) > 0
+    assert find_device("GTX_1660Ti_fp32").default_format is Format.FP32
+
+
+def test_an_unknown_name_hints_at_the_nearest() -> None:
+    """A slip of the keyboard is answered with what was probably meant."""
+    with pytest.raises(UnknownName, match="did you mean 'GeForce RTX 4090'"):
+        find_device("GeForce RTX 4O90")
+    with pytest.raises(UnknownName, match="flyball hardware --list"):
+        find_device("abacus")
+
+
+def test_what_fits_several_is_not_guessed() -> None:
+    """A name that leaves the choice open says between what."""
+    with pytest.raises(SeveralDevices, match="P100 PCIe 16GB, V100 PCIe 16GB; say which"):
+        find_device("PCIe 16GB")

@@ -1,0 +1,142 @@
+"""Hardware that a program or a file adds."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue import find_device, load_hardware, register_hardware
+from flyball_planner.catalogue.devices import REGISTRY
+from flyball_planner.catalogue.entries import KEYS, BadEntry
+from flyball_planner.catalogue.files import read_hardware
+from flyball_planner.catalogue.hardware import DeviceKind
+from flyball_planner.errors import PlanError
+from flyball_planner.precision import Format
+
+OWN = {"name": "Abacus 9", "memory_gib": 64, "memory_gb_per_second": 2000, "bf16_tflops": 400, "fp32_tflops": 50}
+
+
+@pytest.fixture(autouse=True)
+def catalogue_as_it_was() -> Iterator[None]:
+    """The one place of changing state is put back."""
+    yield
+    REGISTRY.clear()
+
+
+def test_a_registered_device_is_found() -> None:
+    """It is found by any spelling, in place of one of the catalogue with its name, and can be replaced."""
+    register_hardware({**OWN, "kind": "tpu", "link": "NVLink 4", "aliases": "abacus; count-o-mat"})
+    found = find_device("abacus-9")
+    assert (found.kind, found.memory_bytes, found.rate(Format.BF16)) == (DeviceKind.TPU, 64 * 2**30, 400e12)
+    assert found.within_node is not None
+    assert find_device("Count-o-Mat") is found
+    register_hardware({**OWN, "memory_gib": 32})
+    assert find_device("Abacus 9").memory_bytes == 32 * 2**30
+    register_hardware({"name": "H100 SXM5", "like": "H100 SXM5", "power_watts": 500})
+    assert find_device("h100").power_watts == 500
+
+
+def test_a_device_like_another() -> None:
+    """Only what differs need be said; the source says so."""
+    capped = register_hardware({"name": "Capped A100", "like": "A100-80GB", "power_watts": 250})
+    assert capped.rate(Format.BF16) == 312e12
+    assert capped.power_watts == 250
+    assert "A100 SXM4 80GB" in capped.source
+    with pytest.raises(BadEntry, match="no entry among the accelerators"):
+        register_hardware({"name": "Own", "like": "EPYC 7763"})
+
+
+YAML = """\
+devices:
+  - name: Abacus 9
+    memory_gib: 64
+    memory_gb_per_second: 2000
+    tensor_cores: true
+    bf16_tflops: 400
+    link_gb_per_second: 450
+    aliases: [abacus, count-o-mat]
+  - name: Slow A100
+    like: A100
+    bf16_tflops: 200
+"""
+CSV = "name,memory_gib,memory_gb_per_second,bf16_tflops,tensor_cores\nAbacus 9,64,2000,400,yes\n"
+
+
+def test_files_in_three_formats(tmp_path: Path) -> None:
+    """YAML, JSON and CSV say the same."""
+    for name, text in (("own.yaml", YAML), ("own.json", json.dumps({"devices": [OWN]})), ("own.csv", CSV)):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        found = load_hardware(file)[0]
+        assert found == find_device("Abacus 9")
+        assert (found.memory_bytes, found.rate(Format.BF16)) == (64 * 2**30, 400e12)
+    assert find_device("Slow A100").rate(Format.FP16) == 312e12
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "message"),
+    [
+        (
+            ".yaml",
+            YAML.replace("memory_gib", "memory_gb", 1),
+            r"own, line 3: memory_gb: no such key; did you mean 'memory_gib'\?",
+        ),
+        (".yaml", YAML.replace("400", "fast"), r"own, line 6: bf16_tflops: expected a number above 0.*found 'fast'"),
+        (".yaml", YAML.replace("450", "-1"), r"own, line 7: link_gb_per_second: expected a number above 0"),
+        (".yaml", YAML.replace("    memory_gib: 64\n", ""), r"own, line 2: memory_gib: missing; expected a number"),
+        (".yaml", YAML.replace("like: A100", "like: A1000"), "there is no hardware named 'A1000'"),
+        (".yaml", YAML.replace("link_gb_per_second: 450", "link: NVLnk 4"), "line 7: link: .*did you mean 'NVLink 4'"),
+        (".yaml", YAML.replace("true", "maybe"), r"line 5: tensor_cores: expected yes or no, found 'maybe'"),
+        (".yaml", "devices: []", "describes no device"),
+        (".yaml", "devices: [1]", "expected a device's keys"),
+        (".yaml", "devices: [{name: {a: 1}}]", "name: expected a single value"),
+        (".yaml", "devices: [", "own"),
+        (".csv", CSV.replace("400", "4OO"), r"own, line 2: bf16_tflops: expected"),
+        (".csv", CSV.replace("yes", "yes,more"), r"own, line 2: has more than the 5 columns"),
+        (
+            ".csv",
+            CSV.replace("memory_gib", "memory_gigs"),
+            r"line 2: memory_gigs: no such key; did you mean 'memory_gib'",
+        ),
+        (".csv", 'name\n"Abacus', "is no CSV: unexpected end"),
+        (".toml", "", "use .yaml, .json or .csv"),
+        (
+            ".csv",
+            "name,memory_gib,memory_gb_per_second\nAbacus,64,2000\n",
+            "no rate is given; give at least one of fp32_tflops",
+        ),
+    ],
+)
+def test_faults_are_told_with_key_and_line(suffix: str, text: str, message: str) -> None:
+    """Whoever wrote the file learns the key, the line, what was expected and the nearest known name."""
+    with pytest.raises(PlanError, match=message):
+        read_hardware(text, suffix, "own")
+
+
+def test_a_fault_adds_nothing(tmp_path: Path) -> None:
+    """A file is taken whole or not at all, and one that cannot be read is told."""
+    file = tmp_path / "own.yaml"
+    file.write_text(YAML.replace("bf16_tflops: 200", "bf16_tflops: slow"), encoding="utf-8")
+    with pytest.raises(PlanError):
+        load_hardware(file)
+    assert not REGISTRY.added
+    with pytest.raises(PlanError, match="cannot be read"):
+        load_hardware(tmp_path / "none.yaml")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*KEYS, "odd"]), st.one_of(st.text(max_size=20), st.floats(), st.none(), st.booleans())
+    )
+)
+def test_any_entry_is_a_device_or_a_told_fault(entry: dict[str, object]) -> None:
+    """Whatever is registered, the answer is a device or a message, never a crash."""
+    try:
+        with suppress(PlanError):
+            assert register_hardware(entry).memory_bytes > 0
+    finally:
+        REGISTRY.clear()
