@@ -60,6 +60,8 @@ class ModelCost:
     working_bytes: float = 0.0  # beside blocks: design matrices, kernel caches, histograms
     trained_by_gradient: bool = True  # has gradients and optimizer states
     assumptions: tuple[str, ...] = ()
+    batch: int = 0  # samples an optimizer step, as the specification says; 0: as the training says
+    precision: str = ""  # as the specification says; empty: as the training says
 
     @property
     def forward_flops(self) -> float:

@@ -1,0 +1,145 @@
+"""Gradient-boosted trees: histograms (XGBoost, LightGBM, CatBoost, H2O) or exact splits (XGBoost).
+
+A step is one update of a histogram's bin as LightGBM does it; other implementations need more steps for the same. The
+numbers of steps were found in published benchmarks: LightGBM's own (`docs/Experiments.rst`, Higgs to Allstate,
+16 threads) and szilard/GBM-perf (airline data, 16 cores and V100), whose libraries differ by up to tenfold.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from flyball_planner.models.classical import classical_cost, scattered, sequential
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.specification import Count, Specification, UnfitKey
+
+PARTITION_STEPS = 10.0  # handing a sample to its child, at each level
+GRADIENT_STEPS = 30.0  # a sample's gradient, and its score after the tree
+EXACT_STEPS = 13.0  # a sorted value fetches its sample's gradient from anywhere: about 20 ns against 1.5
+GRADIENT_BYTES = 8  # first and second derivative
+SAMPLE_BYTES = 36  # gradients, their ordered copy, score, label, indices (LightGBM)
+BIN_BYTES = 16  # of a histogram: two sums in double precision
+SPARSE_BELOW = 0.2  # filled share under which columns are stored sparsely (LightGBM's sparse_threshold is 0.8)
+BASE_BYTES = 200e6  # the program, its libraries and its threads
+
+Library = Literal["lightgbm", "xgboost", "xgboost-exact", "catboost", "h2o", "h2o-xgboost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """How one library does it."""
+
+    title: str
+    factor: float  # steps for each of LightGBM's
+    leaf_seconds: float = 0.0  # starting and joining threads or kernels, for each leaf …
+    level_seconds: float = 0.0  # … level …
+    tree_seconds: float = 0.0  # … or tree
+    value_bytes: float = 1.0  # of one feature of one sample
+    sample_bytes: float = SAMPLE_BYTES
+
+
+IMPLEMENTATIONS: dict[tuple[str, str], Implementation] = {
+    ("lightgbm", "cpu"): Implementation("LightGBM (histograms, leaf-wise)", 1.0, leaf_seconds=40e-6),
+    ("xgboost", "cpu"): Implementation("XGBoost (tree_method=hist)", 2.0, level_seconds=1e-4, value_bytes=12.0),
+    ("xgboost-exact", "cpu"): Implementation("XGBoost (tree_method=exact)", 1.0, level_seconds=1e-4, value_bytes=16.0),
+    ("catboost", "cpu"): Implementation("CatBoost (symmetric trees)", 4.0, tree_seconds=12e-3, value_bytes=55.0),
+    ("h2o", "cpu"): Implementation("H2O GBM", 4.0, level_seconds=5e-3, value_bytes=8.0),
+    ("h2o-xgboost", "cpu"): Implementation("H2O's XGBoost", 2.0, tree_seconds=20e-3, value_bytes=12.0),
+    ("lightgbm", "gpu"): Implementation("LightGBM (OpenCL histograms)", 2.0, leaf_seconds=150e-6, value_bytes=1.0),
+    ("xgboost", "gpu"): Implementation("XGBoost (device=cuda)", 1.0, level_seconds=6.5e-4, value_bytes=1.5),
+    ("catboost", "gpu"): Implementation("CatBoost (task_type=GPU)", 5.0, level_seconds=1.4e-3, value_bytes=4.0),
+    ("h2o-xgboost", "gpu"): Implementation("H2O's XGBoost on GPU", 1.0, tree_seconds=130e-3, value_bytes=1.5),
+}
+"""Overheads from the smallest data of GBM-perf (100,000 samples), factors from larger ones. Bytes of a value are those
+of XGBoost's CSR page and histogram index, of exact's two copies with an index each, and of CatBoost's measured 50 GB
+for 100 million samples."""
+
+
+class Boosting(Specification, frozen=True, kw_only=True):
+    """Keys of boosted trees."""
+
+    n: Annotated[Count, Meta(description="samples")]
+    p: Annotated[Count, Meta(description="features of a sample")]
+    trees: Annotated[Count, Meta(description="boosting rounds")] = 100
+    depth: Annotated[int, Meta(ge=1, le=30, description="levels of a tree")] = 6
+    leaves: Annotated[int, Meta(ge=0, description="leaves of a tree grown leaf by leaf; 0: all of its depth")] = 0
+    bins: Annotated[int, Meta(ge=2, le=65536, description="bins of a histogram")] = 256
+    nonzeros: Annotated[int, Meta(ge=0, description="features that a sample has, of sparse data; 0: all")] = 0
+    library: Annotated[Library, Meta(description="whose implementation")] = "xgboost"
+    device: Annotated[Literal["cpu", "gpu"], Meta(description="where trees are grown")] = "cpu"
+    machines: Annotated[Count, Meta(description="machines that share the samples")] = 1
+    threads: Annotated[int, Meta(ge=0, description="threads of a machine; 0: one a core")] = 0
+
+
+def boosting(wanted: Boosting) -> ModelCost:
+    """All trees of a forest, each a pass over the samples."""
+    by = _implementation(wanted)
+    levels = math.log2(wanted.leaves) if wanted.leaves else float(wanted.depth)
+    columns = _columns(wanted)
+    leaves = wanted.leaves or 2**wanted.depth
+    rows = -(-wanted.n // wanted.machines)  # of one machine
+    overhead = leaves * by.leaf_seconds + levels * by.level_seconds + by.tree_seconds
+    return classical_cost(
+        "xgboost_like",
+        by.title,
+        scattered("growing", by.factor * _steps(wanted, levels, columns), _scattered_over(wanted, rows)),
+        sequential("starting and joining", overhead * STEPS_A_SECOND / rows),
+        samples=rows,
+        passes=wanted.trees,
+        parameters=wanted.trees * (2 * leaves - 1),
+        working_bytes=BASE_BYTES + rows * (columns * by.value_bytes + by.sample_bytes) + _histograms(wanted, leaves),
+        precision="fp32",
+        assumptions=(
+            f"{columns:g} columns after bundling, {levels:.1f} levels",
+            *(
+                (f"samples of one of {wanted.machines} machines; histograms are small on a fast network",)
+                if wanted.machines > 1
+                else ()
+            ),
+        ),
+    )
+
+
+STEPS_A_SECOND = 2.5e9  # of one core, where steps follow each other: about one a cycle
+
+
+def _implementation(wanted: Boosting) -> Implementation:
+    found = IMPLEMENTATIONS.get((wanted.library, wanted.device))
+    if found is None:
+        able = [library for library, device in IMPLEMENTATIONS if device == wanted.device]
+        raise UnfitKey(
+            "xgboost_like",
+            "library",
+            f"{wanted.library} does not run on a {wanted.device}",
+            expected="one of " + ", ".join(able),
+        )
+    return found
+
+
+def _columns(wanted: Boosting) -> float:
+    """What a sample has in memory: all features, or the few that it has of sparse ones."""
+    present = wanted.nonzeros or wanted.p
+    dense = wanted.library == "lightgbm" and present >= SPARSE_BELOW * wanted.p
+    return float(wanted.p if dense else min(present, wanted.p))
+
+
+def _steps(wanted: Boosting, levels: float, columns: float) -> float:
+    """For one sample and tree: of two siblings only the smaller is counted, the other is what remains."""
+    if wanted.library == "xgboost-exact":
+        return EXACT_STEPS * columns * levels
+    counted = 1 + (levels - 1) / 2
+    return columns * counted + PARTITION_STEPS * levels + GRADIENT_STEPS
+
+
+def _scattered_over(wanted: Boosting, rows: int) -> float:
+    """Exact splits jump among gradients, histograms among the bytes of a column."""
+    return float(rows * (GRADIENT_BYTES if wanted.library == "xgboost-exact" else 1))
+
+
+def _histograms(wanted: Boosting, leaves: int) -> float:
+    """Of every leaf, of all features: they are kept for their siblings."""
+    if wanted.library == "xgboost-exact":
+        return 0.0
+    return float(min(leaves, 1024) * _columns(wanted) * wanted.bins * BIN_BYTES)

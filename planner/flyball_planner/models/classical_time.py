@@ -1,0 +1,70 @@
+"""How long a classical model takes on a processor or GPU: steps and bytes over the rates of their kind.
+
+No implementation reaches what a device could do, and how far it falls short depends on data that no specification
+tells; half to double is what nine in ten figures keep.
+"""
+
+from dataclasses import dataclass
+
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+from flyball_planner.models.boosting import STEPS_A_SECOND
+from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
+from flyball_planner.precision import Format
+
+SPREAD = 2.0  # an interval reaches from the middle divided by this to the middle times this
+PRODUCT_SHARE = 0.6  # of its peak that BLAS reaches in tall products, from memory
+STREAM_SHARE = 0.6  # of the memory's bandwidth that one library call after the other reaches
+SMALL_SIDE = 16.0  # a product whose smaller side is this reaches half of that
+STEP_SECONDS = 1.5e-9  # a scattered step of one core, over data that its caches and page tables reach
+NEAR_BYTES = 10e6  # which is about this much: last-level cache, and 1,536 pages of 4 KiB
+FARTHER = 0.4  # each step over more bytes costs (bytes / near)^this: page walks that miss the cache themselves
+GPU_STEP_BYTES = 22.0  # of a GPU's bandwidth that a scattered step uses up
+FP64_OF_FP32 = 0.5  # of processors; vectors hold half as many numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """What the whole device does in a second."""
+
+    cores: int
+    flops: float
+    bytes: float
+    scattered_steps: float
+
+
+def classical_seconds(cost: ModelCost, device: Device, *, cores: int = 0) -> Interval:
+    """Training from the first sample to the last; `cores` where not all of a processor's are used."""
+    if cost.trained_by_gradient:
+        raise PlanError(f"{cost.model} is trained by gradient steps: estimate its step instead")
+    rates = _rates(device, cost.precision, cores)
+    operators = (operator for block in cost.blocks for operator in block.operators)
+    sample_seconds = sum(operator.times * _seconds(operator, rates) for operator in operators)
+    middle = sample_seconds * cost.samples * cost.passes
+    return Interval(middle / SPREAD, middle, middle * SPREAD)
+
+
+def _rates(device: Device, precision: str, cores: int) -> _Rates:
+    used = min(cores or device.cores, device.cores) if device.cores else max(1, cores)
+    share = used / device.cores if device.cores else 1.0
+    flops = device.rate(Format.FP32) * share * (1.0 if precision == "fp32" else FP64_OF_FP32)
+    on_gpu = device.kind is DeviceKind.GPU
+    scattered = device.memory_bytes_per_second / GPU_STEP_BYTES if on_gpu else used / STEP_SECONDS
+    return _Rates(used, flops, device.memory_bytes_per_second, scattered)
+
+
+def _seconds(operator: Operator, rates: _Rates) -> float:
+    match operator.kind:
+        case OperatorKind.SEQUENTIAL:
+            return operator.flops / STEPS_A_SECOND
+        case OperatorKind.GATHER:
+            distance: float = max(1.0, operator.inner / NEAR_BYTES) ** FARTHER
+            return distance * operator.flops / rates.scattered_steps
+        case OperatorKind.MATMUL:
+            side = min(operator.inner, operator.columns) or 1.0
+            reached = PRODUCT_SHARE * side / (side + SMALL_SIDE)
+            moving = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
+            return max(operator.flops / (reached * rates.flops), moving)
+        case _:
+            return operator.moved_bytes / (STREAM_SHARE * rates.bytes)

@@ -1,0 +1,84 @@
+"""Published convolutional networks by name, whichever way the name is spelled."""
+
+import re
+from functools import cache
+
+from flyball_planner.errors import UnknownName
+from flyball_planner.models.convolution import (
+    convnext,
+    densenet,
+    efficientnet,
+    inception,
+    mobile,
+    plain,
+    regnet,
+    resnet,
+    swin,
+)
+from flyball_planner.models.convolution.layers import Map
+from flyball_planner.models.convolution.network import Network, network_blocks
+from flyball_planner.models.cost import ModelCost
+
+NETWORKS: tuple[Network, ...] = (
+    *resnet.NETWORKS,
+    *plain.NETWORKS,
+    *densenet.NETWORKS,
+    *inception.NETWORKS,
+    *mobile.NETWORKS,
+    *efficientnet.NETWORKS,
+    *regnet.NETWORKS,
+    *convnext.NETWORKS,
+    *swin.NETWORKS,
+)
+
+OTHER_SPELLINGS = {
+    "resnet50v1.5": "resnet50",
+    "mobilenetv2.100": "mobilenetv2",
+    "mobilenetv3large100": "mobilenetv3large",
+    "mobilenetv3small100": "mobilenetv3small",
+    "swintinypatch4window7.224": "swint",
+    "swinsmallpatch4window7.224": "swins",
+    "swinbasepatch4window7.224": "swinb",
+    "squeezenet": "squeezenet1.0",
+    "mobilenet": "mobilenetv2",
+    "inception": "inceptionv3",
+}
+"""timm's names, and short ones, of networks that torchvision has too, spelled as `_spelling` does."""
+
+
+@cache
+def _by_spelling() -> dict[str, Network]:
+    return {_spelling(network.name): network for network in NETWORKS}
+
+
+def find_network(name: str) -> Network:
+    """The network that is meant: `ResNet-50`, `torchvision/ResNet50` and `timm/resnet50` are one."""
+    spelling = _spelling(name)
+    found = _by_spelling().get(OTHER_SPELLINGS.get(spelling, spelling))
+    if found is None:
+        raise UnknownName("convolutional network", name, (network.name for network in NETWORKS))
+    return found
+
+
+def published_cost(name: str, *, image: int = 0, classes: int = 1000, channels: int = 3) -> ModelCost:
+    """A published network at a size of image; at its own size if none is given."""
+    network = find_network(name)
+    side = image or network.image
+    blocks = network_blocks(network.layers(classes), Map(channels, side, side))
+    beside = network.beside(classes) if network.beside else 0
+    return ModelCost(
+        model=network.name,
+        family="convolutional network",
+        implementation=network.source,
+        parameters=sum(block.repeats * block.parameters for block in blocks) + beside,
+        samples=0,
+        passes=1.0,
+        blocks=blocks,
+        assumptions=(f"images of {side}×{side} pixels", "batch normalisation and dropout as when training"),
+    )
+
+
+def _spelling(name: str) -> str:
+    bare = name.rsplit("/", 1)[-1].casefold()
+    divided = re.sub(r"(?<=\d)[^a-z0-9]+(?=\d)", ".", bare)  # 1_6gf is not 16gf
+    return re.sub(r"[^a-z0-9.]", "", divided)

@@ -1,0 +1,111 @@
+"""Swin transformers: attention within windows of an image's features, which shrink as in a convolutional network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from flyball_planner.models.convolution.composites import Chain, Residual, classifier
+from flyball_planner.models.convolution.layers import (
+    NUMBER_BYTES,
+    SMOOTH,
+    Convolution,
+    Layer,
+    Linear,
+    Map,
+    Norm,
+    Piece,
+)
+from flyball_planner.models.convolution.network import Network
+from flyball_planner.models.cost import Operator, OperatorKind
+
+SOURCE = "Liu et al., arXiv 2103.14030 and 2111.09883; as torchvision has them"
+BIAS_WIDTH = 512  # hidden width of the second version's position network
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAttention:
+    """Scores and their product with the values, within windows; the products around it are layers of their own."""
+
+    window: int
+    heads: int
+    second_version: bool
+
+    def cost(self, given: Map) -> Piece:
+        """`given` holds queries, keys and values side by side."""
+        channels, positions = given.channels // 3, self.window**2
+        windows = -(-given.height // self.window) * -(-given.width // self.window)  # the edge is padded
+        scores = windows * self.heads * positions**2
+        output = Map(channels, given.height, given.width)
+        operator = Operator(
+            "window attention",
+            OperatorKind.ATTENTION,
+            flops=4.0 * windows * positions**2 * channels,
+            moved_bytes=NUMBER_BYTES * (given.elements + 4 * scores + output.elements),
+            rows=float(windows * positions * self.heads),
+            inner=channels / self.heads,
+            columns=float(positions),
+        )
+        positions_network = self._positions()
+        return Piece(
+            output,
+            positions_network.parameters,
+            (*positions_network.operators, operator),
+            2.0 * scores + output.elements,  # scores after softmax, and with their bias before it
+        )
+
+    def _positions(self) -> Piece:
+        """A learned table of relative positions; in the second version a small network fills it."""
+        offsets = (2 * self.window - 1) ** 2
+        if not self.second_version:
+            return Piece(Map(self.heads, 1, 1), offsets * self.heads)
+        network = Chain((Linear(BIAS_WIDTH), Linear(self.heads, bias=False))).cost(Map(2, offsets, 1))
+        return Piece(network.output, network.parameters + self.heads, network.operators)  # and a scale a head
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Four neighbouring positions become one of four times the channels."""
+
+    def cost(self, given: Map) -> Piece:
+        """A copy."""
+        output = Map(4 * given.channels, -(-given.height // 2), -(-given.width // 2))
+        moved = Operator("merge", OperatorKind.ELEMENTWISE, 0.0, NUMBER_BYTES * 2 * output.elements)
+        return Piece(output, 0, (moved,), output.elements)
+
+
+def _block(width: int, window: int, heads: int, *, second: bool) -> Chain:
+    attention = (Linear(3 * width), WindowAttention(window, heads, second), Linear(width))
+    feed_forward = (Linear(4 * width), SMOOTH, Linear(width))
+    if second:
+        return Chain((Residual(Chain((*attention, Norm()))), Residual(Chain((*feed_forward, Norm())))))
+    return Chain((Residual(Chain((Norm(), *attention))), Residual(Chain((Norm(), *feed_forward)))))
+
+
+def _merging(width: int, *, second: bool) -> Chain:
+    reduction = Linear(width, bias=False)
+    return Chain((Merge(), reduction, Norm()) if second else (Merge(), Norm(), reduction))
+
+
+def _layers(classes: int, *, first: int, depths: Sequence[int], window: int, second: bool) -> tuple[Layer, ...]:
+    layers: list[Layer] = [Chain((Convolution(first, 4, 4, 0, bias=True), Norm()))]
+    for stage, depth in enumerate(depths):
+        width = first * 2**stage
+        if stage:
+            layers.append(_merging(width, second=second))
+        layers += [_block(width, window, width // 32, second=second)] * depth
+    return (*layers, Norm(), classifier(classes))
+
+
+def _network(name: str, first: int, *depths: int, second: bool = False) -> Network:
+    window, image = (8, 256) if second else (7, 224)
+    return Network(name, SOURCE, image, partial(_layers, first=first, depths=depths, window=window, second=second))
+
+
+NETWORKS = (
+    _network("swin_t", 96, 2, 2, 6, 2),
+    _network("swin_s", 96, 2, 2, 18, 2),
+    _network("swin_b", 128, 2, 2, 18, 2),
+    _network("swin_v2_t", 96, 2, 2, 6, 2, second=True),
+    _network("swin_v2_s", 96, 2, 2, 18, 2, second=True),
+    _network("swin_v2_b", 128, 2, 2, 18, 2, second=True),
+)

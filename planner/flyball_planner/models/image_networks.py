@@ -1,0 +1,92 @@
+"""Networks over images: published ones by name, a simple one by a few numbers, any other by its list of layers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from flyball_planner.models.convolution.composites import Chain
+from flyball_planner.models.convolution.layer_list import layers_of
+from flyball_planner.models.convolution.layers import RELU, Convolution, Flatten, Layer, Linear, Map, Norm, Pool
+from flyball_planner.models.convolution.network import network_blocks
+from flyball_planner.models.convolution.published import published_cost
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
+
+FAMILY = "convolutional network"
+MOST_LAYERS = 2_000
+Pixels = Annotated[int, Meta(ge=1, le=16_384)]
+
+
+class PublishedNetwork(NetworkSpecification, frozen=True, kw_only=True):
+    """Keys of a network whose layers are known."""
+
+    image: Annotated[int, Meta(ge=0, le=16_384, description="pixels a side; 0: as it was published for")] = 0
+    channels: Annotated[Count, Meta(description="colours of an image")] = 3
+    classes: Annotated[Count, Meta(description="classes to tell apart")] = 1000
+
+
+class SimpleCnn(NetworkSpecification, frozen=True, kw_only=True):
+    """Keys of convolutions and pools, then dense layers."""
+
+    image: Annotated[Pixels, Meta(description="pixels a side")] = 32
+    channels: Annotated[Count, Meta(description="colours of an image")] = 3
+    filters: Annotated[tuple[Count, ...], Meta(description="channels of each convolution")] = (32, 64, 128)
+    kernel: Annotated[Count, Meta(description="side of a convolution's window")] = 3
+    pool: Annotated[Count, Meta(description="side of the pool after each convolution; 1: none")] = 2
+    batch_norm: Annotated[bool, Meta(description="batch normalisation after each convolution")] = False
+    dense: Annotated[tuple[Count, ...], Meta(description="widths of the dense layers before the last")] = (256,)
+    classes: Annotated[Count, Meta(description="classes to tell apart")] = 10
+
+
+class Cnn(NetworkSpecification, frozen=True, kw_only=True):
+    """Keys of a network that is told layer by layer."""
+
+    layers: Annotated[
+        tuple[str | dict[str, Any], ...], Meta(description="as {conv: 64, kernel: 3}, norm, relu, {pool: 2} …")
+    ]
+    image: Annotated[Pixels, Meta(description="pixels a side")] = 224
+    channels: Annotated[Count, Meta(description="colours of an image")] = 3
+
+
+def published(name: str, wanted: PublishedNetwork) -> ModelCost:
+    """A published network, trained as the specification says."""
+    cost = published_cost(name, image=wanted.image, classes=wanted.classes, channels=wanted.channels)
+    return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
+
+
+def simple_cnn(wanted: SimpleCnn) -> ModelCost:
+    """Convolution, activation and pool, as often as there are filters; then dense layers."""
+    norm = (Norm(),) if wanted.batch_norm else ()
+    pool = (Pool(wanted.pool, wanted.pool),) if wanted.pool > 1 else ()
+    convolutions = (
+        Chain((Convolution(filters, wanted.kernel, bias=not wanted.batch_norm), *norm, RELU, *pool))
+        for filters in wanted.filters
+    )
+    dense = (Chain((Linear(width), RELU)) for width in wanted.dense)
+    layers: tuple[Layer, ...] = (*convolutions, Flatten(), *dense, Linear(wanted.classes))
+    return _cost("simple_cnn", layers, wanted.image, wanted.channels, wanted)
+
+
+def cnn(wanted: Cnn) -> ModelCost:
+    """Whatever the list of layers says."""
+    if not 1 <= len(wanted.layers) <= MOST_LAYERS:
+        raise UnfitKey("cnn", "layers", f"{len(wanted.layers)} layers", expected=f"1 to {MOST_LAYERS:,} of them")
+    return _cost("cnn", layers_of(wanted.layers), wanted.image, wanted.channels, wanted)
+
+
+def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted: NetworkSpecification) -> ModelCost:
+    blocks = network_blocks(layers, Map(channels, image, image))
+    return ModelCost(
+        model=model,
+        family=FAMILY,
+        implementation="PyTorch nn.Conv2d, cuDNN",
+        parameters=sum(block.repeats * block.parameters for block in blocks),
+        samples=wanted.n,
+        passes=wanted.epochs,
+        blocks=blocks,
+        assumptions=(f"images of {image}×{image} pixels",),
+        batch=wanted.batch_size,
+        precision=wanted.precision,
+    )

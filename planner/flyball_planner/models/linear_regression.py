@@ -1,0 +1,58 @@
+"""Linear regression, solved by the normal equations or by a QR factorisation."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from flyball_planner.models.classical import (
+    NUMBER_BYTES,
+    NumberFormat,
+    classical_cost,
+    matrix_product,
+    stream,
+)
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.specification import Count, Specification
+
+
+class LinearRegression(Specification, frozen=True, kw_only=True):
+    """Keys of both solvers."""
+
+    n: Annotated[Count, Meta(description="samples")]
+    p: Annotated[Count, Meta(description="features of a sample")]
+    d_out: Annotated[Count, Meta(description="targets of a sample")] = 1
+    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+
+
+def normal_equations(wanted: LinearRegression) -> ModelCost:
+    """One symmetric product over all samples, then a Cholesky factorisation of p×p."""
+    n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
+    return classical_cost(
+        "linear_regression_normal",
+        "normal equations: BLAS syrk, LAPACK potrf",
+        matrix_product("Gram matrix", p * (p + 1.0), width * p, 1, p, p),
+        matrix_product("targets", 2.0 * p * wanted.d_out, width * (p + wanted.d_out), 1, p, wanted.d_out),
+        matrix_product("Cholesky", p**3 / 3 / n, width * p**2 / n, p / n, p, p),
+        samples=n,
+        parameters=(p + 1) * wanted.d_out,
+        working_bytes=width * (n * (p + wanted.d_out) + 2 * p**2),
+        precision=wanted.precision,
+        assumptions=("the data are centred in place: no column of ones", "ill-conditioned data lose half their digits"),
+    )
+
+
+def qr(wanted: LinearRegression) -> ModelCost:
+    """Householder reflections over the whole matrix, in a copy of it."""
+    n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
+    return classical_cost(
+        "linear_regression_qr",
+        "LAPACK geqrf (Householder QR), ormqr, trtrs",
+        matrix_product("QR", max(2.0 * p**2 - 2 * p**3 / 3 / n, p**2), 2 * width * p, 1, p, p),
+        matrix_product("targets", 4.0 * p * wanted.d_out, width * (p + wanted.d_out), 1, p, wanted.d_out),
+        stream("copy", 2 * width * p),
+        samples=n,
+        parameters=(p + 1) * wanted.d_out,
+        working_bytes=width * (2 * n * p + 2 * n * wanted.d_out + p**2),
+        precision=wanted.precision,
+        assumptions=("the factorisation works in a copy of the data",),
+    )

@@ -1,0 +1,74 @@
+"""Logistic regression by Newton steps or by stochastic gradient descent."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from flyball_planner.models.classical import (
+    NUMBER_BYTES,
+    NumberFormat,
+    classical_cost,
+    matrix_product,
+    sequential,
+    stream,
+)
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.specification import Count, Specification
+
+EXPONENTIAL_STEPS = 20.0  # of one logistic function, in elementary steps
+SGD_STEPS_A_FEATURE = 2.0  # a multiplication and addition each for the margin and for the update
+SGD_STEPS_A_SAMPLE = 60.0  # the loss, the learning rate, and walking to the sample
+
+
+class LogisticNewton(Specification, frozen=True, kw_only=True):
+    """Keys of the second-order solver."""
+
+    n: Annotated[Count, Meta(description="samples")]
+    p: Annotated[Count, Meta(description="features of a sample")]
+    iterations: Annotated[Count, Meta(description="Newton steps until it converges")] = 8
+    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+
+
+class LogisticSgd(Specification, frozen=True, kw_only=True):
+    """Keys of the stochastic solver."""
+
+    n: Annotated[Count, Meta(description="samples")]
+    p: Annotated[Count, Meta(description="features of a sample")]
+    epochs: Annotated[Count, Meta(description="passes over the data")] = 20
+    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+
+
+def newton(wanted: LogisticNewton) -> ModelCost:
+    """Each step weighs the samples, builds the Hessian and solves it (iteratively reweighted least squares)."""
+    n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
+    return classical_cost(
+        "logistic_regression_newton",
+        "Newton (IRLS), as scikit-learn's newton-cholesky: BLAS gemm, LAPACK potrf",
+        matrix_product("margins and gradient", 4.0 * p, 2 * width * p, 1, p, 1),
+        stream("weighted copy", 2 * width * p),
+        matrix_product("Hessian", 2.0 * p**2, 2 * width * p, 1, p, p),
+        matrix_product("Cholesky", p**3 / 3 / n, width * p**2 / n, p / n, p, p),
+        stream("logistic function", 6 * width),
+        samples=n,
+        passes=wanted.iterations,
+        parameters=p + 1,
+        working_bytes=width * (2 * n * p + 6 * n + 2 * p**2),
+        precision=wanted.precision,
+        assumptions=(f"{wanted.iterations} Newton steps", "the Hessian is built from a weighted copy of the data"),
+    )
+
+
+def stochastic(wanted: LogisticSgd) -> ModelCost:
+    """One sample after the other, on one core."""
+    n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
+    return classical_cost(
+        "logistic_regression_sgd",
+        "scikit-learn SGDClassifier (one core)",
+        sequential("margin and update", SGD_STEPS_A_FEATURE * p + SGD_STEPS_A_SAMPLE + EXPONENTIAL_STEPS),
+        samples=n,
+        passes=wanted.epochs,
+        parameters=p + 1,
+        working_bytes=width * (n * p + n + 4 * p),
+        precision=wanted.precision,
+        assumptions=(f"{wanted.epochs} epochs; convergence may end it sooner",),
+    )

@@ -1,0 +1,77 @@
+"""Principal components: by a full decomposition, by the covariance, or by random projections."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, stream
+from flyball_planner.models.cost import ModelCost, Operator
+from flyball_planner.models.specification import Count, Specification, UnfitKey
+
+OVERSAMPLING = 10  # further directions of the randomised solver (Halko et al., arXiv 0909.4061; scikit-learn's default)
+POWER_ITERATIONS = 7  # scikit-learn's, where few components are asked for; 4 otherwise
+FEW = 0.1  # of the smaller side
+SVD_FACTOR = 4.0  # gesdd through QR: 2np² twice, and about 22p³ for the small problem (Golub and Van Loan, 8.6)
+SMALL_SVD_FACTOR = 22.0
+EIGEN_FACTOR = 9.0  # syevd with vectors, times p³ (LAPACK working note 183)
+
+
+class Pca(Specification, frozen=True, kw_only=True):
+    """Keys of a projection."""
+
+    n: Annotated[Count, Meta(description="samples")]
+    p: Annotated[Count, Meta(description="features of a sample")]
+    k: Annotated[Count, Meta(description="components kept")] = 10
+    solver: Annotated[Literal["full", "covariance", "randomized"], Meta(description="algorithm")] = "randomized"
+    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+
+
+NAMES = {
+    "full": "LAPACK gesdd (full SVD)",
+    "covariance": "covariance and LAPACK syevd",
+    "randomized": "randomised SVD (Halko), BLAS gemm and LAPACK",
+}
+
+
+def pca(wanted: Pca) -> ModelCost:
+    """The named solver over centred data."""
+    if wanted.k > min(wanted.n, wanted.p):
+        raise UnfitKey("pca_svd", "k", f"{wanted.k} components do not exist", expected="at most the smaller of n and p")
+    n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
+    copies = {"full": 3, "covariance": 1, "randomized": 2}[wanted.solver]
+    return classical_cost(
+        "pca_svd",
+        f"scikit-learn PCA, {NAMES[wanted.solver]}",
+        stream("centre", 3 * width * p),
+        *_solver(wanted, width),
+        samples=n,
+        parameters=(wanted.k + 1) * p,
+        working_bytes=width * (copies * n * p + 3 * min(n, p) ** 2 * (wanted.solver != "randomized")),
+        precision=wanted.precision,
+    )
+
+
+def _solver(wanted: Pca, width: int) -> tuple[Operator, ...]:
+    n, p = wanted.n, wanted.p
+    small = min(n, p)
+    if wanted.solver == "full":
+        flops = SVD_FACTOR * p * small + SMALL_SVD_FACTOR * small**3 / n
+        return (matrix_product("SVD", flops, 6 * width * p, 1, p, small),)
+    if wanted.solver == "covariance":
+        covariance = matrix_product("covariance", p * (p + 1.0), width * p, 1, p, p)
+        return covariance, matrix_product("eigenvectors", EIGEN_FACTOR * p**3 / n, width * p**2 / n, p / n, p, p)
+    directions = wanted.k + OVERSAMPLING
+    powers = POWER_ITERATIONS if wanted.k < FEW * small else 4
+    products = 2 * powers + 2
+    projections = matrix_product(
+        "projections", products * 2.0 * p * directions, products * width * (p + directions), 1, p, directions
+    )
+    factorisations = 2 * powers + 1  # LU or QR of what was projected
+    return projections, matrix_product(
+        "orthogonalisations",
+        factorisations * 2.0 * directions**2,
+        factorisations * 2 * width * directions,
+        1,
+        directions,
+        directions,
+    )

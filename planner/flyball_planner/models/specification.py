@@ -1,0 +1,166 @@
+"""What a model's specification may say: typed keys with bounds, defaults and meaning; a mistake is told by its key."""
+
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from flyball_planner.errors import PlanError, nearest
+
+
+class Specification(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every model's keys; a subclass states each as an annotated field."""
+
+    spellings: ClassVar[Mapping[str, str]] = {}
+    """Other names of keys, as other tools call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a specification, as a person needs to know it."""
+
+    name: str
+    kind: str  # integer, number, text, true or false, list of …
+    required: bool
+    default: object  # None where it is required
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    meaning: str
+    low_excluded: bool = False  # the value must be above, not at, its lower bound
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.kind == NAMES[bool]:
+            return self.kind
+        article = "an" if self.kind[0] in "aeiou" else "a"
+        low = "" if self.low is None else f" above {self.low:g}" if self.low_excluded else f" of at least {self.low:g}"
+        high = "" if self.high is None else f"{' and' if low else ' of'} at most {self.high:g}"
+        return f"{article} {self.kind}{low}{high}"
+
+
+class UnfitKey(PlanError):
+    """A key that is unknown, missing or of the wrong value."""
+
+    def __init__(self, model: str, key: str, problem: str, *, expected: str = "", meant: str | None = None) -> None:
+        self.model = model
+        self.key = key
+        self.expected = expected
+        self.nearest = meant
+        hint = f"; did you mean {meant!r}?" if meant else f"; expected {expected}" if expected else ""
+        super().__init__(f"model {model}, key {key!r}: {problem}{hint}")
+
+
+AnySpecification = TypeVar("AnySpecification", bound=Specification)
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+PrecisionName = Literal[
+    "fp32", "tf32", "fp16", "bf16", "fp16-autocast", "bf16-autocast", "bf16-pure", "fp8", "int8", "fp4"
+]
+
+
+class NetworkSpecification(Specification, frozen=True, kw_only=True):
+    """Keys of everything that is trained by gradient steps."""
+
+    n: Annotated[int, msgspec.Meta(ge=0, description="samples of the data set; 0: a single step is planned")] = 0
+    batch_size: Annotated[Count, msgspec.Meta(description="samples an optimizer step, over all devices")] = 32
+    epochs: Annotated[float, msgspec.Meta(gt=0, description="passes over the data set")] = 1.0
+    precision: Annotated[PrecisionName, msgspec.Meta(description="what is multiplied and kept")] = "bf16"
+
+
+@cache
+def keys_of(kind: type[Specification]) -> tuple[Key, ...]:
+    """All keys of a specification, in order."""
+    annotations = get_type_hints(kind, include_extras=True)
+    return tuple(_key(field, annotations[field.name]) for field in msgspec.structs.fields(kind))
+
+
+def read_specification(kind: type[AnySpecification], model: str, given: Mapping[str, object]) -> AnySpecification:
+    """The typed specification, or an error that names the key, what was expected and what was probably meant."""
+    keys = {key.name: key for key in keys_of(kind)}
+    annotations = get_type_hints(kind, include_extras=True)
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        key = keys.get(kind.spellings.get(name, name))
+        if key is None:
+            raise _unknown(model, name, keys)
+        if key.name in values:
+            raise UnfitKey(model, name, f"says the same as another key: {key.name}; leave one out")
+        values[key.name] = _value(model, key, annotations[key.name], value)
+    for key in keys.values():
+        if key.required and key.name not in values:
+            raise UnfitKey(model, key.name, f"is missing ({key.meaning})", expected=key.expected)
+    return kind(**values)
+
+
+def _unknown(model: str, name: str, keys: Iterable[str]) -> UnfitKey:
+    known = sorted(keys)
+    return UnfitKey(
+        model, name, "there is no such key", expected="one of " + ", ".join(known), meant=nearest(name, known)
+    )
+
+
+def _value(model: str, key: Key, annotation: Any, value: object) -> Any:
+    try:
+        return msgspec.convert(_number(key, value), type=annotation)
+    except msgspec.ValidationError:
+        meant = nearest(value, key.choices) if isinstance(value, str) else None
+        raise UnfitKey(model, key.name, f"{value!r} will not do", expected=key.expected, meant=meant) from None
+
+
+def _number(key: Key, value: object) -> object:
+    """Numbers that YAML 1.1 takes for text (`1e6`), and whole ones written with a point."""
+    if key.kind not in {"integer", "number"} or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        try:
+            value = float(value.replace("_", ""))
+        except ValueError:
+            return value
+    whole = isinstance(value, float) and value.is_integer()
+    return int(value) if whole and key.kind == "integer" else value  # type: ignore[call-overload]
+
+
+def _key(field: msgspec.structs.FieldInfo, annotation: Any) -> Key:
+    metas = _metas(annotation)
+    above = next((meta.gt for meta in metas if meta.gt is not None), None)
+    kind, choices = _kind(_bare(annotation))
+    return Key(
+        name=field.name,
+        kind=kind,
+        required=field.required,
+        default=None if field.required else field.default,
+        low=above if above is not None else next((meta.ge for meta in metas if meta.ge is not None), None),
+        high=next((meta.le for meta in metas if meta.le is not None), None),
+        choices=choices,
+        meaning=next((meta.description for meta in reversed(metas) if meta.description), ""),
+        low_excluded=above is not None,
+    )
+
+
+def _metas(annotation: Any) -> list[msgspec.Meta]:
+    return [meta for meta in getattr(annotation, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+NAMES: dict[Any, str] = {int: "integer", float: "number", str: "text", bool: "true or false", dict: "mapping"}
+
+
+def _kind(bare: Any) -> tuple[str, tuple[str, ...]]:
+    if get_origin(bare) is Literal:
+        return "choice", tuple(str(choice) for choice in get_args(bare))
+    if get_origin(bare) in {tuple, list}:
+        return f"list of {_kind(_bare(get_args(bare)[0]))[0]}s", ()
+    if get_origin(bare) in {Union, types.UnionType}:
+        return " or ".join(_kind(_bare(each))[0] for each in get_args(bare)), ()
+    return NAMES[get_origin(bare) or bare], ()

@@ -1,0 +1,99 @@
+"""Transformers by a few numbers: an encoder as BERT is, a decoder as GPT-2 or, gated, as Llama is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
+from flyball_planner.models.transformer.cost import transformer_cost
+from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
+
+HEAD_WIDTH = 64  # of published encoders and of GPT-2, where no number of heads is given
+GATED_FFN = 8 / 3  # of the hidden width, so that three matrices weigh as much as two of 4 (Shazeer, arXiv 2002.05202)
+
+
+class Transformer(NetworkSpecification, frozen=True, kw_only=True):
+    """Keys of both."""
+
+    spellings: ClassVar[Mapping[str, str]] = {
+        "d_model": "hidden", "hidden_size": "hidden", "d_in": "hidden", "seq_len": "sequence",
+        "sequence_length": "sequence", "n_layers": "layers", "n_heads": "heads", "num_heads": "heads",
+        "vocab_size": "vocab", "d_ff": "ffn", "d_out": "vocab",
+    }  # fmt: skip
+
+    layers: Annotated[int, Meta(ge=1, le=10_000, description="layers")] = 12
+    hidden: Annotated[Count, Meta(description="width of the residual stream")] = 768
+    heads: Annotated[int, Meta(ge=0, description="attention heads; 0: one for each 64 of the width")] = 0
+    kv_heads: Annotated[int, Meta(ge=0, description="heads of keys and values; 0: as many as of queries")] = 0
+    ffn: Annotated[int, Meta(ge=0, description="width of the feed-forward block; 0: 4 times hidden, gated 8/3")] = 0
+    vocab: Annotated[Count, Meta(description="tokens in the vocabulary")] = 50_257
+    sequence: Annotated[Count, Meta(description="tokens of a sample")] = 1_024
+    gated: Annotated[bool, Meta(description="three matrices in the feed-forward block, no biases, as in Llama")] = False
+    tied: Annotated[bool, Meta(description="the output is the embedding")] = True
+
+
+def encoder_shape(wanted: Transformer) -> TransformerShape:
+    """As BERT: everything sees everything, an embedding of segments, a language-model head over masked words."""
+    return replace(
+        _shape("transformer_encoder", Kind.ENCODER, wanted),
+        type_vocab=2,
+        embedding_norm=True,
+        final_norm=False,
+        output_bias=True,
+        head=Head.MASKED_LANGUAGE_MODEL,
+    )
+
+
+def decoder_shape(wanted: Transformer) -> TransformerShape:
+    """As GPT-2; gated as Llama."""
+    return _shape("transformer_decoder", Kind.DECODER, wanted)
+
+
+def encoder(wanted: Transformer) -> ModelCost:
+    """The encoder's cost."""
+    return _trained(encoder_shape(wanted), wanted)
+
+
+def decoder(wanted: Transformer) -> ModelCost:
+    """The decoder's cost."""
+    return _trained(decoder_shape(wanted), wanted)
+
+
+def _trained(shape: TransformerShape, wanted: Transformer) -> ModelCost:
+    cost = transformer_cost(shape, wanted.sequence)
+    return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
+
+
+def _shape(model: str, kind: Kind, wanted: Transformer) -> TransformerShape:
+    heads = wanted.heads or max(1, wanted.hidden // HEAD_WIDTH)
+    kv_heads = wanted.kv_heads or heads
+    if wanted.hidden % heads:
+        raise UnfitKey(
+            model, "heads", f"{heads} does not divide a width of {wanted.hidden}", expected="a divisor of it"
+        )
+    if heads % kv_heads:
+        raise UnfitKey(model, "kv_heads", f"{kv_heads} does not divide {heads} heads", expected="a divisor of heads")
+    plain = not wanted.gated
+    return TransformerShape(
+        kind=kind,
+        layers=wanted.layers,
+        hidden=wanted.hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=wanted.hidden // heads,
+        ffn=wanted.ffn or round(wanted.hidden * (4 if plain else GATED_FFN)),
+        vocab=wanted.vocab,
+        max_positions=wanted.sequence if plain else 0,
+        gated=wanted.gated,
+        tied=wanted.tied,
+        norm=Norm.LAYER if plain else Norm.RMS,
+        norm_bias=plain,
+        qkv_bias=plain,
+        attention_output_bias=plain,
+        ffn_bias=plain,
+        dropout=plain,
+        name=model,
+    )

@@ -1,0 +1,173 @@
+"""Published convolutional networks against the counts that torchvision prints."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.errors import PlanError, UnknownName
+from flyball_planner.models.convolution.network import Network
+from flyball_planner.models.convolution.published import NETWORKS, find_network, published_cost
+from flyball_planner.models.cost import OperatorKind
+
+TORCHVISION = (
+    ("AlexNet", 224, 61_100_840, 0.714),
+    ("ConvNeXt_Tiny", 224, 28_589_128, 4.456),
+    ("ConvNeXt_Small", 224, 50_223_688, 8.684),
+    ("ConvNeXt_Base", 224, 88_591_464, 15.355),
+    ("ConvNeXt_Large", 224, 197_767_336, 34.361),
+    ("DenseNet121", 224, 7_978_856, 2.834),
+    ("DenseNet161", 224, 28_681_000, 7.728),
+    ("DenseNet169", 224, 14_149_480, 3.36),
+    ("DenseNet201", 224, 20_013_928, 4.291),
+    ("EfficientNet_B0", 224, 5_288_548, 0.386),
+    ("EfficientNet_B1", 240, 7_794_184, 0.687),
+    ("EfficientNet_B2", 288, 9_109_994, 1.088),
+    ("EfficientNet_B3", 300, 12_233_232, 1.827),
+    ("EfficientNet_B4", 380, 19_341_616, 4.394),
+    ("EfficientNet_B5", 456, 30_389_784, 10.266),
+    ("EfficientNet_B6", 528, 43_040_704, 19.068),
+    ("EfficientNet_B7", 600, 66_347_960, 37.746),
+    ("EfficientNet_V2_S", 384, 21_458_488, 8.366),
+    ("EfficientNet_V2_M", 480, 54_139_356, 24.582),
+    ("EfficientNet_V2_L", 480, 118_515_272, 56.08),
+    ("GoogLeNet", 224, 6_624_904, 1.498),
+    ("Inception_V3", 299, 27_161_264, 5.713),
+    ("MNASNet0_5", 224, 2_218_512, 0.104),
+    ("MNASNet0_75", 224, 3_170_208, 0.215),
+    ("MNASNet1_0", 224, 4_383_312, 0.314),
+    ("MNASNet1_3", 224, 6_282_256, 0.526),
+    ("MobileNet_V3_Large", 224, 5_483_032, 0.217),
+    ("MobileNet_V3_Small", 224, 2_542_856, 0.057),
+    ("RegNet_Y_400MF", 224, 4_344_144, 0.402),
+    ("RegNet_Y_800MF", 224, 6_432_512, 0.834),
+    ("RegNet_Y_1_6GF", 224, 11_202_430, 1.612),
+    ("RegNet_Y_3_2GF", 224, 19_436_338, 3.176),
+    ("RegNet_Y_8GF", 224, 39_381_472, 8.473),
+    ("RegNet_Y_16GF", 224, 83_590_140, 15.912),
+    ("RegNet_Y_16GF", 384, 83_590_140, 46.735),
+    ("RegNet_Y_32GF", 224, 145_046_770, 32.28),
+    ("RegNet_Y_32GF", 384, 145_046_770, 94.826),
+    ("RegNet_Y_128GF", 384, 644_812_894, 374.57),
+    ("RegNet_Y_128GF", 224, 644_812_894, 127.518),
+    ("RegNet_X_400MF", 224, 5_495_976, 0.414),
+    ("RegNet_X_800MF", 224, 7_259_656, 0.8),
+    ("RegNet_X_1_6GF", 224, 9_190_136, 1.603),
+    ("RegNet_X_3_2GF", 224, 15_296_552, 3.177),
+    ("RegNet_X_8GF", 224, 39_572_648, 7.995),
+    ("RegNet_X_16GF", 224, 54_278_536, 15.941),
+    ("RegNet_X_32GF", 224, 107_811_560, 31.736),
+    ("ResNet18", 224, 11_689_512, 1.814),
+    ("ResNet34", 224, 21_797_672, 3.664),
+    ("ResNet50", 224, 25_557_032, 4.089),
+    ("ResNet101", 224, 44_549_160, 7.801),
+    ("ResNet152", 224, 60_192_808, 11.514),
+    ("ResNeXt50_32X4D", 224, 25_028_904, 4.23),
+    ("ResNeXt101_32X8D", 224, 88_791_336, 16.414),
+    ("ResNeXt101_64X4D", 224, 83_455_272, 15.46),
+    ("Wide_ResNet50_2", 224, 68_883_240, 11.398),
+    ("Wide_ResNet101_2", 224, 126_886_696, 22.753),
+    ("ShuffleNet_V2_X0_5", 224, 1_366_792, 0.04),
+    ("ShuffleNet_V2_X1_0", 224, 2_278_604, 0.145),
+    ("ShuffleNet_V2_X1_5", 224, 3_503_624, 0.296),
+    ("ShuffleNet_V2_X2_0", 224, 7_393_996, 0.583),
+    ("SqueezeNet1_0", 224, 1_248_424, 0.819),
+    ("SqueezeNet1_1", 224, 1_235_496, 0.349),
+    ("Swin_T", 224, 28_288_354, 4.491),
+    ("Swin_S", 224, 49_606_258, 8.741),
+    ("Swin_B", 224, 87_768_224, 15.431),
+    ("Swin_V2_T", 256, 28_351_570, 5.94),
+    ("Swin_V2_S", 256, 49_737_442, 11.546),
+    ("Swin_V2_B", 256, 87_930_848, 20.325),
+    ("VGG11", 224, 132_863_336, 7.609),
+    ("VGG11_BN", 224, 132_868_840, 7.609),
+    ("VGG13", 224, 133_047_848, 11.308),
+    ("VGG13_BN", 224, 133_053_736, 11.308),
+    ("VGG16", 224, 138_357_544, 15.47),
+    ("VGG16_BN", 224, 138_365_992, 15.47),
+    ("VGG19", 224, 143_667_240, 19.632),
+    ("VGG19_BN", 224, 143_678_248, 19.632),
+
+)  # fmt: skip
+"""Name, image, parameters and GMACs: `num_params` and `_ops` of each weight's meta, torchvision 0.29.1."""
+
+ROUNDING = 0.0005  # of GMACs, printed with three decimals
+
+TIMM_ACTIVATIONS = (
+    ("resnet50", 160, 5.67), ("efficientnet_b0", 224, 6.75), ("convnext_tiny", 224, 13.44), ("vgg16", 224, 13.56),
+    ("convnext_base", 224, 28.75),
+)  # fmt: skip
+"""Millions of outputs of convolutions and dense layers, pytorch-image-models results/benchmark-infer-amp."""
+
+
+@pytest.mark.parametrize(("name", "image", "parameters", "gmacs"), TORCHVISION)
+def test_counts_are_those_that_torchvision_prints(name: str, image: int, parameters: int, gmacs: float) -> None:
+    """Parameters are exact, and multiplications lie within half a percent or the last printed digit."""
+    cost = published_cost(name, image=image)
+    assert cost.parameters == parameters
+    assert cost.forward_flops / 2e9 == pytest.approx(gmacs, rel=0.005, abs=ROUNDING)
+
+
+@pytest.mark.parametrize(("name", "image", "millions"), TIMM_ACTIVATIONS)
+def test_outputs_of_products_are_those_that_timm_prints(name: str, image: int, millions: float) -> None:
+    """Activations of convolutions and dense layers match an independent count within a percent."""
+    outputs = sum(
+        block.repeats * operator.rows * operator.columns
+        for block in published_cost(name, image=image).blocks
+        for operator in block.operators
+        if operator.kind in {OperatorKind.CONVOLUTION, OperatorKind.MATMUL}
+    )
+    assert outputs / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name)
+def test_every_network_has_its_own_spelling(network: Network) -> None:
+    """Each name finds its network and no other."""
+    name = network.name
+    assert find_network(name) is network
+    assert find_network(f"torchvision/{name.upper()}") is network
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("ResNet-50 v1.5", "resnet50"),
+        ("timm/mobilenetv3_large_100", "mobilenet_v3_large"),
+        ("RegNetY-16GF", "regnet_y_16gf"),
+        ("RegNet_Y_1.6GF", "regnet_y_1_6gf"),
+        ("swin_tiny_patch4_window7_224", "swin_t"),
+    ],
+)
+def test_other_spellings_find_the_same_network(spelled: str, name: str) -> None:
+    """Spellings of other libraries are understood; 1.6 and 16 are not confused."""
+    assert find_network(spelled).name == name
+
+
+def test_an_unknown_network_is_told_with_the_nearest() -> None:
+    """A typing error is answered with the name that was meant."""
+    with pytest.raises(UnknownName, match="resnet50"):
+        find_network("resnet5o")
+
+
+def test_too_small_an_image_is_told() -> None:
+    """An image that a pool cannot shrink further is refused with what to do."""
+    with pytest.raises(PlanError, match="larger image"):
+        published_cost("vgg16", image=8)
+
+
+@given(st.integers(1, 4), st.integers(1, 2000))
+def test_work_grows_with_the_image_and_parameters_do_not(factor: int, classes: int) -> None:
+    """A larger image costs more products; parameters change with the classes alone."""
+    small = published_cost("resnet18", image=64, classes=classes)
+    large = published_cost("resnet18", image=64 * factor, classes=classes)
+    assert large.parameters == small.parameters == 11_689_512 - 513 * (1000 - classes)
+    assert large.forward_flops >= small.forward_flops
+
+
+@pytest.mark.parametrize("name", ["resnet50", "swin_t", "densenet121"])
+def test_equal_neighbours_are_one_repeated_block(name: str) -> None:
+    """Blocks are fewer than layers, and full checkpointing keeps less than all activations."""
+    cost = published_cost(name)
+    kept = sum(block.repeats * block.kept_elements for block in cost.blocks)
+    boundary = sum(block.repeats * block.boundary_elements for block in cost.blocks)
+    assert boundary < kept
+    assert all(block.parameters >= 0 and block.repeats >= 1 for block in cost.blocks)
