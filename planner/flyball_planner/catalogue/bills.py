@@ -1,0 +1,72 @@
+"""What a run would cost with each offer, on demand and on spot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from flyball_planner.catalogue.prices import Offer
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A run's cost with one offer; whole instances are paid, used or not."""
+
+    offer: Offer
+    instances: int
+    idle_devices: int  # paid for and not used
+    on_demand_usd: Interval | None
+    spot_usd: Interval | None
+
+    @property
+    def usd(self) -> float:
+        """What it most probably costs: on demand, or on spot where nothing else is offered."""
+        best = self.on_demand_usd or self.spot_usd
+        if best is None:
+            raise ValueError(f"{self.offer.provider} {self.offer.instance} has no price")
+        return best.middle
+
+    def told(self) -> str:
+        """The cost with the price's place and date."""
+        idle = f", {self.idle_devices} of their devices idle" if self.idle_devices else ""
+        return f"${self.usd:,.2f} with {self.instances} x {self.offer.told()}{idle}"
+
+
+def compare(
+    found: Sequence[Offer],
+    hours: Interval | float,
+    devices: int,
+    *,
+    repeated: float = 0.0,
+) -> Sequence[Bill]:
+    """The bills of so many devices for so many hours, the cheapest first and offers with a caveat last.
+
+    `repeated` is the share of the time on spot that interruptions cost again. A spot bill ends at the price on demand,
+    at which providers cap it or at which one would rather rent; shares of a device serve nobody who needs a whole one.
+    """
+    span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
+    if not span.low >= 0 or devices < 1 or repeated < 0:
+        raise PlanError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
+    bills = [_bill(each, span, devices, repeated) for each in found if each.devices >= 1]
+    return sorted(bills, key=lambda bill: (bool(bill.offer.caveat), bill.usd, bill.offer.provider, bill.offer.instance))
+
+
+def _bill(offer: Offer, hours: Interval, devices: int, repeated: float) -> Bill:
+    instances = ceil(devices / offer.devices)
+    on_demand = offer.on_demand_usd_per_hour
+    return Bill(
+        offer=offer,
+        instances=instances,
+        idle_devices=int(instances * offer.devices) - devices,
+        on_demand_usd=None if on_demand is None else hours.times(on_demand * instances),
+        spot_usd=_spot(offer, hours.times(1 + repeated), instances),
+    )
+
+
+def _spot(offer: Offer, hours: Interval, instances: int) -> Interval | None:
+    if offer.spot_usd_per_hour is None:
+        return None
+    cost = hours.times(offer.spot_usd_per_hour * instances)
+    dearest = max(offer.spot_usd_per_hour, offer.on_demand_usd_per_hour or 0.0)
+    return Interval(cost.low, cost.middle, hours.high * dearest * instances)

@@ -1,0 +1,80 @@
+"""Today's prices through gpuhunt (MPL-2.0), where it is installed; it asks providers' public lists over the network."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from importlib import import_module
+from typing import Protocol
+
+from flyball_planner.catalogue.devices import find_device
+from flyball_planner.catalogue.hardware import Device
+from flyball_planner.catalogue.prices import Offer, ranked
+from flyball_planner.errors import PlanError
+
+
+class Item(Protocol):
+    """What gpuhunt says of one instance type."""
+
+    provider: str
+    instance_name: str
+    location: str
+    price: float
+    cpu: int
+    memory: float
+    gpu_count: int
+    gpu_name: str | None
+    gpu_memory: float | None
+    spot: bool
+
+
+Query = Callable[..., Iterable[Item]]
+
+
+def live_offers(
+    device: str | Device,
+    today: date,
+    providers: Sequence[str] = (),
+    query: Query | None = None,
+) -> Sequence[Offer]:
+    """Today's offers of a device, on demand and spot, dated with the day that the caller says it is."""
+    wanted = device if isinstance(device, Device) else find_device(device)
+    ask = query or _gpuhunt()
+    try:
+        items = list(ask(provider=list(providers) or None, min_gpu_count=1))
+    except Exception as error:  # whatever goes wrong in it, the user has dated prices to go on with
+        raise PlanError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
+    return ranked([_offer(item, wanted, today) for item in items if _is(item, wanted)])
+
+
+def _gpuhunt() -> Query:
+    try:
+        query: Query = import_module("gpuhunt").query
+    except ImportError:
+        message = "live prices need the package gpuhunt (pip install gpuhunt); leave them out to use the dated ones"
+        raise PlanError(message) from None
+    return query
+
+
+def _is(item: Item, wanted: Device) -> bool:
+    if not item.gpu_name or not item.gpu_memory:
+        return False
+    try:
+        return find_device(f"{item.gpu_name} {item.gpu_memory:g}GB").name == wanted.name
+    except PlanError:
+        return False
+
+
+def _offer(item: Item, device: Device, today: date) -> Offer:
+    return Offer(
+        provider=item.provider,
+        instance=item.instance_name,
+        device=device.name,
+        devices=item.gpu_count,
+        region=item.location,
+        as_of=today.isoformat(),
+        on_demand_usd_per_hour=None if item.spot else item.price,
+        spot_usd_per_hour=item.price if item.spot else None,
+        source="gpuhunt",
+        vcpus=item.cpu,
+        ram_bytes=item.memory * 2**30,
+        note="gpuhunt tells sizes of memory apart, not SXM from PCIe",
+    )
