@@ -7,6 +7,7 @@ slower. Half of the runs wait for each other at every step.
 import sys
 import time
 from collections import Counter
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from flyball_collector.diagnosis.runs.stragglers import StragglerDetector
 from flyball_collector.fleet.ranks import RankKey, Ranks
 
 Floats = NDArray[np.float64]
+_Numbers = TypeVar("_Numbers", NDArray[np.float32], NDArray[np.float64])
 
 KINDS = ("straggler", "fail_slow", "run_slow")
 RANKS_OF_A_HOST = 8
@@ -71,6 +73,8 @@ class QuietRanks(Ranks):
         self._logs: NDArray[np.float32] = np.full((REPORTS, count), np.nan, dtype=np.float32)
         self._made = np.zeros(count, dtype=np.int64)
         self._at = np.full(count, _START)
+        self._times = np.full((REPORTS, count), np.nan)
+        self._longest_gap = np.zeros(count)
         self._every = every_seconds
         self._now = _START
 
@@ -90,8 +94,10 @@ class QuietRanks(Ranks):
         logs += together[:, self.run_of] + (self._pace + self._wander + self._fault).astype(np.float32)
         self._now = float(times[-1])
         runs_on = (self._rests <= 0)[self.run_of]
-        newest = np.concatenate([self._logs[TURN:], logs])
-        self._logs = newest if runs_on.all() else np.where(runs_on, newest, self._logs)
+        self._logs = _after(self._logs, logs, runs_on)
+        self._times = _after(self._times, np.repeat(times[:, None], shape[1], axis=1), runs_on)
+        gaps = np.where(self._made > 0, times[0] - self._at, 0.0)[runs_on]
+        self._longest_gap[runs_on] = np.maximum(0.998**TURN * self._longest_gap[runs_on], gaps)
         self._made += TURN * runs_on
         self._at[runs_on] = self._now
         return self._now
@@ -128,7 +134,7 @@ class QuietRanks(Ranks):
     def column(self, name: str) -> Floats:
         if name == "at":
             return self._at
-        return np.full(len(self._names), self._every if name == "longest_gap" else np.nan)
+        return self._longest_gap if name == "longest_gap" else np.full(len(self._names), np.nan)
 
     def mean(self, name: str) -> Floats:  # noqa: ARG002  nothing else is reported
         return np.full(len(self._names), np.nan)
@@ -140,8 +146,8 @@ class QuietRanks(Ranks):
         return np.exp(values if places is None else values[:, places])
 
     def times(self, reports: int, places: NDArray[np.int64] | None = None) -> Floats:
-        newest = self._at if places is None else self._at[places]
-        return newest - self._every * np.arange(reports - 1.0, -1.0, -1.0)[:, None]
+        times = self._times[-reports:]
+        return times if places is None else times[:, places]
 
 
 class _View(ArrayView):
@@ -178,6 +184,12 @@ def alerts_of_steps(hosts: int, days: float, every_seconds: float, seed: int) ->
     for _ in range(int(days * _DAY / every_seconds) // TURN):
         alerts.update(event.kind.name for event in watch.look())
     return alerts
+
+
+def _after(before: _Numbers, newest: _Numbers, runs_on: NDArray[np.bool_]) -> _Numbers:
+    """The latest reports; a rank that is stopped makes none."""
+    moved = np.concatenate([before[TURN:], newest])
+    return moved if runs_on.all() else np.where(runs_on, moved, before)
 
 
 def _magnitudes(draw: np.random.Generator, low: float, high: float, count: int) -> Floats:

@@ -3,7 +3,8 @@
 A series is compared with its own past: medians of eight reports each, of which none is taken while it is slower than
 usual, so that what is usual does not become slow. The latest twenty reports have moved when the medians of both their
 halves lie above it by the least shift and by several of its own spreads. Single slow steps, heavy tails and phases of
-a few reports change no median; phases that come back (evaluation) must last longer than the time before.
+a few reports change no median; phases that come back (evaluation) must last longer than the time before. After a stop
+(a restart) the first steps are slow as a matter of course: until they are over nothing is known.
 """
 
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ _LEAVE = 0.6  # of the entry level
 _ADOPT = 240  # reports just below the entry level until they become usual
 _PHASE_SECONDS = 300.0  # a phase that comes back is no longer than this
 _RETURNS = 1.5  # and may last this much longer than the time before
+_STOP_SECONDS, _STOP_INTERVALS = 60.0, 8.0  # without a report, at least, before a series counts as stopped …
+_OFTEN_SECONDS = 3600.0  # who pauses three times within it evaluates, or saves, meanwhile: it was not stopped
+_WARM_UP_SECONDS = 300.0  # caches, compilers and clocks settle after a restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,10 @@ class Onsets:
             phase_shift=float("nan"),  # … and how high
             peak=float("nan"),  # of this move
             noise=float("nan"),  # of single reports
+            paused=float("-inf"),  # time of the report after the last pause …
+            paused_before=float("-inf"),  # … and after the one before
+            resumed=0,  # the report after the last stop …
+            resumed_at=float("-inf"),  # … and its time
         )
 
     def fresh(self, subjects: Subjects, counts: Places) -> Places:
@@ -98,6 +106,7 @@ class Onsets:
         """The latest `REPORTS` of the series at these places (report × series), and their counts and times."""
         kept = self.kept
         if len(places):
+            self._notice_stops(places, counts, times)
             kept["seen"][places] = counts
             kept["newest"][places] = times[-1]
             middles = np.stack([medians(logs[:_HALF].T), medians(logs[_HALF:].T)])
@@ -121,19 +130,35 @@ class Onsets:
             reports,
         )
 
+    def _notice_stops(self, places: Places, counts: Places, times: Floats) -> None:
+        """Where reports failed to come for much longer than they are wont to."""
+        kept, gaps = self.kept, np.diff(times, axis=0)
+        widest = np.fmax.reduce(gaps, axis=0)
+        some = np.flatnonzero(widest >= np.fmax(_STOP_SECONDS, _STOP_INTERVALS * medians(gaps.T)))
+        if not len(some):
+            return
+        after = np.nanargmax(gaps[:, some], axis=0) + 1
+        at, before = times[after, some], kept["paused"][places[some]]
+        new = at > before
+        stops = new & (at - kept["paused_before"][places[some]] > _OFTEN_SECONDS)
+        kept["paused_before"][places[some[new]]], kept["paused"][places[some[new]]] = before[new], at[new]
+        stopped = places[some[stops]]
+        kept["resumed"][stopped] = (counts[some] - REPORTS + after)[stops]
+        kept["resumed_at"][stopped] = at[stops]
+
     def _judge(self, places: Places, counts: Places, times: Floats, logs: Floats, middles: Floats) -> None:
         kept = self.kept
         usual, moved = kept["usual"][places], kept["moved"][places]
         entry = np.maximum(self._least, _SPREADS * kept["spread"][places])
         early, late = middles - usual
-        known = (counts >= REPORTS) & (kept["admitted"][places] >= _LEAST)
+        known = (counts - kept["resumed"][places] >= REPORTS + _WARM_UP) & (kept["admitted"][places] >= _LEAST)
+        known &= times[-1] - kept["resumed_at"][places] >= _WARM_UP_SECONDS
         begins = known & ~moved & (late >= entry) & (early >= _LEAVE * entry)
         ends = known & moved & (late < _LEAVE * entry)
         peak = kept["peak"][places]
         kept["peak"][places] = np.where(begins, late, np.fmax(peak, np.where(moved, late, peak)))
         above = logs >= (usual + entry / 2)
-        first = np.argmax(above, axis=0)  # where the move began
-        last = np.where(above.any(axis=0), REPORTS - 1 - np.argmax(above[::-1], axis=0), 0)  # and where it ended
+        first, last = _edges(above)  # where the move began, and where it ended
         self._end(places[ends], times[last, np.arange(len(last))][ends])
         kept["moved"][places] = (moved | begins) & ~ends
         kept["since"][places[begins]] = times[first, np.arange(len(first))][begins]
@@ -163,7 +188,8 @@ class Onsets:
         kept = self.kept
         entry = np.maximum(self._least, _SPREADS * kept["spread"][places])
         near = kept["shift"][places] >= _LEAVE * entry
-        due = (counts - kept["blocked"][places] >= _BLOCK) & (counts >= _WARM_UP + _BLOCK)
+        due = (counts - kept["blocked"][places] >= _BLOCK) & (counts - kept["resumed"][places] >= _WARM_UP + _BLOCK)
+        due &= (kept["admitted"][places] < _LEAST) | ~np.isnan(kept["shift"][places])  # what is judged, once it can be
         kept["held"][places[due]] = np.where(near, kept["held"][places] + _BLOCK, 0)[due]
         kept["blocked"][places[due]] = counts[due]
         due &= ~kept["moved"][places] & (~near | (kept["held"][places] > _ADOPT))
@@ -194,6 +220,16 @@ class Onsets:
         kept["wide"][wide] = deviation(kept["long_past"][wide])
         found: Floats = np.fmax(kept["narrow"][places] * (1 + _FEW_MORE / admitted), kept["wide"][places])
         return found
+
+
+def _edges(above: Flags) -> tuple[Places, Places]:
+    """Of each series the first and the last report above, if it can be with another beside it: one alone is none."""
+    pairs = above[1:] & above[:-1]
+    chosen = np.where(pairs.any(axis=0), False, above)
+    chosen[1:] |= pairs
+    chosen[:-1] |= pairs
+    last = len(above) - 1 - np.argmax(chosen[::-1], axis=0)
+    return np.argmax(chosen, axis=0), np.where(chosen.any(axis=0), last, 0)
 
 
 def deviation(values: NDArray[Any]) -> Floats:

@@ -61,8 +61,8 @@ class Pace:
 
     @property
     def still_apart(self) -> Flags:
-        """The lower level; when the peers have gone, nobody is left to compare with."""
-        mine: Flags = ~self.complete[self.runs.run_of] | (self.against_peers >= 0.5 * _LEAST_APART)
+        """The lower level; when the peers have gone, or the rank has just been restarted, nothing is known."""
+        mine: Flags = ~self.complete[self.runs.run_of] | ~(self.against_peers < 0.5 * _LEAST_APART)
         return mine
 
 

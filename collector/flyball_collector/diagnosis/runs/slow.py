@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.met import ANY_STEP
+from flyball_collector.diagnosis.runs.lasting import Lasting, Slowness
 from flyball_collector.diagnosis.runs.paces import Pace, Paces
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.view import View
@@ -15,7 +17,6 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _FEW_REPORTS, _MANY_REPORTS = 20, 240
-_STEADY = 0.7  # of the largest shift
 _MOST = 0.6  # of the ranks must be slower for the run to be
 
 
@@ -24,26 +25,43 @@ class SlowDetector:
 
     name = "slow"
     kinds = (BY_NAME["fail_slow"], BY_NAME["run_slow"])
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, settings: RunSettings, paces: Paces) -> None:
         self._least = float(np.log1p(settings.slower_ratio))
         self._run_seconds = settings.run_slow_seconds
         self._paces = paces
+        self._lasting = Lasting(settings.run_slow_seconds)
 
     def observe(self, view: View) -> Iterable[Claims]:
         pace = self._paces.of(view)
         if pace is None or not len(pace.runs.keys):
             return ()
-        return (self._fail_slow(pace), self._run_slow(pace))
+        now, share = self._slowness(pace)
+        lasted = self._lasting.look(pace.runs.runs, now)
+        return (self._fail_slow(pace, lasted), self._run_slow(pace, now, share, lasted))
 
-    def _fail_slow(self, pace: Pace) -> Claims:
-        """Alone in its run a rank has no peers to tell its own fault from the run's."""
+    def _slowness(self, pace: Pace) -> tuple[Slowness, Floats]:
+        """How the runs stand, and the share of the ranks that became slower."""
+        runs, slower = pace.runs, pace.moved.moved & pace.fresh
+        share = runs.share(slower) * runs.sizes / np.maximum(runs.known(pace.shift), 1)
+        now = Slowness(
+            slow=(share >= _MOST) & (pace.run_shift >= self._least),
+            left=(share < 0.5 * _MOST) | (pace.run_shift < 0.5 * self._least),
+            shift=pace.run_shift,
+            since=runs.median(np.where(slower, pace.moved.since, np.nan)),
+            until=runs.median(np.where(slower, pace.moved.until, np.nan)),
+        )
+        return now, share
+
+    def _fail_slow(self, pace: Pace, lasted: Floats) -> Claims:
+        """Alone in its run a rank has no peers to tell its own fault from the run's: it is judged as a run is."""
         alone = (pace.runs.known(pace.shift) < 2)[pace.runs.run_of]
+        lasting = (lasted >= self._run_seconds)[pace.runs.run_of]
         return Claims(
             kind=self.kinds[0],
             subjects=pace.runs.subjects,
-            enters=pace.moved.moved & (alone | pace.apart),
+            enters=pace.moved.moved & ((alone & lasting) | pace.apart),
             stays=pace.moved.moved & pace.still_apart,
             known=pace.fresh & pace.moved.known,
             confidence=_confidence(pace, alone),
@@ -51,17 +69,12 @@ class SlowDetector:
             evidence=_evidence(pace),
         )
 
-    def _run_slow(self, pace: Pace) -> Claims:
-        runs = pace.runs
-        share = runs.share(pace.moved.moved & pace.fresh) * runs.sizes / np.maximum(runs.known(pace.shift), 1)
-        lasted = runs.median(np.where(pace.fresh, pace.moved.until - pace.moved.since, np.nan))
-        fades = pace.run_shift < _STEADY * runs.median(np.where(pace.fresh, pace.moved.peak, np.nan))  # a warm-up
-        slower = pace.complete & (share >= _MOST)
+    def _run_slow(self, pace: Pace, now: Slowness, share: Floats, lasted: Floats) -> Claims:
         return Claims(
             kind=self.kinds[1],
-            subjects=runs.runs,
-            enters=slower & (pace.run_shift >= self._least) & (lasted >= self._run_seconds) & ~fades,
-            stays=(share >= 0.5 * _MOST) & (pace.run_shift >= 0.5 * self._least),
+            subjects=pace.runs.runs,
+            enters=pace.complete & (lasted >= self._run_seconds),
+            stays=~now.left,
             known=pace.complete,
             confidence=np.where(lasted >= 4 * self._run_seconds, 0.85, 0.7),
             because=lambda place: (

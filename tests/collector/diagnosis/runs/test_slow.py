@@ -1,6 +1,7 @@
 """Ranks that became slower than they were, and runs in which all did."""
 
 import numpy as np
+import pytest
 
 from flyball_collector.diagnosis.runs.testing import brief, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -76,11 +77,13 @@ def test_longer_sequences_are_more_work_and_no_slowness() -> None:
 
 
 def test_a_rank_without_peers_is_compared_with_itself() -> None:
-    """With less confidence: its work may have changed."""
-    series = times(3, 300)
+    """With less confidence, as its work may have changed, and only when it has lasted as long as for a run."""
+    series = times(3, 600)
     series[200:] *= 1.4
-    told, _ = play(1, range(300), lambda rank, second: step(rank, second, float(series[second, rank])))
-    assert [(kind, rank) for _, kind, _, rank in brief(told, *KINDS)] == [("fail_slow", 0)]
+    told, _ = play(1, range(600), lambda rank, second: step(rank, second, float(series[second, rank])))
+    ((second, *found),) = brief(told, *KINDS)
+    assert found == ["fail_slow", "raised", 0]
+    assert 500 <= second <= 530
     (event,) = [event for event in told if event.kind.name == "fail_slow"]
     assert event.confidence <= 0.6
     assert event.evidence["step_ratio"] > 1.3
@@ -94,3 +97,67 @@ def test_a_checkpoint_of_a_rank_now_and_then_is_no_slowness() -> None:
         series[at : at + 8, 0] *= 3
     told, _ = play(4, range(800), lambda rank, second: step(rank, second, float(series[second, rank])))
     assert brief(told, *KINDS) == []
+
+
+def together(series: np.ndarray[tuple[int], np.dtype[np.float64]], ranks: int = 4) -> list[tuple[int, str, str]]:
+    """What is told of a run all of whose ranks take these steps, one a second; no step ends where it is unknown."""
+
+    def report(rank: int, second: int) -> pb.StepReport | None:
+        return None if np.isnan(series[second]) else step(rank, second, float(series[second]))
+
+    told, _ = play(ranks, range(len(series)), report)
+    return [(second, kind, state) for second, kind, state, _ in brief(told, *KINDS)]
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_a_restart_that_warms_up_is_no_slowness(ranks: int) -> None:
+    """An evaluation, a stop of two minutes, slow first steps and another evaluation last long, but nothing lasts."""
+    series = times(3, 1500)[:, 0]
+    series[480:600] *= 1.6
+    series[600:720] = np.nan
+    series[720:1100] *= 1 + np.exp(-np.arange(380) / 100)
+    series[1100:1250] *= 1.3
+    assert together(series, ranks) == []
+
+
+def test_slow_phases_of_unlike_height_are_not_one_slowness() -> None:
+    """The time counts anew whenever the run becomes slower or faster by much."""
+    series = times(3, 1000)[:, 0]
+    series[300:500] *= 1.2
+    series[500:700] *= 2.0
+    assert together(series) == []
+    series = times(3, 1200)[:, 0]
+    series[300:500] *= 1.2
+    series[500:] *= 2.0
+    assert [(kind, state) for _, kind, state in together(series)] == [("run_slow", "raised")]
+
+
+def test_a_long_evaluation_is_told_once_a_day() -> None:
+    """What has passed by itself is known; when it lasts much longer it is news."""
+    series = times(3, 5000)[:, 0]
+    for begin, length in ((400, 500), (1600, 500), (2800, 1200)):
+        series[begin : begin + length] *= 1.5
+    told = together(series)
+    assert [state for _, _, state in told] == ["raised", "cleared"] * 2
+    assert 700 <= told[0][0] <= 730
+    assert 2800 + 740 <= told[2][0] <= 2800 + 800
+
+
+def test_a_run_that_is_slow_since_its_restart_is_told() -> None:
+    """Once the first steps are over, and it still is slower than before."""
+    series = times(3, 1500)[:, 0]
+    series[400:500] = np.nan
+    series[500:] *= 1.5
+    ((second, kind, state),) = together(series)
+    assert (kind, state) == ("run_slow", "raised")
+    assert 1050 <= second <= 1150
+
+
+def test_a_run_that_reports_nothing_while_it_evaluates_is_watched_all_the_same() -> None:
+    """Pauses of a minute in every ten are no restarts: what becomes slow between them is told as soon as ever."""
+    series = times(3, 3500)[:, 0]
+    series[np.arange(3500) % 600 >= 530] = np.nan
+    series[2500:] *= 1.5
+    ((second, kind, state),) = together(series)
+    assert (kind, state) == ("run_slow", "raised")
+    assert 2790 <= second <= 2830
