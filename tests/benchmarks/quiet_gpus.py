@@ -57,6 +57,8 @@ class QuietGpus:
         self._together = Wander.of(rng, hosts, (2, 120), (0.005, 0.08))
         self._alone = Wander.of(rng, count, (2, 120), (0.002, 0.02))
         self._air = Wander.of(rng, hosts, (5, 120), (0.2, 1.5))
+        for number in np.flatnonzero(~self._split).tolist():
+            self.machines.states[number].tenancy = _held_by_one_run(number, self._gpus_of(number))
         for number in np.flatnonzero(rng.random(hosts) < 0.05).tolist():  # a daemon of the system looks at a GPU
             self._watch(number, int(rng.uniform(1, 5) * 1e8))
 
@@ -98,22 +100,30 @@ class QuietGpus:
         wanted = np.where(rng.random(self._count) < 0.3, 75.0, rng.uniform(150, 900, self._count))
         self._demand = np.where(single, wanted, self._demand)
 
+    def _gpus_of(self, number: int) -> list[str]:
+        return [subject.gpu for subject in self.machines.gpus.names[number * GPUS : (number + 1) * GPUS]]
+
     def _watch(self, number: int, memory: int) -> None:
-        state = self.machines.states[number]
-        gpu = f"{state.name}-0"
-        state.tenancy = pb.Tenancy(
-            members=[
-                pb.Member(pid=10, run="r", rank=0, user="anna", gpus=[gpu], started_ns=1, source="client"),
-                pb.Member(pid=11, user="root", command="monitor", gpus=[gpu], started_ns=2),
-            ]
-        )
-        uses = [(10, 6 * 10**10, 0.95), (11, memory, 0.005)]
+        state, gpu = self.machines.states[number], self._gpus_of(number)[0]
+        monitor = pb.Member(pid=100, user="root", command="monitor", gpus=[gpu], started_ns=2)
+        held = state.tenancy.members if state.tenancy is not None else ()
+        state.tenancy = pb.Tenancy(members=[*held, monitor])
+        uses = [(10, 6 * 10**10, 0.95), (100, memory, 0.005)]
         state.extras = pb.Record(
             gpu_processes=[
                 pb.GpuProcess(gpu=gpu, pid=pid, memory_used_bytes=used, utilization_ratio=share)
                 for pid, used, share in uses
             ]
         )
+
+
+def _held_by_one_run(number: int, gpus: list[str]) -> pb.Tenancy:
+    return pb.Tenancy(
+        members=[
+            pb.Member(pid=10 + rank, run=f"run-{number}", rank=rank, user="anna", gpus=[gpu], started_ns=1)
+            for rank, gpu in enumerate(gpus)
+        ]
+    )
 
 
 def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = 0.0) -> Counter[str]:
@@ -132,5 +142,5 @@ def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = 0.0) -> Coun
 if __name__ == "__main__":
     count, length = int(sys.argv[1]), int(sys.argv[2])
     started = time.process_time()
-    found = alerts_of_gpus(count, length, 7)
+    found = alerts_of_gpus(count, length, 7, float(sys.argv[3]) if len(sys.argv) > 3 else 0.0)
     print(f"{count * length} host-days, {time.process_time() - started:.0f} s of CPU: {dict(found)}")

@@ -1,6 +1,5 @@
-"""Which GPUs are peers: of one model and in one run, else on one host, else in the fleet."""
+"""Which GPUs are peers: of one model and in one run, else on one host, else in the fleet; and which do one work."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import is_not
@@ -77,17 +76,31 @@ class Peers:
     runs: Runs
     _gpus: Subjects = field(default_factory=lambda: subjects(()))
     _held: Places | None = None
+    _works: Places | None = None
     _looked: float = float("-inf")
     _inventories: list[object] = field(default_factory=list)  # as they were: a change is another object
     _groups: Groups = field(default_factory=lambda: Groups(np.empty(0, dtype=np.int64), 0))
+    _same_work: Groups = field(default_factory=lambda: Groups(np.empty(0, dtype=np.int64), 0))
 
     def of(self, view: View) -> Groups:
         """The groups now; the same object while nothing changes."""
-        held = self.runs.of(view).run_of_gpu
-        if self._asks_models(view) or view.gpus is not self._gpus or held is not self._held:
-            self._gpus, self._held = view.gpus, held
-            self._groups = _grouped(_models(view), held, view.gpus.hosts)
+        self._follow(view)
         return self._groups
+
+    def same_work(self, view: View) -> Groups:
+        """Only GPUs that are known to work for one run, or one launch: a group each, and one for each GPU besides."""
+        self._follow(view)
+        return self._same_work
+
+    def _follow(self, view: View) -> None:
+        runs = self.runs.of(view)
+        held, works = runs.run_of_gpu, runs.work_of_gpu
+        same = view.gpus is self._gpus and held is self._held and works is self._works
+        if self._asks_models(view) or not same:
+            self._gpus, self._held, self._works = view.gpus, held, works
+            models = np.unique(_models(view), return_inverse=True)[1].astype(np.int64).reshape(-1)
+            self._groups = _grouped(models, held, view.gpus.hosts)
+            self._same_work = _working_together(models, works)
 
     def _asks_models(self, view: View) -> bool:
         """Whether hosts have told anew what they are made of."""
@@ -112,15 +125,20 @@ def _models(view: View) -> list[str]:
 _FEW = 4
 
 
-def _grouped(models: Sequence[str], held: Places, hosts: Places) -> Groups:
+def _grouped(model: Places, held: Places, hosts: Places) -> Groups:
     """A group has a few members, so that the odd one does not make the measure; what remains is the fleet's."""
-    model = np.unique(models, return_inverse=True)[1].astype(np.int64).reshape(-1)
     run = _dense(model, np.where(held >= 0, held, -1))
     host = _dense(model, hosts)
     in_run = (held >= 0) & (np.bincount(run)[run] >= _FEW) if len(run) else held >= 0
     on_host = np.bincount(host)[host] >= _FEW if len(host) else held >= 0
     kind = np.where(in_run, 0, np.where(on_host, 1, 2))
     number = _dense(kind, np.where(in_run, run, np.where(on_host, host, model)))
+    return Groups(number, int(number.max()) + 1 if len(number) else 0)
+
+
+def _working_together(model: Places, works: Places) -> Groups:
+    """Who is known to work for nobody, or whose work is not known, is alone."""
+    number = _dense(model, np.where(works >= 0, works, works.max(initial=0) + 1 + np.arange(len(works))))
     return Groups(number, int(number.max()) + 1 if len(number) else 0)
 
 

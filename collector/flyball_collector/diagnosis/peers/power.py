@@ -1,6 +1,7 @@
 """GPUs held at their power limit that are slower for it than their peers, or than they were.
 
-To run at the power limit is what a training does; so the limit alone says nothing.
+To run at the power limit is what a training does; so the limit alone says nothing. Nor does a lower clock at the same
+limit, unless the others are known to do the same work: heavier work clocks lower. A lower limit speaks for itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.peers.groups import Peers
+from flyball_collector.diagnosis.peers.groups import Groups, Peers
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.view import View
 
@@ -52,14 +53,7 @@ class PowerCapDetector:
         load = power / np.where(limit > 0, limit, np.nan)
         at_limit = (load >= self._settings.near_limit_ratio) | capped
         works = np.isnan(busy) | (busy >= _BUSY)
-        groups = self._peers.of(view)
-        working = np.where(works, clock, np.nan)
-        heavier = power > _NO_MORE_POWER * groups.quantile(
-            np.where(works, power, np.nan), 0.5
-        )  # other work than theirs
-        usual = groups.quantile(working, 0.5)
-        alike = groups.quantile(np.abs(working - usual), 0.5) <= _ALIKE * usual
-        against_peers = np.where((groups.known(working) >= 2) & alike & ~heavier, clock / usual, np.nan)
+        against_peers = self._against_peers(view, np.where(works, clock, np.nan), np.where(works, power, np.nan), limit)
         against_past = self._against_past(view, clock, power, busy, limit)
         entry = self._settings.capped_clock_ratio
         leave = entry + 0.3 * (1 - entry)
@@ -84,6 +78,13 @@ class PowerCapDetector:
             ),
         )
 
+    def _against_peers(self, view: View, clock: Floats, power: Floats, limit: Floats) -> Floats:
+        """The clock against GPUs that do the same work; against any on the host only where these may draw more."""
+        near = self._peers.of(view)
+        lower = limit < _LOWER_LIMIT * near.quantile(np.where(np.isnan(clock), np.nan, limit), 0.5)
+        among_near = np.where(lower, _among(near, clock, power), np.nan)
+        return np.fmin(_among(self._peers.same_work(view), clock, power), among_near)
+
     def _against_past(self, view: View, clock: Floats, power: Floats, busy: Floats, limit: Floats) -> Floats:
         """The clock against what it was at full work under a higher limit; under one limit other work clocks lower."""
         past = self._past
@@ -101,6 +102,14 @@ class PowerCapDetector:
             past[name] = np.where(learns, np.where(np.isnan(before), now, before + share * (now - before)), before)
         past["seconds"] = past["seconds"] + np.where(learns, passed, 0.0)
         return np.where(settled & lower, ratio, np.nan)
+
+
+def _among(groups: Groups, clock: Floats, power: Floats) -> Floats:
+    """Clocks against the usual one of the group, where half of the group agree and the GPU draws no more than they."""
+    usual = groups.quantile(clock, 0.5)
+    alike = groups.quantile(np.abs(clock - usual), 0.5) <= _ALIKE * usual
+    heavier = power > _NO_MORE_POWER * groups.quantile(power, 0.5)
+    return np.where((groups.known(clock) >= 2) & alike & ~heavier, clock / usual, np.nan)
 
 
 def _confidence(peers: Flags, past: Flags, told: Flags) -> Floats:

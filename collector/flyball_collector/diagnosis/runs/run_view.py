@@ -24,6 +24,10 @@ TOTAL_STEPS = "total_steps"
 """The label by which a process says how many steps its run will make."""
 
 
+Work = frozenset[tuple[str, ...]]
+"""The runs whose processes hold a GPU; where none is known, who started which command on which host."""
+
+
 @dataclass(eq=False)
 class RunView:
     """The runs of one second. Arrays stand along `subjects` (ranks) or along `runs`; ranks of one run lie together."""
@@ -36,6 +40,7 @@ class RunView:
     sizes: Places  # along runs: how many ranks report
     gpu_of: Places  # along ranks: the place of its first GPU in the view; −1: unknown
     run_of_gpu: Places  # along the view's GPUs: the place of the run that holds it; −1: none
+    work_of_gpu: Places  # along the view's GPUs: equal numbers do one work, whether it reports or not; −1: not known
     total_steps: Floats  # along runs: how many steps it will make; NaN: not told
     started: Mapping[str, float]  # runs whose processes hold GPUs → when the last one started
 
@@ -87,6 +92,7 @@ class _Holders:
 
     gpu_of: dict[tuple[str, str, int], str]  # (host, run, rank) → its first GPU
     run_of: dict[tuple[str, str], str]  # (host, GPU) → the run
+    work_of: dict[tuple[str, str], Work]  # (host, GPU) → what it works for
     started: dict[str, float]  # run whose processes speak and hold GPUs → seconds at which the last one started
     total_steps: dict[str, float]  # run → how many steps it wants to make, where it says so
 
@@ -98,7 +104,7 @@ class Runs:
         self._view: View | None = None
         self._made: RunView | None = None
         self._tenancies: Sequence[object] = ()  # the messages as they were: a change is another object
-        self._holders = _Holders({}, {}, {}, {})
+        self._holders = _Holders({}, {}, {}, {}, {})
         self._asked = float("-inf")
 
     def of(self, view: View) -> RunView:
@@ -142,8 +148,12 @@ def _holders(states: Sequence[HostState]) -> _Holders:
     run_of: dict[tuple[str, str], str] = {}
     started: dict[str, float] = {}
     total_steps: dict[str, float] = {}
+    works: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for state in states:
         for member in state.tenancy.members if state.tenancy is not None else ():
+            work = (member.run,) if member.run else (state.name, member.user, member.command)
+            for gpu in member.gpus:
+                works.setdefault((state.name, gpu), set()).add(work)
             if not member.run:
                 continue
             for gpu in member.gpus:
@@ -153,7 +163,13 @@ def _holders(states: Sequence[HostState]) -> _Holders:
                 started[member.run] = max(started.get(member.run, 0.0), member.started_ns / 1e9)
             if (steps := member.labels.get(TOTAL_STEPS, "")).isdecimal():
                 total_steps[member.run] = float(steps)
-    return _Holders(gpu_of, run_of, started, total_steps)
+    work_of = {gpu: frozenset(runs or found) for gpu, found in works.items() for runs in [_runs_among(found)]}
+    return _Holders(gpu_of, run_of, work_of, started, total_steps)
+
+
+def _runs_among(works: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """A monitor beside a run does not make it another work."""
+    return {work for work in works if len(work) == 1}
 
 
 def _arranged(view: View, keys: tuple[RankKey, ...], holders: _Holders) -> RunView:
@@ -164,6 +180,9 @@ def _arranged(view: View, keys: tuple[RankKey, ...], holders: _Holders) -> RunVi
     gpu_names = [holders.gpu_of.get((key.host, key.run, key.rank), "") for key in keys]
     gpu_of = [view.gpus.places.get(Subject(key.host, gpu), -1) for key, gpu in zip(keys, gpu_names, strict=True)]
     run_of_gpu = [number.get(holders.run_of.get((gpu.host, gpu.gpu), ""), -1) for gpu in view.gpus.names]
+    works: dict[Work, int] = {}
+    held = [holders.work_of.get((gpu.host, gpu.gpu)) for gpu in view.gpus.names]
+    work_of_gpu = [-1 if work is None else works.setdefault(work, len(works)) for work in held]
     return RunView(
         view.ranks,
         keys,
@@ -175,6 +194,7 @@ def _arranged(view: View, keys: tuple[RankKey, ...], holders: _Holders) -> RunVi
         np.bincount(run_of, minlength=len(names)).astype(np.int64),
         np.array(gpu_of, dtype=np.int64),
         np.array(run_of_gpu, dtype=np.int64),
+        np.array(work_of_gpu, dtype=np.int64),
         np.array([holders.total_steps.get(name, np.nan) for name in names], dtype=np.float64),
         holders.started,
     )

@@ -119,6 +119,33 @@ def test_slow_without_being_at_the_limit_is_no_cap() -> None:
     assert told(events, "power_capped") == []
 
 
+def heavier_on_one(_: int, second: int) -> Mapping[Key, float]:
+    """All draw about their limit; one clocks a quarter lower at it."""
+    return capped(second, clock=all_but(1.9e9, G3=1.4e9), power=all_but(690.0, G3=695.0), limit=all_but(700.0))
+
+
+def held(*members: pb.Member) -> dict[str, pb.Tenancy]:
+    return {host(0): pb.Tenancy(members=members)}
+
+
+def test_unlike_jobs_on_one_host_are_not_compared() -> None:
+    """At one limit heavier work clocks lower: where nobody says what the GPUs work for, or that it is not the same."""
+    jobs = [pb.Member(pid=n, user="ann", command=f"python train.py --config {n}", gpus=[f"G{n}"]) for n in range(GPUS)]
+    for tenancies in (None, held(*jobs)):
+        events, _ = play(1, range(200), lambda *_: None, readings=heavier_on_one, tenancies=tenancies)
+        assert told(events, "power_capped") == []
+
+
+def test_one_that_is_slower_at_the_same_work_is_told() -> None:
+    """In one run, or started by one command; a monitor on the GPU does not make its work another."""
+    monitor = pb.Member(pid=99, user="root", command="monitor", gpus=["G3"])
+    ranks = [pb.Member(pid=n, run="r", rank=n, user="ann", gpus=[f"G{n}"]) for n in range(GPUS)]
+    launched = [pb.Member(pid=n, user="ann", command="python train.py", gpus=[f"G{n}"]) for n in range(GPUS)]
+    for members in ([*ranks, monitor], launched):
+        events, _ = play(1, range(200), lambda *_: None, readings=heavier_on_one, tenancies=held(*members))
+        assert told(events, "power_capped") == [("raised", "G3")]
+
+
 def test_the_odd_hot_one_is_told_and_hot_places_are_not() -> None:
     """Boards have warm and cool places; an outlier is far from both."""
     places = [44.0, 46.0, 40.0, 43.0, 47.0, 39.0, 44.0, 40.0]
