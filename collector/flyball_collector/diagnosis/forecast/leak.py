@@ -137,7 +137,8 @@ class MemoryLeak:
     def _may_cycle(self, rows: Places, gpus: int) -> Flags:
         """Memory of hosts that was not watched for a day; what a GPU holds follows its job, not the day."""
         coarse = self._ring(COARSE)
-        unknown: Flags = np.isnan(coarse.lows_back(coarse.slots - 2, rows))
+        oldest = [coarse.lows_back(coarse.slots - back, rows) for back in (2, 3, 4)]  # it may be silent at times
+        unknown: Flags = np.isnan(oldest).all(axis=0)
         return unknown & (rows >= gpus)
 
     def _judge(self, rows: Places, use: Floats, may_cycle: Flags) -> None:

@@ -12,15 +12,27 @@ from flyball_collector.diagnosis.forecast.leak import MemoryLeak
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
+from flyball_collector.diagnosis.subject import Subject
 
 Floats = NDArray[np.float64]
 START = 1.7e9
 HOSTS = 200
+DAY = 1440
 
 
-def first_told(use: Floats) -> Floats:
-    """For each host (minute × host) the minute at which a leak is claimed; NaN: never."""
+def remember_a_day(memory: MemoryExhaustion, machines: Machines, level: Floats) -> None:
+    """Let it know a day before the series: these levels, which hardly move."""
+    times = START - 60.0 * np.arange(DAY, 0, -1)
+    wavers = np.random.default_rng(3).normal(0, 0.001, DAY)
+    for subject, before in zip(machines.hosts.names, level, strict=True):
+        memory.recall(Subject(subject.host, resource="host"), times, before + wavers, before + wavers)
+
+
+def first_told(use: Floats, *, known: bool = True) -> Floats:
+    """For each host (minute × host) the minute at which a leak is claimed; NaN: never. `known`: the day before is."""
     machines, memory = Machines(use.shape[1]), MemoryExhaustion(ForecastSettings())
+    if known:
+        remember_a_day(memory, machines, use[:30].mean(axis=0))
     leak = MemoryLeak(memory, ForecastSettings())
     first = np.full(use.shape[1], np.nan)
     for minute in range(len(use)):
@@ -61,6 +73,21 @@ def test_a_leak_under_a_saw_tooth_is_told() -> None:
     assert np.mean(~np.isnan(first_told(use))) >= 0.95
 
 
+def test_a_days_rise_is_no_leak() -> None:
+    """Neither on the first morning, when nothing of the day is known, nor on those that go about as high."""
+    hours = np.arange(3 * DAY)[:, None] / 60
+    phase, swing = np.arange(24.0), np.linspace(0.05, 0.3, 24)
+    use = 0.5 + swing * (1 + 0.1 * (hours // 24)) * np.sin(2 * np.pi * (hours - phase) / 24)
+    assert np.isnan(first_told(use + noise(3 * DAY, 0.002, 24), known=False)).all()
+
+
+def test_what_grows_for_longer_than_a_days_cycle_is_told_without_a_day_before() -> None:
+    """Eighteen hours of growth alike are no morning."""
+    minutes = np.arange(1320)[:, None]
+    first = first_told(0.3 + 0.02 * minutes / 60 + noise(1320, 0.001, 20), known=False)
+    assert ((first > 17 * 60) & (first < 22 * 60)).all()
+
+
 QUIET: dict[str, Callable[[], Floats]] = {
     "flat": lambda: 0.6 + noise(360, 0.005),
     "step": lambda: 0.4 + 0.3 * (np.arange(360)[:, None] > 130) + noise(360, 0.005),
@@ -88,6 +115,7 @@ def play(use: Floats) -> list[Event]:
     """The events of one host, minute by minute: both detectors, as they stand together."""
     machines, memory, conditions = Machines(1), MemoryExhaustion(ForecastSettings()), Conditions()
     leak = MemoryLeak(memory, ForecastSettings())
+    remember_a_day(memory, machines, use[:30].mean(keepdims=True))
     events: list[Event] = []
     for minute, value in enumerate(use):
         view = ArrayView(machines, START + 60.0 * minute, host={"memory_used_ratio": np.array([value])})

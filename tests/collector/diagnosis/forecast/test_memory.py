@@ -99,6 +99,14 @@ def test_a_saw_tooth_is_no_alarm() -> None:
     assert play(0.55 + 0.34 * phase + noise(7200, 0.002)) == []
 
 
+def test_a_saw_tooth_that_nearly_fills_memory_is_told_until_its_shape_is_known() -> None:
+    """What let go twice by itself will again; a tooth that goes on beyond the others is told."""
+    teeth = np.tile(np.linspace(0.4, 0.955, 300), 8)
+    events = play(np.concatenate([teeth, np.linspace(0.4, 1.0, 334)]) + noise(2734, 0.002))
+    raised = [seconds(event) // 300 for event in events if event.state is State.RAISED]
+    assert raised == [0, 1, 9]
+
+
 @pytest.mark.parametrize("plateau", [0.6, 0.9, 0.95])
 def test_a_warm_up_is_no_alarm(plateau: float) -> None:
     """What comes to rest slows down before; a warm-up to a high level is not taken for a filling."""

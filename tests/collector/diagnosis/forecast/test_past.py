@@ -44,15 +44,15 @@ def test_minutes_come_back_as_shares() -> None:
 
 @pytest.mark.parametrize("remembered", [True, False])
 def test_a_leak_is_told_soon_after_a_restart(remembered: bool) -> None:
-    """With the day before it takes a quarter of an hour to be sure again; without it, hours."""
+    """With the day before it takes a quarter of an hour to be sure again; without it, most of a day."""
     machines, memory = Machines(1), MemoryExhaustion(ForecastSettings())
     leak = MemoryLeak(memory, ForecastSettings())
-    times = 1.7e9 + 60 * np.arange(660.0)
-    use = 0.4 + 0.03 * np.arange(660) / 60
+    times = 1.7e9 + 60 * np.arange(1350.0)
+    use = 0.4 + 0.02 * np.arange(1350) / 60
     if remembered:
-        memory.recall(Subject(HOST, resource="host"), times[:630], use[:630], use[:630])
+        memory.recall(Subject(HOST, resource="host"), times[:1320], use[:1320], use[:1320])
     told = False
-    for time, value in zip(times[630:], use[630:], strict=True):
+    for time, value in zip(times[1320:], use[1320:], strict=True):
         view = ArrayView(machines, time, host={"memory_used_ratio": np.array([value])})
         memory.observe(view)
         told |= bool(next(iter(leak.observe(view))).enters.any())

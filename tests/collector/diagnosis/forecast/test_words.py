@@ -1,0 +1,19 @@
+"""Numbers as people say them."""
+
+import pytest
+
+from flyball_collector.diagnosis.forecast.words import time_left
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ((37.0, 37.0, 37.0), "37 s"),
+        ((37.2, 36.9, 37.4), "37 s"),
+        ((600.0, 480.0, 900.0), "10 min (8 min to 15 min)"),
+        ((60.0, 30.0, float("inf")), "60 s (30 s to unknown time)"),
+    ],
+)
+def test_an_interval_is_told_where_there_is_one(times: tuple[float, float, float], words: str) -> None:
+    """Bounds that read alike are one figure."""
+    assert time_left(*times) == words
