@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.event import Event, State
+from flyball_collector.diagnosis.explaining import Explaining
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import KINDS, EventKind
 from flyball_collector.diagnosis.subject import Subject, Subjects
@@ -66,6 +67,7 @@ class Conditions:
         self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
         self._touched: set[str] = set()  # places where something else stands than when they were last asked for
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
+        self._explaining = Explaining(self._near, self.latest)
         self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
 
     def standing(self) -> list[Standing]:
@@ -113,6 +115,8 @@ class Conditions:
         events += self._forget_restored(now_ns)
         if any(event.state is State.RAISED for event in events):
             events += self._explain(events, now_ns)
+        grown = list(self._explaining.outgrown(now_ns / _SECOND))
+        events += [self._clear_explained(kind, subject, cause, now_ns) for kind, subject, cause in grown]
         return events
 
     def _weigh(self, claims: Claims, now_ns: int) -> list[Event]:
@@ -129,7 +133,7 @@ class Conditions:
 
     def _raise(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event | None:
         subject = claims.subjects.names[place]
-        if self._explainer(claims.kind, subject) is not None:
+        if self._explaining.hides(claims.kind, subject, now_ns / _SECOND):
             book.quiet(place, now_ns / _SECOND + LOOK_AGAIN_SECONDS)
             return None
         event = _event(claims, place, State.RAISED, now_ns, now_ns)
@@ -147,6 +151,7 @@ class Conditions:
     def _clear(self, kind: EventKind, subject: Subject, book: "_Book | None", now_ns: int, because: str = "") -> Event:
         before = self._standing[kind.name].pop(subject).event
         self._restored.pop((kind.name, subject), None)
+        self._explaining.forget(kind, subject)
         self._touched.add(place_of(subject))
         for key in _keys_of(subject):
             self._of_place.get(key, {}).pop((kind.name, subject), None)
@@ -202,25 +207,22 @@ class Conditions:
         near |= {key for key in self._of_place if key.startswith(_RUN)}  # a run spans hosts; there are few
         for key in near:
             for standing in list(self._of_place.get(key, {}).values()):
-                explainer = self._explainer(standing.kind, standing.subject)
-                if explainer is not None:
-                    book = self._kept[standing.kind.name]
-                    because = f"explained by {explainer.kind.name}"
-                    cleared.append(self._clear(standing.kind, standing.subject, book, now_ns, because))
+                cause = self._explaining.cause_of(standing.kind, standing.subject)
+                if cause is not None:
+                    cleared.append(self._clear_explained(standing.kind, standing.subject, cause, now_ns))
         return cleared
 
-    def _explainer(self, kind: EventKind, subject: Subject) -> Standing | None:
-        """A standing condition that makes this one no news."""
-        if not kind.explained_by:
-            return None
+    def _clear_explained(self, kind: EventKind, subject: Subject, cause: Event, now_ns: int) -> Event:
+        return self._clear(kind, subject, self._kept[kind.name], now_ns, f"explained by {cause.kind.name}")
+
+    def _near(self, subject: Subject) -> Iterator[Event]:
+        """What stands on the same host; for a run, on any of its hosts."""
         keys = [*_keys_of(subject)]
         if subject.run and not subject.host:
             keys += self.hosts_of_run(subject.run)
         for key in keys:
             for standing in self._of_place.get(key, {}).values():
-                if standing.kind.name in kind.explained_by and _touches(standing.subject, subject):
-                    return standing
-        return None
+                yield standing.event
 
 
 class _Book(Kept):
@@ -352,13 +354,6 @@ def _keys_of(subject: Subject) -> tuple[str, ...]:
 
 def _run_key(run: str) -> str:
     return _RUN + run
-
-
-def _touches(one: Subject, other: Subject) -> bool:
-    """Whether two subjects, found near each other, have to do with each other."""
-    if one.gpu and other.gpu and one.gpu != other.gpu:
-        return False
-    return not (one.run and other.run and one.run != other.run)
 
 
 def _explainers_first(kinds: Sequence[EventKind]) -> tuple[EventKind, ...]:

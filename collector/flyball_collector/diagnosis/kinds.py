@@ -43,7 +43,8 @@ class EventKind:
 
     It is raised when its entry level has held for `raise_after_seconds`, and cleared when its exit level has been left
     for `clear_after_seconds`. It is not raised, and ends, while a kind of `explained_by` stands for the same host (the
-    same GPU where both name one; the same run where neither names a host).
+    same GPU where both name one; the same run where neither names a host). Where both cost time (`costs_time`: the
+    level is a share of the training's), not while the explanation costs clearly less.
     """
 
     name: str
@@ -55,6 +56,7 @@ class EventKind:
     clear_after_seconds: float = 60.0
     explained_by: tuple[str, ...] = ()
     notifies: bool = True
+    costs_time: bool = False
 
 
 _BROKEN = ("host_lost", "gpu_lost", "gpu_xid", "run_hang", "data_gap")
@@ -64,6 +66,7 @@ _ABOVE_INPUT = (*_ABOVE_MEMORY, "bottleneck_memory", "bottleneck_swap")
 _INPUT = ("bottleneck_cpu", "bottleneck_disk", "bottleneck_network", "bottleneck_service", "bottleneck_host")
 _ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *_INPUT, "bottleneck_data_wait", "bottleneck_checkpoint")
 _ABOVE_GPU = ("stuck_telemetry",)  # readings that are repeated say nothing of what bounds it
+_OF_USE = ("numa", "interconnect")  # as for GPUs, their levels tell how much of something is used: that may be no loss
 _ABOVE_BATCH = (
     *_ABOVE_GPU,
     *_ABOVE_COMMUNICATION,
@@ -76,6 +79,7 @@ _ABOVE_BATCH = (
 def _bottleneck(
     name: str, scope: Scope, meaning: str, explained_by: tuple[str, ...], raise_after_seconds: float = 4.0
 ) -> EventKind:
+    of_use = scope is Scope.GPU or name in _OF_USE
     return EventKind(
         f"bottleneck_{name}",
         Group.BOTTLENECK,
@@ -86,6 +90,7 @@ def _bottleneck(
         clear_after_seconds=30.0,
         explained_by=explained_by,
         notifies=False,
+        costs_time=not of_use,
     )
 
 

@@ -16,7 +16,10 @@ How each is recognised, and what it does not see: [diagnosis](diagnosis.md).
 - A condition is *raised* when its entry level has held for the time in the column, and *cleared* when its exit level
   has been left for the other. While it stands it may *change*.
 - The severity is the usual one; what a single condition has may be higher or lower, and says so.
-- A condition is not raised, and ends, while one that *explains* it stands at the same place.
+- A condition is not raised, and ends, while one that *explains* it stands at the same place. Of two bottlenecks that
+  cost time (those of hosts and runs without `numa` and `interconnect`) the one explains the other only while its score
+  is not clearly smaller: not below a third for 10 s. Where both stand, the cause ends the effect when it has had two
+  thirds of its score for half a minute.
 - Names may be put into `diagnosis.disabled` of the collector's settings.
 """
 
