@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
+from flyball_planner.accuracy.classical import judge_classical
+from flyball_planner.accuracy.memory import judge_peak_memory
 from flyball_planner.accuracy.result import Findings
 from flyball_planner.accuracy.tables import Tables
 
 Judge = Callable[[Tables], Findings]
 
-JUDGES: tuple[Judge, ...] = ()
+JUDGES: tuple[Judge, ...] = (judge_peak_memory, judge_classical)
 
 
 def judge_all(tables: Tables) -> Findings:

@@ -19,7 +19,7 @@ STREAM_SHARE = 0.6  # of the memory's bandwidth that one library call after the 
 SMALL_SIDE = 16.0  # a product whose smaller side is this reaches half of that
 STEP_SECONDS = 1.5e-9  # a scattered step of one core, over data that its caches and page tables reach
 NEAR_BYTES = 10e6  # which is about this much: last-level cache, and 1,536 pages of 4 KiB
-FARTHER = 0.4  # each step over more bytes costs (bytes / near)^this: page walks that miss the cache themselves
+FARTHER = 0.4  # a step that waits costs (bytes / near)^this over more: caches missed, then page tables too
 GPU_STEP_BYTES = 22.0  # of a GPU's bandwidth that a scattered step uses up
 FP64_OF_FP32 = 0.5  # of processors; vectors hold half as many numbers
 
@@ -60,7 +60,8 @@ def _seconds(operator: Operator, rates: _Rates) -> float:
             return operator.flops / STEPS_A_SECOND
         case OperatorKind.GATHER:
             distance: float = max(1.0, operator.inner / NEAR_BYTES) ** FARTHER
-            return distance * operator.flops / rates.scattered_steps
+            fetching = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
+            return distance * operator.flops / rates.scattered_steps + fetching
         case OperatorKind.MATMUL:
             side = min(operator.inner, operator.columns) or 1.0
             reached = PRODUCT_SHARE * side / (side + SMALL_SIDE)

@@ -1,0 +1,102 @@
+"""Classical models: how work, memory and time grow with the data."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.errors import PlanError
+from flyball_planner.models.classical_time import classical_seconds
+from flyball_planner.models.families import model_cost
+from flyball_planner.precision import Format
+
+PROCESSOR = Device(
+    name="eight cores",
+    kind=DeviceKind.CPU,
+    vendor="",
+    architecture="",
+    memory_bytes=64e9,
+    memory_bytes_per_second=50e9,
+    flops_per_second={Format.FP32: 0.8e12},
+    cores=8,
+)
+CLASSICAL = (
+    "linear_regression_normal", "linear_regression_qr", "logistic_regression_newton", "logistic_regression_sgd",
+    "svm_linear", "svm_rbf", "decision_tree", "random_forest", "xgboost_like", "kmeans", "pca_svd",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+@given(n=st.integers(1_000, 1_000_000), factor=st.integers(2, 10))
+def test_more_samples_cost_more(name: str, n: int, factor: int) -> None:
+    """Time and memory grow with the samples, memory at most in proportion; a kernel's cache with their square."""
+    small, large = (model_cost(name, {"n": size, "p": 20}) for size in (n, factor * n))
+    assert classical_seconds(large, PROCESSOR).middle > classical_seconds(small, PROCESSOR).middle
+    power = 2 if name == "svm_rbf" else 1
+    assert small.working_bytes < large.working_bytes <= factor**power * small.working_bytes * 1.01
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_all_samples_and_features_lie_in_memory(name: str) -> None:
+    """No model needs less than its data; trees and boosting read them in fewer bytes."""
+    cost = model_cost(name, {"n": 100_000, "p": 50})
+    narrowest = 1 if name == "xgboost_like" else 4
+    assert cost.working_bytes >= 100_000 * 50 * narrowest
+
+
+def test_normal_equations_multiply_as_textbooks_say() -> None:
+    """n·p² for the symmetric product and p³/3 for Cholesky; QR costs about twice as much."""
+    n, p = 1_000_000, 100
+    normal = model_cost("linear_regression_normal", {"n": n, "p": p})
+    factorised = model_cost("linear_regression_qr", {"n": n, "p": p})
+    assert n * normal.forward_flops == pytest.approx(n * p * (p + 3) + p**3 / 3)
+    assert factorised.forward_flops / normal.forward_flops == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "power"), [("kmeans", 1), ("pca_svd", 1), ("svm_rbf", 2), ("decision_tree", 1)])
+def test_time_grows_by_its_law(name: str, power: float) -> None:
+    """Clusters and components take time linear in the samples, kernels square, trees a little more than linear."""
+    few, many = (classical_seconds(model_cost(name, {"n": n, "p": 20}), PROCESSOR).middle for n in (50_000, 500_000))
+    slack = 1.8 if name == "decision_tree" else 1.15
+    assert 10**power / 1.15 <= many / few <= 10**power * slack
+
+
+def test_boosting_reads_all_keys_that_matter() -> None:
+    """Exact splits are slower than histograms, sparse data faster than dense, and machines share samples."""
+    data: dict[str, object] = {"n": 10_000_000, "p": 100, "trees": 100}
+    changes: dict[str, dict[str, object]] = {
+        "hist": {},
+        "exact": {"library": "xgboost-exact"},
+        "sparse": {"nonzeros": 5},
+        "shared": {"machines": 4},
+        "deep": {"depth": 10},
+    }
+    seconds = {
+        name: classical_seconds(model_cost("xgboost_like", data | changed), PROCESSOR).middle
+        for name, changed in changes.items()
+    }
+    assert seconds["exact"] > 2 * seconds["hist"]
+    assert seconds["sparse"] < 0.5 * seconds["hist"]
+    assert seconds["shared"] == pytest.approx(seconds["hist"] / 4, rel=0.05)
+    assert seconds["deep"] > seconds["hist"]
+
+
+def test_a_forest_uses_all_cores_and_a_tree_one() -> None:
+    """Half of the cores double a forest's time and leave a tree's."""
+    forest, tree = (model_cost(name, {"n": 100_000, "p": 20}) for name in ("random_forest", "decision_tree"))
+    assert classical_seconds(forest, PROCESSOR, cores=4).middle == pytest.approx(
+        2 * classical_seconds(forest, PROCESSOR).middle
+    )
+    assert classical_seconds(tree, PROCESSOR, cores=4) == classical_seconds(tree, PROCESSOR)
+
+
+@pytest.mark.parametrize(("solver", "named"), [("full", "gesdd"), ("covariance", "syevd"), ("randomized", "Halko")])
+def test_the_implementation_is_named(solver: str, named: str) -> None:
+    """A figure says whose algorithm it is of."""
+    assert named in model_cost("pca_svd", {"n": 100, "p": 50, "solver": solver}).implementation
+
+
+def test_networks_are_not_timed_here() -> None:
+    """What is trained by gradient steps is refused with what to do instead."""
+    with pytest.raises(PlanError, match="estimate its step"):
+        classical_seconds(model_cost("mlp", {"d_in": 1, "d_out": 1}), PROCESSOR)
