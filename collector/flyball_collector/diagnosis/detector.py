@@ -21,10 +21,8 @@ class Detector(Protocol):
 
     @property
     def needs(self) -> Sequence[str]:
-        """Metrics of which one must have been met before it is asked (or `ANY_GPU`); none: it is asked from the start.
-
-        Without all of them it can neither say nor learn anything.
-        """
+        """Metrics (or `ANY_…`, see `Met`) without all of which it can neither say nor learn anything, so that it is not
+        asked before one of them was met; none: it is asked from the start."""
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Claims of this second; a kind that is left out stays as it was. No clock, no I/O."""

@@ -27,22 +27,30 @@ from flyball_collector.fleet.fleet import Fleet
 _log = structlog.get_logger(__name__)
 
 
-def build_detectors(settings: DiagnosisSettings, *, recorded: bool = False) -> list[Detector]:
-    """Every detector, in the order they are asked; or all that a recording can be asked."""
+def build_detectors(settings: DiagnosisSettings, *, shows_scores: bool = True) -> list[Detector]:
+    """Every detector, in the order they are asked."""
     runs = Runs()
     return [
         *build_forecasts(settings.forecast, runs=runs),
-        *health_detectors(settings.health, recorded=recorded),
+        *health_detectors(settings.health),
         *peer_detectors(settings.peers, runs),
         *run_detectors(settings.runs, runs),
-        BottleneckDetector(settings.scores),
+        BottleneckDetector(settings.scores, tabulates=shows_scores),
     ]
 
 
 class Diagnosis:
     """Looks at the fleet once a second. The clock is the caller's, so recorded series go the same way."""
 
-    def __init__(self, fleet: Fleet, settings: DiagnosisSettings, detectors: Sequence[Detector] | None = None) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        settings: DiagnosisSettings,
+        detectors: Sequence[Detector] | None = None,
+        *,
+        events_only: bool = False,
+    ) -> None:
+        """`events_only`: the same events, but neither scores nor advice."""
         self.conditions = Conditions(disabled=settings.disabled)
         self.conditions.hosts_of_run = fleet.ranks.hosts_of
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
@@ -51,7 +59,9 @@ class Diagnosis:
         self.holds = False  # while set, detectors look but nothing is raised or cleared
         self.failures: dict[str, int] = {}  # by detector
         self.seconds: dict[str, float] = {}  # CPU time of each detector's last look, and of the last second's advice
-        self.detectors = list(build_detectors(settings) if detectors is None else detectors)
+        built = build_detectors(settings, shows_scores=not events_only) if detectors is None else detectors
+        self.detectors = list(built)
+        self._events_only = events_only
         self._viewer = Viewer(fleet)
         self._primary = Primary(
             dead_band=settings.scores.primary_dead_band, dwell_seconds=settings.scores.primary_dwell_seconds
@@ -81,6 +91,8 @@ class Diagnosis:
             yield
         if not self.holds:
             tell(self.conditions.take(claims, now_ns))
+        if self._events_only:
+            return
         self.scores = weigh_primaries(self.detectors, self.conditions.raised, self._primary, view.now)
         if not self.holds:
             yield
@@ -88,7 +100,7 @@ class Diagnosis:
 
     def _awake(self, view: View) -> list[Detector]:
         """Those that can have anything to see: a recording of one metric is not asked for a hundred."""
-        return [d for d in self.detectors if not d.needs or any(name in view.met for name in d.needs)]
+        return [detector for detector in self.detectors if view.met.any_of(detector.needs)]
 
     def _advise(self, view: View) -> Iterator[None]:
         """What to change about what stands; a failure there must not stop the diagnosis."""

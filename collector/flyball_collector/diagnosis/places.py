@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.met import ANY_GPU, Met
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
@@ -16,9 +17,6 @@ from flyball_collector.tick import KnownLayout
 Places = NDArray[np.int64]
 
 _GPU_LABELS = frozenset({"gpu", "index"})
-
-ANY_GPU = "gpu"
-"""Stands among the metrics that were met for a GPU of which anything is told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +175,7 @@ class Planner:
     """Makes the plan of each generation of the fleet, reusing what hosts had before."""
 
     def __init__(self) -> None:
-        self.met: set[str] = set()  # every metric that any host ever had, and `ANY_GPU`
+        self.met = Met()
         self._plans: dict[tuple[str, int], HostPlan] = {}
         self._generation = -1
         self._last = FleetPlan((), (), _array([]), _array([]))
@@ -206,9 +204,9 @@ class Planner:
         return made.keeping(self._last)
 
     def _meet(self, plan: HostPlan) -> HostPlan:
-        self.met.update(plan.columns)
+        self.met.meet(plan.columns)
         if plan.gpus:
-            self.met.add(ANY_GPU)
+            self.met.meet([ANY_GPU])
         return plan
 
 

@@ -1,12 +1,13 @@
 """Plays recorded series through the very same fleet, window, detectors and conditions, by the input's time."""
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
 
-from flyball_collector.diagnosis.engine import Diagnosis, build_detectors
+from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.fleet.events import recall
@@ -50,37 +51,60 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """Series of one or more hosts as records, in rising time."""
+class Stream:
+    """Series of one or more hosts as records, in rising time, that are gone through once."""
 
-    ticks: Sequence[Tick]
+    ticks: Iterable[Tick]
     interval_seconds: float = 1.0  # the usual time from one record of a host to its next
     hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
     about: About = field(default_factory=About)
-    whole: bool = False  # all that there was of each host, so its last record is its end; else a piece of a longer life
+    ends: Mapping[str, int] = field(default_factory=dict)  # when each host's last record was taken, in nanoseconds;
+    # a host that is not named lived on: this is a piece of its life
+
+
+@dataclass(frozen=True, slots=True)
+class Recording(Stream):
+    """The same with all records at hand."""
+
+    ticks: Sequence[Tick]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What must be known of samples before the first of them is played."""
+
+    first_seconds: float
+    interval_seconds: float  # the usual time from one sample of a host to its next
+    keys: Mapping[str, Collection[Key]]  # of each host: every column that it ever has
+    newest: Mapping[str, float]  # of each host: the seconds of its last sample
 
 
 def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
-    """Samples in rising time as records, which are all there is. `counters` names the metrics that only grow.
+    """Samples in rising time as records, which are all there is. `counters` names the metrics that only grow."""
+    stream = streamed(samples, _outline(samples), counters)
+    return Recording(list(stream.ticks), stream.interval_seconds, ends=stream.ends)
 
-    Series that count from zero are moved to `EPOCH`.
-    """
-    layouts = _layouts(samples, counters)
-    shift = 0 if samples and samples[0].seconds >= EPOCH else EPOCH
-    ticks = [_tick(sample, layouts[sample.host], number, shift) for number, sample in enumerate(samples)]
-    return Recording(ticks, _interval(samples), whole=True)
+
+def streamed(samples: Iterable[Sample], outline: Outline, counters: Collection[str] = ()) -> Stream:
+    """The same of samples that are read while they are played. Series that count from zero are moved to `EPOCH`."""
+    shift = 0 if outline.first_seconds >= EPOCH else EPOCH
+    forms = {host: _Form(_layout(keys, counters)) for host, keys in outline.keys.items()}
+    ticks = (_tick(sample, forms[sample.host], number, shift) for number, sample in enumerate(samples))
+    ends = {host: _nanoseconds(shift + seconds) for host, seconds in outline.newest.items()}
+    return Stream(ticks, outline.interval_seconds, ends=ends)
 
 
 class Player:
     """Plays one recording. Nothing is told twice, nothing waits: an hour takes seconds."""
 
-    def __init__(self, recorded: Recording, settings: DiagnosisSettings | None = None) -> None:
+    def __init__(
+        self, recorded: Stream, settings: DiagnosisSettings | None = None, *, events_only: bool = False
+    ) -> None:
+        """`events_only`: neither scores nor advice are made."""
         self._recorded = recorded
         window = Window(hold_seconds=recorded.hold_seconds, hold_intervals=0, gap_seconds=self._gap_seconds())
-        self.fleet = Fleet(max(1, len({tick.host for tick in recorded.ticks})), window)
-        settings = settings or DiagnosisSettings()
-        self.diagnosis = Diagnosis(self.fleet, settings, build_detectors(settings, recorded=True))
-        self._last = {tick.host: tick for tick in recorded.ticks} if recorded.whole else {}  # record of each host
+        self.fleet = Fleet(sys.maxsize, window)
+        self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings(), events_only=events_only)
 
     def play(self) -> Iterator[tuple[Sequence[Tick], list[Event]]]:
         """Each second that has records: these, and the events of that second."""
@@ -96,7 +120,7 @@ class Player:
         state = self.fleet.ensure(tick.host)
         state.interval_ms = round(1000 * self._recorded.interval_seconds)
         state.connected = True
-        state.said_goodbye = tick is self._last.get(tick.host)
+        state.said_goodbye = tick.corrected_ns == self._recorded.ends.get(tick.host)
         about = self._recorded.about
         state.silences = about.silences.get(tick.silences, ())
         state.tenancy = about.tenancies.get(tick.tenancy)
@@ -109,22 +133,31 @@ class Player:
         return max(10.0, 3 * self._recorded.interval_seconds)
 
 
-def _tick(sample: Sample, layout: KnownLayout, number: int, shift: int) -> Tick:
-    values = np.zeros(layout.count, dtype=np.int64)
-    valid = np.zeros(layout.count, dtype=np.bool_)
-    for place, column in enumerate(layout.layout.columns):
-        value = sample.readings.get((column.metric.name, column.label_pairs()))
-        if value is not None:
-            values[place], valid[place] = round(value * column.metric.scale), True
-    at_ns = round((shift + sample.seconds) * _SECOND)
+class _Form:
+    """A layout, and where the values of each key go, times what."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = KnownLayout(layout)
+        self.places = {
+            (column.metric.name, column.label_pairs()): (place, column.metric.scale)
+            for place, column in enumerate(layout.columns)
+        }
+
+
+def _tick(sample: Sample, form: _Form, number: int, shift: int) -> Tick:
+    values, valid = [0] * form.layout.count, [False] * form.layout.count
+    for key, value in sample.readings.items():
+        place, scale = form.places[key]
+        values[place], valid[place] = round(value * scale), True
+    at_ns = _nanoseconds(shift + sample.seconds)
     told = pb.Record(steps=sample.steps) if sample.steps else None
     return Tick(
         host=sample.host,
         epoch=b"recorded" * 2,
         sequence=number,
-        layout=layout,
-        values=values,
-        valid=valid,
+        layout=form.layout,
+        values=np.array(values, dtype=np.int64),
+        valid=np.array(valid, dtype=np.bool_),
         agent_ns=at_ns,
         boot_ns=at_ns,
         corrected_ns=at_ns,
@@ -137,15 +170,12 @@ def _tick(sample: Sample, layout: KnownLayout, number: int, shift: int) -> Tick:
     )
 
 
-def _layouts(samples: Iterable[Sample], counters: Collection[str]) -> dict[str, KnownLayout]:
-    """Every column that a host ever has."""
-    keys: dict[str, dict[Key, None]] = {}
-    for sample in samples:
-        keys.setdefault(sample.host, {}).update(dict.fromkeys(sample.readings))
-    return {
-        host: KnownLayout(Layout(tuple(_column(key, counters) for key in sorted(found))))
-        for host, found in keys.items()
-    }
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * _SECOND)
+
+
+def _layout(keys: Collection[Key], counters: Collection[str]) -> Layout:
+    return Layout(tuple(_column(key, counters) for key in sorted(keys)))
 
 
 def _column(key: Key, counters: Collection[str]) -> Column:
@@ -156,12 +186,18 @@ def _column(key: Key, counters: Collection[str]) -> Column:
     return Column(metric, tuple(value for _, value in labels))
 
 
-def _interval(samples: Iterable[Sample]) -> float:
-    """The usual time from one sample of a host to its next, in seconds; at least one."""
+def _outline(samples: Sequence[Sample]) -> Outline:
+    keys: dict[str, dict[Key, None]] = {}
     newest: dict[str, float] = {}
     gaps = []
     for sample in samples:
+        keys.setdefault(sample.host, {}).update(dict.fromkeys(sample.readings))
         if sample.host in newest:
             gaps.append(sample.seconds - newest[sample.host])
         newest[sample.host] = sample.seconds
+    return Outline(samples[0].seconds if samples else 0.0, usual_interval(gaps), keys, newest)
+
+
+def usual_interval(gaps: Sequence[float]) -> float:
+    """The usual time between two samples of a host, in seconds; at least one."""
     return max(1.0, float(np.median(gaps))) if gaps else 1.0

@@ -1,10 +1,11 @@
 """What detectors see at one second: every reading of the fleet as arrays along hosts, GPUs and resources."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.met import Met
 from flyball_collector.diagnosis.places import FleetPlan, Planner, Spots
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.fleet.fleet import Fleet
@@ -25,8 +26,8 @@ class View:
     its newest value.
     """
 
-    def __init__(self, fleet: Fleet, plan: FleetPlan, met: Collection[str], now_ns: int) -> None:
-        self.met = met  # every metric that any host has had so far; and `ANY_GPU`, if there was one
+    def __init__(self, fleet: Fleet, plan: FleetPlan, met: Met, now_ns: int) -> None:
+        self.met = met
         self.now_ns = now_ns
         self.now = now_ns / _SECOND
         self._fleet = fleet
@@ -195,4 +196,6 @@ class Viewer:
 
     def view(self, now_ns: int) -> View:
         """What there is to see now; call it after the fleet's `advance`."""
-        return View(self._fleet, self._planner.plan(self._fleet), self._planner.met, now_ns)
+        plan, met = self._planner.plan(self._fleet), self._planner.met
+        met.look(plan.known, len(self._fleet.ranks))
+        return View(self._fleet, plan, met, now_ns)

@@ -1,199 +1,182 @@
-"""Series from CSV files with named columns."""
+"""Series from CSV files as samples: one a host and instant, played without holding all of them."""
 
-import csv
-import gzip
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple
 
-from flyball_collector.diagnosis.player import Key, Sample
+from flyball_collector.diagnosis.player import Key, Outline, Sample, usual_interval
+from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, Row, read_rows
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.sorted_rows import SortedRows
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 RUN = "replay"
 """The run that steps of a CSV file belong to."""
 
-GPU_COLUMNS = (
-    "gpu_utilization_ratio",
-    "gpu_memory_used_bytes",
-    "gpu_memory_total_bytes",
-    "gpu_power_watts",
-    "gpu_power_limit_watts",
-    "gpu_temperature_celsius",
-    "gpu_slowdown_temperature_celsius",
-    "gpu_sm_clock_hertz",
-)
-HOST_COLUMNS = ("memory_used_ratio", "memory_used_bytes", "memory_total_bytes", "cpu_busy_ratio")
-STEP_COLUMNS = ("step_seconds", "step", "worker")
-COLUMNS = ("timestamp", "host", "gpu", *GPU_COLUMNS, *HOST_COLUMNS, *STEP_COLUMNS)
-
-_NUMBERS = (*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds", "step")
-_UNKNOWN = frozenset({"", "nan", "null", "none", "n/a", "na"})
-_LATEST = 1e11
-"""Beyond the year 5000: milliseconds, most likely."""
+MOST_GAPS = 1_000_000
+"""The usual time between two samples is that of the first so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a file."""
+@dataclass(slots=True)
+class _Survey:
+    """What is noted of all rows, one after the other."""
 
-    text: str  # the timestamp as it stands there
-    seconds: float
-    host: str
-    gpu: str
-    worker: str
-    numbers: dict[str, float]
+    samples: int = 0
+    first_seconds: float = 0.0
+    newest: dict[str, float] = field(default_factory=dict)  # of each host: the seconds of its last sample
+    shapes: dict[str, dict["_Shape", None]] = field(default_factory=dict)  # of each host: which numbers rows have
+    workers: dict[str, None] = field(default_factory=dict)
+    gaps: "array[float]" = field(default_factory=lambda: array("d"))  # from one sample of a host to its next
+
+    def note(self, row: Row) -> None:
+        """In rising time."""
+        last = self.newest.get(row.host)
+        if last != row.seconds:
+            self._note_sample(row, last)
+        self.shapes.setdefault(row.host, {})[_Shape(row.present, row.gpu)] = None
+        if row.worker:
+            self.workers[row.worker] = None
+
+    def _note_sample(self, row: Row, last: float | None) -> None:
+        if not self.samples:
+            self.first_seconds = row.seconds
+        self.samples += 1
+        self.newest[row.host] = row.seconds
+        if last is not None and len(self.gaps) < MOST_GAPS:
+            self.gaps.append(row.seconds - last)
+
+    def outline(self) -> Outline:
+        """For playing them."""
+        keys = {
+            host: {key for shape in shapes for key in _columns(shape).every} for host, shapes in self.shapes.items()
+        }
+        return Outline(self.first_seconds, usual_interval(self.gaps), keys, self.newest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CsvSeries:
     """Rows of one or more files in rising time."""
 
-    rows: tuple[Row, ...]
-    workers: tuple[str, ...]  # by rank
+    rows: SortedRows
     ignored: tuple[str, ...]  # columns that are none of ours
+
+    @cached_property
+    def _survey(self) -> _Survey:
+        survey = _Survey()
+        for row in self.rows:
+            survey.note(row)
+        return survey
+
+    @property
+    def count(self) -> int:
+        """Of samples."""
+        return self._survey.samples
+
+    @property
+    def outline(self) -> Outline:
+        """What must be known before the first sample is played."""
+        return self._survey.outline()
+
+    @cached_property
+    def workers(self) -> tuple[str, ...]:
+        """By rank."""
+        return tuple(sorted(self._survey.workers, key=_natural))
 
     def samples(self) -> Iterator[Sample]:
         """One sample a host and instant."""
         ranks = {worker: rank for rank, worker in enumerate(self.workers)}
-        together: list[Row] = []
-        for row in self.rows:
-            if together and row.seconds != together[0].seconds:
-                yield from _samples(together, ranks)
-                together = []
-            together.append(row)
-        yield from _samples(together, ranks)
+        for _, together in groupby(self.rows, key=attrgetter("seconds")):
+            yield from _samples(together, ranks)
 
 
 def read(paths: Sequence[Path | str]) -> CsvSeries:
     """Read files, packed by gzip or not; raises `ReplayError` that names the line."""
-    rows: list[Row] = []
     ignored: dict[str, None] = {}
-    for path in paths:
-        try:
-            with _open(Path(path)) as file:
-                rows += _rows(file, str(path), ignored)
-        except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-            raise ReplayError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    rows = SortedRows(row for path in paths for row in read_rows(path, ignored))
     if not rows:
         raise ReplayError(f"{', '.join(map(str, paths))}: no rows; expected a header line and one line a sample")
-    rows.sort(key=lambda row: row.seconds)
-    workers = sorted({row.worker for row in rows if row.worker}, key=_natural)
-    return CsvSeries(tuple(rows), tuple(workers), tuple(ignored))
+    return CsvSeries(rows, tuple(ignored))
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[Row]:
-    reader = csv.DictReader(file, skipinitialspace=True)
-    header = [column.strip() for column in reader.fieldnames or ()]
-    reader.fieldnames = header
-    if "timestamp" not in header:
-        raise ReplayError(f"{name}:1: no column 'timestamp'; known columns are {', '.join(COLUMNS)}")
-    if not set(header) & {*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds"}:
-        raise ReplayError(f"{name}:1: no column with readings; known columns are {', '.join(COLUMNS)}")
-    ignored.update(dict.fromkeys(column for column in header if column not in COLUMNS))
-    for line in reader:
-        yield _row(line, f"{name}:{reader.line_num}")
-
-
-def _row(line: dict[str, str | None], where: str) -> Row:
-    cells = {name: (value or "").strip() for name, value in line.items() if isinstance(name, str)}
-    text = cells["timestamp"]
-    numbers = {name: number for name in _NUMBERS if (number := _number(cells.get(name, ""), name, where)) is not None}
-    gpu, worker = cells.get("gpu", ""), cells.get("worker", "")
-    host = cells.get("host", "") or worker or "host"
-    if "step_seconds" in numbers:
-        worker = worker or host
-    return Row(text, _time(text, where), host, gpu, worker, numbers)
-
-
-def _number(cell: str, column: str, where: str) -> float | None:
-    if cell.lower() in _UNKNOWN:
-        return None
-    try:
-        number = float(cell)
-    except ValueError:
-        raise ReplayError(f"{where}: {column}: {cell!r} is no number; leave the cell empty where unknown") from None
-    if math.isnan(number):
-        return None
-    if math.isinf(number) or number < 0 or number > 1e15:
-        raise ReplayError(f"{where}: {column}: {cell} is out of range")
-    return number
-
-
-def _time(text: str, where: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return _instant(text, where)
-    if not 0 <= seconds < _LATEST:
-        raise ReplayError(
-            f"{where}: timestamp {text} is out of range; expected seconds, or a date and time by ISO 8601"
-        )
-    return seconds
-
-
-def _instant(text: str, where: str) -> float:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        hint = "expected seconds, or a date and time by ISO 8601 such as 2026-01-31T12:00:00Z"
-        raise ReplayError(f"{where}: timestamp {text!r}: {hint}") from None
-    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
-
-
-def _samples(rows: Sequence[Row], ranks: dict[str, int]) -> Iterator[Sample]:
+def _samples(rows: Iterable[Row], ranks: Mapping[str, int]) -> Iterator[Sample]:
     """The rows of one instant, host by host."""
     hosts: dict[str, list[Row]] = {}
     for row in rows:
         hosts.setdefault(row.host, []).append(row)
     for host, own in hosts.items():
         readings: dict[Key, float] = {}
+        steps = []
         for row in own:
-            readings.update(_readings(row))
-        steps = [_step(row, ranks) for row in own if "step_seconds" in row.numbers]
+            columns = _columns(_Shape(row.present, row.gpu))
+            told = dict(zip(columns.told, row.numbers, strict=False))
+            readings |= told | _memory(told) if columns.of_memory else told
+            if columns.step_seconds is not None:
+                steps.append(_step(row, columns.step_seconds, columns.step, ranks))
         yield Sample(own[0].seconds, host, readings, steps, own[-1].text)
 
 
-def _readings(row: Row) -> dict[Key, float]:
-    gpu = row.gpu or "0"
+class _Shape(NamedTuple):
+    """Which numbers a row has, of which GPU."""
+
+    present: int
+    gpu: str
+
+
+class _Columns(NamedTuple):
+    """What the numbers of rows of one shape are."""
+
+    told: tuple[Key, ...]  # the first of the numbers
+    every: tuple[Key, ...]  # and what follows from them
+    of_memory: bool  # something may follow
+    step_seconds: int | None  # places among the numbers
+    step: int | None
+
+
+_USED, _TOTAL, _RATIO, _AVAILABLE = (
+    (f"memory_{name}", ()) for name in ("used_bytes", "total_bytes", "used_ratio", "available_bytes")
+)
+
+
+@lru_cache(maxsize=4096)
+def _columns(shape: _Shape) -> _Columns:
+    gpu = shape.gpu or "0"
     labels = (("gpu", gpu), ("index", gpu if gpu.isdecimal() else ""))
-    found: dict[Key, float] = {(name, labels): row.numbers[name] for name in GPU_COLUMNS if name in row.numbers}
-    found.update({(name, ()): row.numbers[name] for name in HOST_COLUMNS if name in row.numbers})
-    found.update({(name, ()): value for name, value in _memory(row.numbers).items()})
-    return found
+    names = [name for bit, name in enumerate(NUMBERS) if shape.present >> bit & 1]
+    places = {name: place for place, name in enumerate(names)}
+    told = tuple((name, labels if name in GPU_COLUMNS else ()) for name in names if name in _READINGS)
+    follows = _memory(dict.fromkeys(told, 1.0))
+    return _Columns(told, (*told, *follows), bool(follows), places.get("step_seconds"), places.get("step"))
 
 
-def _memory(numbers: dict[str, float]) -> dict[str, float]:
+_READINGS = frozenset({*GPU_COLUMNS, *HOST_COLUMNS})
+
+
+def _memory(told: Mapping[Key, float]) -> dict[Key, float]:
     """What follows from the other figures of the host's memory."""
-    used, total = numbers.get("memory_used_bytes"), numbers.get("memory_total_bytes")
-    ratio = numbers.get("memory_used_ratio")
-    derived: dict[str, float] = {}
+    used, total, ratio = told.get(_USED), told.get(_TOTAL), told.get(_RATIO)
+    derived: dict[Key, float] = {}
     if used is None and ratio is not None and total is not None:
-        used = derived["memory_used_bytes"] = ratio * total
+        used = derived[_USED] = ratio * total
     if used is not None and total:
-        derived["memory_available_bytes"] = max(0.0, total - used)
+        derived[_AVAILABLE] = max(0.0, total - used)
         if ratio is None:
-            derived["memory_used_ratio"] = used / total
+            derived[_RATIO] = used / total
     return derived
 
 
-def _step(row: Row, ranks: dict[str, int]) -> pb.StepReport:
+def _step(row: Row, step_seconds: int, step: int | None, ranks: Mapping[str, int]) -> pb.StepReport:
     return pb.StepReport(
         run=RUN,
         rank=ranks[row.worker],
         world_size=len(ranks),
-        step=int(row.numbers.get("step", 0)),
+        step=0 if step is None else int(row.numbers[step]),
         steps=1,
-        step_seconds=row.numbers["step_seconds"],
+        step_seconds=row.numbers[step_seconds],
     )
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.player import Player, Recording, recording
+from flyball_collector.diagnosis.player import Player, Recording, Sample, streamed
 from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.replay.csv_series import CsvSeries
@@ -37,26 +37,31 @@ Played = Iterator[tuple[float, list[ToldEvent]]]
 
 def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Played:
     """Play series of CSV files."""
-    samples = list(series.samples())
-    texts = [sample.text for sample in samples]
+    texts: dict[int, str] = {}  # of the samples that are being played
+
+    def noted() -> Iterator[Sample]:
+        for number, sample in enumerate(series.samples()):
+            texts[number] = sample.text
+            yield sample
+
     done = 0
-    for ticks, events in Player(recording(samples), settings).play():
+    for ticks, events in Player(streamed(noted(), series.outline), settings, events_only=True).play():
         done += len(ticks)
-        of_host = {tick.host: texts[tick.sequence] for tick in ticks}
-        newest = texts[ticks[-1].sequence]
+        of_host = {tick.host: texts.pop(tick.sequence) for tick in ticks}
+        newest = of_host[ticks[-1].host]
         told = [
             _told(event, as_written(of_host.get(event.subject.host, newest)), _worker(series, event.subject))
             for event in events
         ]
-        yield done / len(samples), told
+        yield done / series.count, told
 
 
 def play_rows(rows: Recording, settings: DiagnosisSettings | None = None) -> Played:
     """Play stored rows."""
-    first, last = (rows.ticks[0].corrected_ns, rows.ticks[-1].corrected_ns) if rows.ticks else (0, 0)
-    for ticks, events in Player(rows, settings).play():
-        done = (ticks[-1].corrected_ns - first) / max(1, last - first)
-        yield done, [_told(event, _date(event.time_ns), _rank(event.subject)) for event in events]
+    done = 0
+    for ticks, events in Player(rows, settings, events_only=True).play():
+        done += len(ticks)
+        yield done / len(rows.ticks), [_told(event, _date(event.time_ns), _rank(event.subject)) for event in events]
 
 
 def as_written(text: str) -> Time:

@@ -64,7 +64,7 @@ def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path)
     """Two files, one packed, come out as one series in rising time, each row with its own word for it."""
     one = written(tmp_path, "timestamp,host,cpu_busy_ratio\n2026-01-01T00:00:01.5Z,a,1\n")
     two = written(tmp_path, "timestamp, host, cpu_busy_ratio\n2026-01-01 00:00:00+00:00, b, 1\n", "two.csv.gz")
-    rows = read([one, two]).rows
+    rows = list(read([one, two]).rows)
     assert [(row.host, row.text) for row in rows] == [
         ("b", "2026-01-01 00:00:00+00:00"),
         ("a", "2026-01-01T00:00:01.5Z"),

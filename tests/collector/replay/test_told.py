@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from flyball_collector.replay.csv_series import read
+from flyball_collector.diagnosis.player import Player, recording
+from flyball_collector.replay.csv_rows import read_rows
+from flyball_collector.replay.csv_series import CsvSeries, read
+from flyball_collector.replay.sorted_rows import SortedRows
 from flyball_collector.replay.told import as_written, play_csv
 
 
@@ -65,3 +68,21 @@ def test_times_a_hair_below_a_second_are_played(tmp_path: Path) -> None:
 
     assert [event["kind"] for event in events if event["state"] == "raised"] == ["data_gap"]
     assert {repr(event["time"]) for event in events} <= set(times)
+
+
+def test_a_file_is_told_alike_however_it_is_read(tmp_path: Path) -> None:
+    """In one piece or in many, while it is read or with all samples at hand, with scores and advice or without."""
+    file = tmp_path / "series.csv"
+    lines = [f"{10 * n},{host},{min(1.0, 0.5 + n / 300)},0.5,{n}" for host in "ab" for n in range(150)]
+    file.write_text("timestamp,worker,memory_used_ratio,step_seconds,step\n" + "\n".join(lines) + "\n")
+
+    whole = [event for _, told in play_csv(read([file])) for event in told]
+    pieces = [event for _, told in play_csv(CsvSeries(SortedRows(read_rows(file, {}), 7), ())) for event in told]
+    player = Player(recording(list(read([file]).samples())))
+    together = [event for _, told in player.play() for event in told]
+
+    assert whole == pieces
+    assert [(event["kind"], event["state"], event["host"], event["because"]) for event in whole] == [
+        (event.kind.name, event.state.value, event.subject.host, event.because) for event in together
+    ]
+    assert {event["kind"] for event in whole} == {"memory_exhaustion"}

@@ -21,13 +21,13 @@ from flyball_collector.diagnosis.health.told import Told
 from flyball_collector.diagnosis.health.xid import XidDetector
 
 
-def health_detectors(settings: HealthSettings, *, recorded: bool = False) -> list[Detector]:
-    """One of each; what is recorded has no connections, by which alone clocks and doubled names are known."""
+def health_detectors(settings: HealthSettings) -> list[Detector]:
+    """One of each."""
     told = Told()
-    of_connections: list[Detector] = [] if recorded else [ClockDetector(settings), DuplicateDetector()]
     return [
         PresenceDetector(settings, told),
-        *of_connections,
+        ClockDetector(settings),
+        DuplicateDetector(),
         DegradedDetector(),
         SilentGpuDetector(told),
         XidDetector(settings, told),

@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.met import ANY_AGENT
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["clock_skew"]
@@ -19,7 +20,7 @@ class ClockDetector:
 
     name = "clock"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_AGENT,)
 
     def __init__(self, settings: HealthSettings) -> None:
         self._most = settings.skew_seconds

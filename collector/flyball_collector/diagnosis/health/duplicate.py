@@ -6,6 +6,7 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.met import ANY_AGENT
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["duplicate_host"]
@@ -16,7 +17,7 @@ class DuplicateDetector:
 
     name = "duplicate"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_AGENT,)
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Its flag."""

@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.health.told import Told, quoted
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.met import ANY_AGENT, ANY_EVENT
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
 
@@ -22,7 +23,7 @@ class OomKillDetector:
 
     name = "oom_kill"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_AGENT, ANY_EVENT, "oom_kills_total", "cgroup_oom_kills_total")
 
     def __init__(self, told: Told) -> None:
         self._told = told

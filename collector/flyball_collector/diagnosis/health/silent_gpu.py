@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.told import Told, quoted
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.met import ANY_AGENT, ANY_SILENCE
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
 from flyball_proto.silence import Reason, Silence
@@ -22,7 +23,7 @@ class SilentGpuDetector:
 
     name = "silent_gpu"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_AGENT, ANY_SILENCE)
 
     def __init__(self, told: Told) -> None:
         self._told = told

@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.told import Happening, Told
 from flyball_collector.diagnosis.health.xid_catalogue import Xid, XidClass, look_up
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind, Severity
+from flyball_collector.diagnosis.met import ANY_AGENT, ANY_EVENT
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 
@@ -46,7 +47,7 @@ class XidDetector:
 
     name = "xid"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_AGENT, ANY_EVENT, "gpu_recovery_action")
 
     def __init__(self, settings: HealthSettings, told: Told) -> None:
         self._fresh = settings.xid_seconds

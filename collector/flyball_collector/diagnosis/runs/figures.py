@@ -8,6 +8,7 @@ import numpy as np
 from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.remaining import Progress
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.shares import input_share, waiting_share
@@ -36,7 +37,7 @@ class RunBook:
 
     name = "run_figures"
     kinds: Sequence[EventKind] = ()
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, runs: Runs) -> None:
         self.figures: tuple[RunFigures, ...] = ()  # by run, a few seconds old at most

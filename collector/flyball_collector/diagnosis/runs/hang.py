@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
@@ -28,7 +29,7 @@ class HangDetector:
 
     name = "hang"
     kinds = (BY_NAME["run_hang"],)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._settings = settings

@@ -6,6 +6,7 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.view import View
 
@@ -18,7 +19,7 @@ class LossDetector:
 
     name = "loss"
     kinds = (BY_NAME["loss_not_finite"],)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs

@@ -12,6 +12,7 @@ from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.onset import deviation, medians
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
@@ -48,7 +49,7 @@ class SharesDetector:
 
     name = "shares"
     kinds = (BY_NAME["bottleneck_communication"], BY_NAME["load_imbalance"], BY_NAME["step_outliers"])
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._settings = settings

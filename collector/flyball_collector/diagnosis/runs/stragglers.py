@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.paces import EQUAL, Pace, Paces
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
@@ -69,7 +70,7 @@ class StragglerDetector:
 
     name = "straggler"
     kinds = (BY_NAME["straggler"],)
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = (ANY_STEP,)
 
     def __init__(self, settings: RunSettings, paces: Paces) -> None:
         self._settings = settings

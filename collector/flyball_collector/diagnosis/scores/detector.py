@@ -95,10 +95,14 @@ class BottleneckDetector:
 
     name = "bottlenecks"
     kinds: Sequence[EventKind] = KINDS
-    needs: Sequence[str] = ()  # the base scores are always shown
+    needs: Sequence[str] = ()  # base scores are always shown, and what steps say is smoothed from the first second on
 
-    def __init__(self, settings: ScoreSettings, calibration: Calibration | None = None) -> None:
+    def __init__(
+        self, settings: ScoreSettings, calibration: Calibration | None = None, *, tabulates: bool = True
+    ) -> None:
+        """`tabulates`: scores are shown, too; what is claimed does not depend on it."""
         self.table: ScoreTable | None = None
+        self._tabulates = tabulates
         self._settings = settings
         self._calibration = shipped() if calibration is None else calibration
         self._signals = Signals(settings.smoothing_seconds)
@@ -116,12 +120,13 @@ class BottleneckDetector:
         told = self._look_at_gpus(view)
         found = list(self._of_hosts(view))
         claims = [self._claim(view, assessment) for assessment in found]
-        self.table = self._tabulate(view, zip([*found, *self._of_gpus], [*claims, *self._gpu_claims], strict=True))
+        if self._tabulates:
+            self.table = self._tabulate(view, zip([*found, *self._of_gpus], [*claims, *self._gpu_claims], strict=True))
         return [*claims, *(self._gpu_claims if told else ())]
 
     def _look_at_gpus(self, view: View) -> bool:
         """Every other second: there are many of them, and what bounds them changes slowly."""
-        if not any(metric in view.met for metric in _OF_GPUS_NEED):
+        if not view.met.any_of(_OF_GPUS_NEED):
             return False
         if view.gpus is self._gpus.gpus and view.hosts is self._hosts and 0 <= view.now - self._looked < GPUS_EVERY:
             return False

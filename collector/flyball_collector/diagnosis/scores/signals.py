@@ -1,11 +1,10 @@
 """Every signal along hosts, smoothed over seconds, and what was the best that a host ever did."""
 
-from collections.abc import Collection
-
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.met import Met
 from flyball_collector.diagnosis.scores.quantities import SIGNALS, Floats, Signal, Sources, ratio_of
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.steps import Steps
@@ -69,15 +68,11 @@ class Signals:
         """Whether any of these signals has ever been known anywhere."""
         return any(self._heard[PLACES[name]] for name in names)
 
-    def _those_of(self, met: Collection[str]) -> list[tuple[int, Signal]]:
+    def _those_of(self, met: Met) -> list[tuple[int, Signal]]:
         """The signals that can be known where these metrics were met."""
         if len(met) != self._met:
             self._met = len(met)
-            self._readable = [
-                (place, signal)
-                for place, signal in enumerate(SIGNALS)
-                if not signal.read.needs or any(metric in met for metric in signal.read.needs)
-            ]
+            self._readable = [(place, signal) for place, signal in enumerate(SIGNALS) if met.any_of(signal.read.needs)]
         return self._readable
 
     def __getitem__(self, name: str) -> Floats:

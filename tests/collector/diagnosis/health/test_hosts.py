@@ -140,7 +140,7 @@ def test_a_hole_in_a_recorded_series_is_told_while_the_others_go_on() -> None:
 
 def test_a_piece_of_a_longer_life_says_nothing_of_its_end() -> None:
     """In a cut-out, as an incident's, a host that falls silent beside the others has a gap: it may be what happened."""
-    piece = replace(_recorded({"a": range(30), "b": range(100)}), whole=False)
+    piece = replace(_recorded({"a": range(30), "b": range(100)}), ends={})
     assert _gaps(piece) == [(39, "a", "data_gap", "raised")]
 
 
