@@ -45,7 +45,8 @@ check: .venv/.dev
 	$(MAKE) --no-print-directory proto-fresh generated-fresh
 
 ## Every number of docs/benchmarks.md, with the peers in the same run.
-bench: system-packages .venv/.dev
+bench: .venv/.dev
+	@tests/system-packages stress-ng:stress-ng
 	$(BIN)/python -m tests.benchmarks.run
 
 ## What can be read from a real NVIDIA GPU here, and what it costs.
