@@ -82,4 +82,7 @@ class Training:
     framework: str = "pytorch"  # pytorch, megatron, deepspeed: they keep gradients and buffers differently
     fp32_gradients: bool = False  # accumulated in fp32, as Megatron does
     fused_loss: bool = False  # chunked or fused cross entropy: logits never stand whole
+    gradients_whole: bool = False  # of sharded weights, until a step's last micro-batch (FSDP's no_sync)
+    ends_apart: bool = False  # fully sharded embedding and output are units of their own, not the root's
+    cached_tokens: int = 0  # of a device, whose keys and values are kept for sampling between steps
     samples: int = 0  # in all; 0: one step

@@ -45,6 +45,9 @@ class Configuration(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._columns)
 
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns.items()))
+
     def number(self, name: str) -> float | None:
         """A column as a number; nothing where it holds none."""
         return number(self[name])

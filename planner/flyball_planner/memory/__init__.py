@@ -1,1 +1,1 @@
-"""How much memory a training takes, part by part, and whether it fits."""
+"""Memory: what a training takes on its fullest device, whether it fits, and what would help most."""

@@ -1,0 +1,95 @@
+"""Judges predicted memory by measured peaks: each suite cold and calibrated, and whether what ran was said to fit."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+from flyball_planner.accuracy.judging import Outcomes, calibration_folds, predict_rows, sum_up
+from flyball_planner.accuracy.memory_fitting import fitted_without
+from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
+from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
+from flyball_planner.accuracy.rows.settings import read_device
+from flyball_planner.accuracy.tables import Configuration, Row, Tables
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+from flyball_planner.memory.calibrate import Observation, calibrate
+from flyball_planner.memory.constants import Constants
+from flyball_planner.memory.verdict import Fit, fits
+
+FILE = "memory_measured.csv"
+METRIC = "peak_memory"
+OUT_OF_MEMORY = "OOM"
+
+
+def judge_peak_memory(tables: Tables) -> Findings:
+    """Every suite, cold and calibrated."""
+    found = Findings()
+    for suite, rows in tables.suites(FILE).items():
+        constants = fitted_without(tables, suite)
+        cold = predict_rows(rows, METRIC, partial(_predict, constants), measured_bytes, _card)
+        found += sum_up(cold, METRIC, COLD) + _calibrated(rows, constants) + _fitting(suite, rows, constants)
+    return found
+
+
+def _predict(constants: Constants, configuration: Configuration) -> Interval:
+    return meant(configuration, estimate_row(configuration, constants))
+
+
+def _card(configuration: Configuration) -> float | None:
+    """What a constant share would be taken of."""
+    try:
+        return read_device(configuration).memory_bytes
+    except PlanError:
+        return None
+
+
+def _calibrated(rows: Sequence[Row], constants: Constants) -> Findings:
+    usable = [row for row in rows if _is_usable(row, constants)]
+    judged: list[Outcomes] = []
+    for given, asked in calibration_folds(usable):
+        seen = [Observation(measured_bytes(row), _remembered(row.configuration)) for row in given]
+        judged.append(predict_rows(asked, METRIC, partial(_predict, calibrate(seen, constants)), measured_bytes, _card))
+    every = Outcomes(
+        [each for fold in judged for each in fold.judged], (), [each for fold in judged for each in fold.unpredicted]
+    )
+    return sum_up(every, METRIC, CALIBRATED)
+
+
+def _remembered(configuration: Configuration) -> Callable[[Constants], Interval]:
+    """Calibration asks for the same constants more than once."""
+
+    @cache
+    def predict(constants: Constants) -> Interval:
+        return _predict(constants, configuration)
+
+    return predict
+
+
+def _is_usable(row: Row, constants: Constants) -> bool:
+    try:
+        measured_bytes(row)
+        _predict(constants, row.configuration)
+    except PlanError:
+        return False
+    return True
+
+
+def _fitting(suite: str, rows: Sequence[Row], constants: Constants) -> Findings:
+    """Whether each run fits: those that ran should, those that ran out of memory must not."""
+    ran: list[Fit] = []
+    failed: list[Fit] = []
+    for row in rows:
+        try:
+            told = fits(estimate_row(row.configuration, constants))[0]
+        except PlanError:
+            continue  # already among those that were not predicted
+        (failed if row.measured.get("mem_value") == OUT_OF_MEMORY else ran).append(told)
+    if not ran and not failed:
+        return Findings()
+    every = len(ran) + len(failed)
+    details = {
+        "ran_out_of_memory": float(len(failed)),
+        "ran_out_of_memory_yet_fits": float(failed.count(Fit.YES)),
+        "ran_yet_does_not_fit": ran.count(Fit.NO) / len(ran) if ran else 0.0,
+        "uncertain": (ran + failed).count(Fit.UNCERTAIN) / every,
+    }
+    return Findings([Result(FILE, suite, "fits", COLD, every, every, details=details)])

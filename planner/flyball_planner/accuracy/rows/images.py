@@ -1,0 +1,29 @@
+"""Rows whose samples are images."""
+
+import re
+
+from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.errors import UnknownName
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.families import model_cost
+
+
+def is_image_model(configuration: Configuration) -> bool:
+    """Whether a row's samples are images."""
+    return image_size(configuration) is not None
+
+
+def image_size(configuration: Configuration) -> int | None:
+    """Pixels a side, of an input such as 3x224x224."""
+    found = re.match(r"\d+x(\d+)x\d+", configuration["seq_len_or_input"])
+    return int(found[1]) if found else None
+
+
+def image_model(configuration: Configuration) -> ModelCost:
+    """A published network by its name."""
+    name = re.sub(r" v1\.5$", "", configuration["model"])  # the stride's place: same parameters and maps
+    try:
+        return model_cost(name, {"image": image_size(configuration)})
+    except UnknownName as unknown:
+        raise Unsuited(f"{configuration['model']} is no known network") from unknown

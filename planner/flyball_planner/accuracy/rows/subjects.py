@@ -1,0 +1,112 @@
+"""What a row trains: a well-known model by its name, or the shape whose count comes nearest to the row's parameters."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.rows.images import image_model, is_image_model
+from flyball_planner.accuracy.rows.words import words
+from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.errors import UnknownName
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.counts import parameters
+from flyball_planner.models.transformer.named import named_shape
+from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
+
+Subject = TransformerShape | ModelCost
+
+USUAL_HEAD = 128  # the width of a head where a row tells neither heads nor their width
+
+
+def read_subject(configuration: Configuration) -> Subject:
+    """The model of a row; `Unsuited` where the row tells neither a known name nor its dimensions."""
+    if is_image_model(configuration):
+        return image_model(configuration)
+    shape = _nearest_shape(configuration) if configuration["hidden"] else _named(configuration)
+    untied = words(configuration, "framework").startswith("litgpt")  # its models keep an output matrix of their own
+    return replace(shape, tied=False) if untied else shape
+
+
+def read_sequence(configuration: Configuration) -> int:
+    """Tokens of a sample; 1 for images."""
+    if is_image_model(configuration):
+        return 1
+    told = words(configuration, "seq_len_or_input")
+    found = re.search(r"\d+", told)
+    if found is None:
+        raise Unsuited("the row does not tell its sequence")
+    return min(int(found[0]), UNPACKED_TOKENS) if "unpacked" in told else int(found[0])
+
+
+UNPACKED_TOKENS = 256  # a sample of instruction data that is not packed to the full length (Alpaca: longest ~ 1,000)
+
+
+def _named(configuration: Configuration) -> TransformerShape:
+    recipe = re.search(r"litgpt (\S+)/\S+\.yaml", words(configuration, "framework"))
+    name = recipe[1] if recipe else words(configuration, "model")
+    plain = re.sub(r"\(.*?\)|[_ -]squad", "", name).strip().replace("_", "-").replace(" ", "-")
+    plain = re.sub(r"^gemma2-?(\d)", r"gemma-2-\1", plain)
+    try:
+        return named_shape(plain)
+    except UnknownName as unknown:
+        raise Unsuited(
+            f"{configuration['model']} is no known model and the row does not tell its dimensions"
+        ) from unknown
+
+
+def _nearest_shape(configuration: Configuration) -> TransformerShape:
+    told = configuration.number("params")
+    shapes = list(_candidates(configuration))
+    if told is None:
+        return shapes[0]
+    return min(shapes, key=lambda shape: abs(parameters(shape).total - told))
+
+
+def _candidates(configuration: Configuration) -> Iterator[TransformerShape]:
+    plain = _plain_shape(configuration)
+    if configuration["arch"] == "encoder":
+        yield replace(
+            plain, kind=Kind.ENCODER, type_vocab=2, max_positions=512, embedding_norm=True, final_norm=False,
+            pooler=True, head=Head.PRETRAINING, output_bias=True,
+        )  # fmt: skip
+        return
+    llama = replace(
+        plain, gated=True, norm=Norm.RMS, norm_bias=False, qkv_bias=False, attention_output_bias=False, ffn_bias=False,
+        dropout=False, max_positions=0,
+    )  # fmt: skip
+    gated_first = configuration["ffn"] and configuration.number("ffn") != 4 * plain.hidden
+    for shape in (llama, plain) if gated_first else (plain, llama):
+        yield replace(shape, tied=shape is plain)
+        yield replace(shape, tied=shape is not plain)
+        yield replace(shape, tied=shape is plain, max_positions=0)
+
+
+def _plain_shape(configuration: Configuration) -> TransformerShape:
+    hidden = configuration.count("hidden", 0)
+    if not configuration["vocab"]:
+        raise Unsuited("the row tells no vocabulary")
+    heads = configuration.count("heads", max(1, hidden // USUAL_HEAD))
+    shape = TransformerShape(
+        kind=Kind.DECODER,
+        layers=configuration.count("n_layers", 1),
+        hidden=hidden,
+        heads=heads,
+        ffn=configuration.count("ffn", 4 * hidden),
+        vocab=configuration.count("vocab", 1),
+        kv_heads=configuration.count("kv_heads", heads),
+        head_dim=max(1, hidden // heads),
+        max_positions=read_sequence(configuration),
+        name=configuration["model"],
+    )
+    return shape if configuration["n_layers"] else replace(shape, layers=_layers(configuration, shape))
+
+
+def _layers(configuration: Configuration, one_layer: TransformerShape) -> int:
+    """As many as the count of parameters leaves room for, in equal stages."""
+    told = configuration.number("params")
+    if told is None:
+        raise Unsuited("the row tells neither layers nor parameters")
+    count = parameters(one_layer)
+    stages = configuration.count("pp", 1)
+    return max(1, round((told - count.total + count.layer) / count.layer / stages)) * stages

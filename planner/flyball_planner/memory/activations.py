@@ -1,0 +1,110 @@
+"""What the forward pass keeps, what a layer needs while it is worked on, and what the loss needs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
+from flyball_planner.memory.adapters import kept_bytes_frozen, output_numbers, widths
+from flyball_planner.memory.constants import Constants
+from flyball_planner.models.transformer.kept import kept_bytes
+from flyball_planner.models.transformer.layers import LayerGroup
+from flyball_planner.models.transformer.shape import Head, TransformerShape
+from flyball_planner.precision import WIDTHS_BYTES
+from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Training
+
+WORDS = frozenset({Head.LANGUAGE_MODEL, Head.MASKED_LANGUAGE_MODEL, Head.PRETRAINING})
+MEGATRON_LOGIT_BYTES = 6.0  # 16 bits, and fp32 in which the vocabulary-parallel loss works in place
+PREFETCHED_LAYERS = 2  # whose activations are on their way to or from the host
+
+
+@dataclass(frozen=True, slots=True)
+class LayerKept:
+    """One layer and micro-batch, bytes on a device."""
+
+    kept: Column  # until its backward pass
+    working: Column  # while it is worked on: what is computed again, and gradients within
+
+
+def tokens(training: Training, layouts: Layouts) -> Column:
+    """Tokens of a micro-batch that a device sees."""
+    return layouts.micro_batch * training.sequence / layouts.context
+
+
+def layer_kept(
+    shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts, constants: Constants
+) -> LayerKept:
+    """What one layer of this kind keeps and needs."""
+    samples = layouts.micro_batch / layouts.context
+    width = WIDTHS_BYTES[training.precision.activations]
+    all_kept = samples * _everything(shape, group, training, layouts, constants)
+    boundary = tokens(training, layouts) * shape.hidden * width / _sequence_share(layouts)
+    fully = layouts.checkpoints(Checkpointing.FULL)
+    partly = layouts.checkpoints(Checkpointing.SELECTIVE)
+    some = samples * _selected(shape, group, training, layouts)
+    kept = np.where(fully, boundary, np.where(partly, np.minimum(some, all_kept), all_kept))
+    working = _gradients_within(shape, training, layouts) + np.where(fully, all_kept, 0.0)
+    away = layouts.offload == OFFLOAD.index(Offload.ACTIVATIONS)
+    return LayerKept(np.where(away, 0.0, kept), working + np.where(away, PREFETCHED_LAYERS * kept, 0.0))
+
+
+def logits_kept(shape: TransformerShape, training: Training, layouts: Layouts, constants: Constants) -> Column:
+    """What the loss over the vocabulary needs of a micro-batch."""
+    if shape.head not in WORDS:
+        return np.zeros(len(layouts))
+    each = constants.chunked_logit_bytes if training.fused_loss else constants.logit_bytes
+    if training.framework != "pytorch":
+        each = MEGATRON_LOGIT_BYTES
+    if training.precision.activations.value == "fp32":
+        each = max(each, 8.0)  # logits and their log-softmax
+    return tokens(training, layouts) * shape.vocab / layouts.tensor * each
+
+
+def fused_norms(training: Training) -> bool:
+    """Whether norms are one kernel that keeps its input alone."""
+    return training.compiled or training.framework != "pytorch"
+
+
+def _sequence_share(layouts: Layouts) -> Column:
+    return np.where(layouts.sequence_parallel > 0, layouts.tensor, 1.0)
+
+
+def _everything(
+    shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts, constants: Constants
+) -> Column:
+    width = WIDTHS_BYTES[training.precision.activations]
+    if training.method is not Method.FULL:
+        lora = training.lora or Lora()
+        frozen = kept_bytes_frozen(
+            shape, training.sequence, lora, number_bytes=width, fused_norms=fused_norms(training)
+        )
+        if training.method is Method.QLORA:
+            frozen += constants.quantised_copies * width * training.sequence * output_numbers(shape)
+        return frozen / layouts.tensor
+    kept = kept_bytes(
+        shape, training.sequence, group, attention=training.attention, number_bytes=width,
+        fused_norms=fused_norms(training),
+    )  # fmt: skip
+    routed = kept.experts / np.where(layouts.expert > 1, 1.0, layouts.tensor)
+    return kept.entering / _sequence_share(layouts) + (kept.inner + kept.scores) / layouts.tensor + routed
+
+
+def _selected(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
+    """Without attention's scores where they exist; else every second product's result, attention's, and the input."""
+    width = WIDTHS_BYTES[training.precision.activations]
+    if training.framework == "pytorch" and training.attention is Attention.FLASH:
+        attention = shape.heads * shape.head_dim
+        inner: Column = width * (output_numbers(shape) / 2 + attention) / layouts.tensor
+        return training.sequence * (inner + width * shape.hidden / _sequence_share(layouts))
+    kept = kept_bytes(shape, training.sequence, group, number_bytes=width, fused_norms=fused_norms(training))
+    scoreless: Column = kept.entering / _sequence_share(layouts) + (kept.inner + kept.experts) / layouts.tensor
+    return scoreless
+
+
+def _gradients_within(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
+    """Gradients of the widest product's two sides and of the residual stream, gathered where the sequence is spread."""
+    width = WIDTHS_BYTES[training.precision.activations]
+    widest = max(leaving for _, leaving in widths(shape).values()) * (2 if shape.gated else 1)
+    gathered = np.where(layouts.sequence_parallel > 0, 2.0, 0.0) * shape.hidden
+    stream = 2.0 * shape.hidden / _sequence_share(layouts)
+    return tokens(training, layouts) * width * (2 * widest / layouts.tensor + gathered + stream)

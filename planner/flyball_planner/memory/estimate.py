@@ -1,0 +1,150 @@
+"""The peak of a training's memory on its fullest device, by named part, for many layouts at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.interval import Interval
+from flyball_planner.layouts.columns import Column, Layouts
+from flyball_planner.memory.constants import CONSTANTS, Constants
+from flyball_planner.memory.network import network_phases, placed_cache
+from flyball_planner.memory.phases import PARTS, Phase
+from flyball_planner.memory.transformer import transformer_phases
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Training
+
+SPREAD: Mapping[str, tuple[float, float]] = {
+    "weights": (0.01, 0.01),
+    "gradients": (0.02, 0.02),
+    "optimizer_states": (0.02, 0.02),
+    "gathered_weights": (0.4, 0.3),
+    "activations": (0.2, 0.25),
+    "logits": (0.4, 0.3),
+    "working": (0.5, 0.6),
+    "optimizer_step": (0.6, 0.2),
+    "communication_buffers": (0.5, 0.5),
+    "key_value_cache": (0.05, 0.1),
+}
+"""How far a part may lie below and above its estimate, nine times in ten, as shares of it."""
+
+WHOLE_SPREAD = 0.07
+"""The same for what the parts leave out, as a share of the whole. Fitted on the suites of measured peaks together."""
+
+Positions = NDArray[np.intp]
+
+COMING_AND_GOING = ("gathered_weights", "activations", "logits", "working")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Columns of 90 % intervals."""
+
+    low: Column
+    middle: Column
+    high: Column
+
+    def __getitem__(self, row: int) -> Interval:
+        return Interval(float(self.low[row]), float(self.middle[row]), float(self.high[row]))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """What the fullest device of each layout takes at its worst moment, in bytes."""
+
+    parts: Mapping[str, Column]  # of what tensors take, at that moment
+    allocated: Range  # all tensors
+    reserved: Range  # what the framework has taken from the driver for them
+    driver: Range  # what the driver shows: with contexts and libraries
+    allocator_cache: Column  # between allocated and reserved
+    context: Column  # between reserved and driver
+    stage: Sequence[str]  # of the pipeline that holds the peak
+    moment: Sequence[str]  # of the step at which it comes
+    usable_bytes: float
+
+    def __len__(self) -> int:
+        return len(self.allocated.middle)
+
+    def breakdown(self, row: int) -> dict[str, float]:
+        """Everything that adds up to what the driver shows, largest first."""
+        named = {name: float(column[row]) for name, column in self.parts.items()}
+        named |= {"allocator_cache": float(self.allocator_cache[row]), "context": float(self.context[row])}
+        return dict(sorted(((name, amount) for name, amount in named.items() if amount > 0), key=lambda each: -each[1]))
+
+
+def estimate_memory(
+    subject: TransformerShape | ModelCost,
+    training: Training,
+    layouts: Layouts,
+    device: Device,
+    constants: Constants = CONSTANTS,
+) -> MemoryEstimate:
+    """Estimate every layout; a single one is a column of length one."""
+    if isinstance(subject, TransformerShape):
+        phases = transformer_phases(subject, training, layouts, constants)
+    else:
+        phases = network_phases(subject, training, layouts, constants)
+    peak = _peak(phases)
+    factor = constants.whole_factor
+    parts = {name: factor * _chosen([phase.parts[name] for phase in phases], peak) for name in PARTS}
+    allocated = _range(parts, constants)
+    loose: Column = sum((parts[name] for name in COMING_AND_GOING), np.zeros(len(layouts)))
+    cache = constants.allocator_share * loose
+    if isinstance(subject, ModelCost):
+        cache = placed_cache(subject, training, layouts, allocated.middle, otherwise=cache)
+    widening = (constants.fragmentation_share + constants.spike_share) * loose
+    reserved = _wider(allocated, cache, 0.5 * cache, widening)
+    outside = _outside(layouts, device, constants)
+    return MemoryEstimate(
+        parts=parts,
+        allocated=allocated,
+        reserved=reserved,
+        driver=_wider(reserved, outside, 0.5 * outside, 0.5 * outside),
+        allocator_cache=cache,
+        context=outside,
+        stage=[phases[int(each)].stage for each in peak],
+        moment=[phases[int(each)].moment for each in peak],
+        usable_bytes=_usable(device, constants),
+    )
+
+
+def _peak(phases: Sequence[Phase]) -> Positions:
+    totals = np.array([sum(phase.parts.values()) for phase in phases])
+    peak: Positions = totals.argmax(axis=0)
+    return peak
+
+
+def _chosen(columns: Sequence[Column], peak: Positions) -> Column:
+    chosen: Column = np.take_along_axis(np.array(columns), peak[None, :], axis=0)[0]
+    return chosen
+
+
+def _range(parts: Mapping[str, Column], constants: Constants) -> Range:
+    """Parts err apart from each other, so their spreads add in squares."""
+    middle = np.sum(list(parts.values()), axis=0)
+    squares = np.array([[(SPREAD[name][side] * column) ** 2 for name, column in parts.items()] for side in (0, 1)])
+    below, above = constants.spread_factor * np.sqrt(squares.sum(axis=1) + (WHOLE_SPREAD * middle) ** 2)
+    return Range(np.maximum(0.0, middle - below), middle, middle + above)
+
+
+def _wider(inner: Range, more: Column, below: Column, above: Column) -> Range:
+    middle = inner.middle + more
+    low: Column = np.maximum(0.0, middle - np.hypot(inner.middle - inner.low, below))
+    high: Column = middle + np.hypot(inner.high - inner.middle, above)
+    return Range(low, middle, high)
+
+
+def _outside(layouts: Layouts, device: Device, constants: Constants) -> Column:
+    """Contexts exist on devices that a driver serves; the library of collectives where there are several."""
+    if device.kind is not DeviceKind.GPU:
+        return np.zeros(len(layouts))
+    return constants.context_bytes + constants.workspace_bytes + constants.library_bytes * (layouts.devices > 1)
+
+
+def _usable(device: Device, constants: Constants) -> float:
+    if device.visible_bytes is not None:
+        return device.visible_bytes
+    return device.memory_bytes * (constants.visible_share if device.kind is DeviceKind.GPU else 1.0)

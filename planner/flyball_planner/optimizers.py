@@ -1,0 +1,52 @@
+"""Optimizers by name: what each keeps for a parameter, and what it needs while it steps."""
+
+from dataclasses import replace
+
+from flyball_planner.errors import UnknownName
+from flyball_planner.training import Optimizer
+
+BLOCK_SCALES = 2 * 4 / 256  # bytes a parameter: bitsandbytes keeps an fp32 scale for each 256 states, of two moments
+FOREACH = 4.0  # torch.optim's default takes all parameters at once: a list of fp32 temporaries of their size
+
+OPTIMIZERS: dict[str, Optimizer] = {
+    optimizer.name: optimizer
+    for optimizer in (
+        Optimizer("adamw", state_bytes=8, moments=2, transient_bytes=FOREACH),
+        Optimizer("adam", state_bytes=8, moments=2, transient_bytes=FOREACH),
+        Optimizer("adamw-fused", state_bytes=8, moments=2),
+        Optimizer("adamw-8bit", state_bytes=2 + BLOCK_SCALES, moments=0),  # Dettmers et al., 2022
+        Optimizer("adamw-8bit-paged", state_bytes=2 + BLOCK_SCALES, moments=0, paged=True),
+        Optimizer("sgd", state_bytes=0, moments=0),
+        Optimizer("sgd-momentum", state_bytes=4, moments=1, transient_bytes=FOREACH),
+        Optimizer("adafactor", state_bytes=0.01, moments=0),  # a row and a column of a matrix (Shazeer & Stern, 2018)
+        Optimizer("lamb", state_bytes=8, moments=2, transient_bytes=FOREACH),
+        Optimizer("lion", state_bytes=4, moments=1, transient_bytes=FOREACH),
+        Optimizer("adagrad", state_bytes=4, moments=1, transient_bytes=FOREACH),
+        Optimizer("rmsprop", state_bytes=4, moments=1, transient_bytes=FOREACH),
+        Optimizer("muon", state_bytes=4, moments=1, transient_bytes=FOREACH),
+    )
+}
+"""Bytes a parameter with moments in fp32; the moments of pure 16-bit training take half of that."""
+
+ALIASES = {
+    "adam8bit": "adamw-8bit",
+    "adamw8bit": "adamw-8bit",
+    "pagedadamw8bit": "adamw-8bit-paged",
+    "fusedadamw": "adamw-fused",
+    "sgdmomentum": "sgd-momentum",
+    "momentum": "sgd-momentum",
+}
+
+
+def find_optimizer(name: str, *, in_backward: bool = False) -> Optimizer:
+    """An optimizer by its name, however it is hyphenated; `in_backward` steps each weight as its gradient comes."""
+    plain = _plain(name)
+    known = {_plain(each): each for each in OPTIMIZERS} | ALIASES
+    if plain not in known:
+        raise UnknownName("optimizer", name, OPTIMIZERS)
+    found = OPTIMIZERS[known[plain]]
+    return replace(found, in_backward=True, transient_bytes=0.0) if in_backward else found
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
