@@ -1,0 +1,1 @@
+"""Hugging Face configurations: one file a family, one line in the list."""

@@ -1,0 +1,33 @@
+"""BLOOM: ALiBi instead of positions, and a norm behind the embedding."""
+
+from dataclasses import replace
+
+from flyball_planner.models.transformer.huggingface.settings import Family, Settings
+from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.shape import Norm, TransformerShape
+
+
+def _bloom(settings: Settings) -> TransformerShape:
+    return replace(
+        decoder(settings),
+        gated=False,
+        norm=Norm.LAYER,
+        qkv_bias=True,
+        attention_output_bias=True,
+        ffn_bias=True,
+        embedding_norm=True,
+    )
+
+
+BLOOM = Family(
+    ("bloom",),
+    _bloom,
+    {
+        "vocab_size": 250880,
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "tie_word_embeddings": True,
+    },
+    {"n_embed": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads"},
+)

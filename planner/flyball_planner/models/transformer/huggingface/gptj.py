@@ -1,0 +1,38 @@
+"""GPT-J and CodeGen: attention and feed-forward beside each other behind one norm, an output with a bias."""
+
+from dataclasses import replace
+
+from flyball_planner.models.transformer.huggingface.settings import Family, Settings
+from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.shape import Head, Norm, TransformerShape
+
+NAMES = {
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+    "n_inner": "intermediate_size",
+}
+DEFAULTS = {
+    "vocab_size": 50400,
+    "hidden_size": 4096,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "tie_word_embeddings": False,
+}
+
+
+def _gptj(settings: Settings) -> TransformerShape:
+    shape = decoder(settings)
+    return replace(
+        shape,
+        gated=False,
+        norm=Norm.LAYER,
+        ffn_bias=True,
+        output_bias=shape.output_bias or shape.head is Head.LANGUAGE_MODEL,
+        norms_a_layer=1,
+        parallel_block=True,
+    )
+
+
+GPTJ = Family(("gptj",), _gptj, DEFAULTS, NAMES)
+CODEGEN = Family(("codegen",), _gptj, DEFAULTS, NAMES)

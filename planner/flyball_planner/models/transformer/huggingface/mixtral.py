@@ -1,0 +1,39 @@
+"""Mixtral, and Phi-3.5-MoE beside it: experts in every layer."""
+
+from dataclasses import replace
+
+from flyball_planner.models.transformer.huggingface.settings import Family, Settings
+from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.shape import Experts, Head, Norm, TransformerShape
+
+
+def _mixtral(settings: Settings) -> TransformerShape:
+    shape = decoder(settings)
+    experts = Experts(settings.count("num_local_experts"), settings.count("num_experts_per_tok"), shape.ffn)
+    return replace(shape, experts=experts)
+
+
+def _phimoe(settings: Settings) -> TransformerShape:
+    shape = _mixtral(settings)
+    biased = shape.output_bias or (shape.head is Head.LANGUAGE_MODEL and settings.flag("lm_head_bias"))
+    return replace(shape, norm=Norm.LAYER, output_bias=biased)
+
+
+MIXTRAL_8X7B = {
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "tie_word_embeddings": False,
+}
+
+MIXTRAL = Family(("mixtral",), _mixtral, MIXTRAL_8X7B)
+PHIMOE = Family(
+    ("phimoe",),
+    _phimoe,
+    {**MIXTRAL_8X7B, "vocab_size": 32064, "intermediate_size": 6400, "num_local_experts": 16},
+)

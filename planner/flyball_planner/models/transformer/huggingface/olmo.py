@@ -1,0 +1,54 @@
+"""OLMo: the first with norms that have no weights, later ones with norms behind each block and of queries and keys."""
+
+from dataclasses import replace
+
+from flyball_planner.models.transformer.huggingface.settings import Family, Settings
+from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.shape import Experts, TransformerShape
+
+OLMO3_PATTERN = 4  # every fourth layer looks at everything
+
+
+def _olmo(settings: Settings) -> TransformerShape:
+    shape = replace(decoder(settings), sliding_window=0)
+    weightless = (shape.norms_a_layer * shape.layers + 1) * shape.hidden
+    return replace(shape, other_parameters=-weightless)
+
+
+def _olmo2(settings: Settings) -> TransformerShape:
+    shape = replace(decoder(settings), query_key_norm=True, query_key_norm_wide=True)
+    return replace(shape, full_attention_every=OLMO3_PATTERN) if shape.sliding_window else shape
+
+
+def _olmoe(settings: Settings) -> TransformerShape:
+    shape = _olmo2(settings)
+    experts = Experts(settings.count("num_experts"), settings.count("num_experts_per_tok"), shape.ffn)
+    return replace(shape, experts=experts)
+
+
+OLMO_7B = {
+    "vocab_size": 50304,
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "intermediate_size": 11008,
+    "tie_word_embeddings": False,
+}
+
+OLMO = Family(("olmo",), _olmo, OLMO_7B)
+OLMO2 = Family(("olmo2",), _olmo2, OLMO_7B)
+OLMO3 = Family(("olmo3",), _olmo2, {**OLMO_7B, "sliding_window": 4096})
+OLMOE = Family(
+    ("olmoe",),
+    _olmoe,
+    {
+        "vocab_size": 50304,
+        "hidden_size": 2048,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 16,
+        "intermediate_size": 2048,
+        "num_experts": 64,
+        "num_experts_per_tok": 8,
+        "tie_word_embeddings": False,
+    },
+)

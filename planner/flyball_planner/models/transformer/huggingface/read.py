@@ -1,0 +1,50 @@
+"""From a Hugging Face `config.json` to a transformer's shape."""
+
+from collections.abc import Mapping
+
+from flyball_planner.errors import PlanError, UnknownName
+from flyball_planner.models.transformer.huggingface.families import FAMILIES
+from flyball_planner.models.transformer.huggingface.settings import SUFFIXES, Family
+from flyball_planner.models.transformer.shape import TransformerShape
+
+INSTEAD = "describe the model by its shape: layers, hidden, heads, ffn, vocab"
+
+
+def shape_from_huggingface(config: Mapping[str, object]) -> TransformerShape:
+    """The shape that a `config.json` describes; settings that it lacks are the family's defaults in transformers.
+
+    What stands on top follows from `architectures`; without it, what the family is usually trained with.
+    """
+    return family_of(config).shape(config)
+
+
+def family_of(config: Mapping[str, object]) -> Family:
+    """Who reads this configuration: by its `model_type`, else by the name of its class."""
+    model_type = config.get("model_type")
+    if isinstance(model_type, str) and model_type:
+        return _by_type(model_type)
+    classes = config.get("architectures")
+    if isinstance(classes, list | tuple) and classes:
+        return family_of_class(str(classes[0]))
+    raise PlanError('the configuration has no "model_type": add one, as in "model_type": "llama"')
+
+
+def family_of_class(name: str) -> Family:
+    """Who reads the configurations of a class of transformers, as of "LlamaForCausalLM"."""
+    suffix = next((each for each in SUFFIXES if name.endswith(each)), "")
+    stem = _plain(name.removesuffix(suffix))
+    known = {_plain(each): family for family in reversed(FAMILIES) for each in family.stems}
+    if stem not in known:
+        raise UnknownName("family of transformers' classes", name.removesuffix(suffix), known, instead=INSTEAD)
+    return known[stem]
+
+
+def _by_type(model_type: str) -> Family:
+    known = {name: family for family in FAMILIES for name in family.model_types}
+    if model_type not in known:
+        raise UnknownName("model type", model_type, known, instead=INSTEAD)
+    return known[model_type]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()

@@ -1,0 +1,34 @@
+"""StarCoder2: grouped keys, plain feed-forward, biases everywhere."""
+
+from dataclasses import replace
+
+from flyball_planner.models.transformer.huggingface.settings import Family, Settings
+from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.shape import Norm, TransformerShape
+
+
+def _starcoder2(settings: Settings) -> TransformerShape:
+    biased = settings.flag("use_bias", True)
+    return replace(
+        decoder(settings),
+        gated=False,
+        norm=Norm.LAYER,
+        qkv_bias=biased,
+        attention_output_bias=biased,
+        ffn_bias=biased,
+    )
+
+
+STARCODER2 = Family(
+    ("starcoder2",),
+    _starcoder2,
+    {
+        "vocab_size": 49152,
+        "hidden_size": 3072,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 24,
+        "num_key_value_heads": 2,
+        "intermediate_size": 12288,
+        "tie_word_embeddings": True,
+    },
+)
