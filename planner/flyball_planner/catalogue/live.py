@@ -1,5 +1,6 @@
 """Today's prices through gpuhunt (MPL-2.0), where it is installed; it asks providers' public lists over the network."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from importlib import import_module
@@ -46,6 +47,8 @@ def live_offers(
 
 
 def _gpuhunt() -> Query:
+    # Its tracebacks would stand on the terminal; what went wrong is told once, by us.
+    logging.getLogger("gpuhunt").addHandler(logging.NullHandler())
     try:
         query: Query = import_module("gpuhunt").query
     except ImportError:

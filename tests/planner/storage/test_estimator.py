@@ -1,0 +1,120 @@
+"""The storage of a hierarchical learner."""
+
+import bson
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_planner.errors import PlanError
+from flyball_planner.storage import LevelCount, StorageEstimator
+from flyball_planner.storage.documents import pattern_bytes
+
+
+def test_deduplication_falls_from_level_to_level() -> None:
+    """60 % at node0, and 0.7 times as much at each level above."""
+    estimate = StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0).estimate_storage(1_000_000, 500)
+    rates = [each.deduplication for each in estimate.level_estimates]
+    assert rates == pytest.approx([0.6, 0.42, 0.294, 0.2058])
+    assert [each.name for each in estimate.level_estimates] == ["node0", "node1", "node2", "node3"]
+
+
+def test_levels_add_up() -> None:
+    """Chunks of 15 leave a fifteenth of the observations to the next level; the total is the sum of the levels."""
+    estimate = StorageEstimator().estimate_storage(1000, 450)
+    seen = [each.observations for each in estimate.level_estimates]
+    assert seen == pytest.approx([30_000, 2000, 2000 / 15, 2000 / 225])
+    first = estimate.level_estimates[0]
+    assert first.storage_mb == pytest.approx(12_000 * pattern_bytes(15, 15) * 1.2 / 1e6)
+    assert estimate.total_storage_gb == pytest.approx(sum(each.storage_mb for each in estimate.level_estimates) / 1e3)
+
+
+@given(symbols=st.integers(1, 120), length=st.integers(1, 60))
+def test_a_pattern_is_as_large_as_its_document(symbols: int, length: int) -> None:
+    """The size is that of the BSON which MongoDB stores, to the byte."""
+    document = {
+        "_id": bson.ObjectId(),
+        "name": "PTRN|" + "a" * 40,
+        "pattern_data": [["x" * length] for _ in range(symbols)],
+        "frequency": bson.Int64(1),
+        "length": symbols,
+    }
+    assert pattern_bytes(symbols, length, metadata_bytes=0) == len(bson.encode(document))
+
+
+@settings(max_examples=20)
+@given(samples=st.integers(1, 10**9), tokens=st.floats(1, 1e5), nodes=st.integers(1, 10), chunk=st.integers(2, 25))
+def test_an_estimate_is_an_interval_that_grows_with_the_data(
+    samples: int, tokens: float, nodes: int, chunk: int
+) -> None:
+    """Ends hold the middle; twice the samples are stored in twice the space where nothing was counted."""
+    estimator = StorageEstimator(nodes, chunk)
+    once, twice = estimator.estimate_storage(samples, tokens), estimator.estimate_storage(2 * samples, tokens)
+    assert 0 < once.storage.low < once.storage.middle <= once.storage.high
+    assert twice.total_storage_gb == pytest.approx(2 * once.total_storage_gb)
+    assert len(once.level_estimates) == nodes
+
+
+def test_more_even_data_need_more_space() -> None:
+    """A larger α means that fewer patterns make up more of the data."""
+    sizes = [
+        StorageEstimator(zipf_alpha=alpha).estimate_storage(10**6, 500).total_storage_gb
+        for alpha in (0.8, 1.0, 1.2, 1.5)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_distribution_can_be_drawn() -> None:
+    """Ranks rise, frequencies fall by α in double logarithmic axes."""
+    level = StorageEstimator(zipf_alpha=1.2).estimate_storage(10**6, 500).level_estimates[0]
+    ranks, frequencies = level.distribution()
+    slopes = np.diff(np.log(frequencies)) / np.diff(np.log(ranks))
+    assert slopes == pytest.approx(-1.2)
+    assert ranks[-1] == pytest.approx(level.unique_patterns.middle, abs=1)
+
+
+@pytest.mark.parametrize("alpha", [0.7, 1.0, 1.3])
+def test_counts_of_a_small_training_tell_the_large_one(alpha: float) -> None:
+    """Calibrated on 200,000 observations really drawn, the estimate for ten times as many errs by less than 10 %."""
+    random = np.random.default_rng(11)
+    chances = np.arange(1.0, 300_001) ** -alpha
+    drawn = random.choice(300_000, size=2_000_000, p=chances / chances.sum())
+    small = np.unique(drawn[:200_000], return_counts=True)[1]
+    count = LevelCount(0, 200_000, len(small), 500.0 * len(small), tuple(np.sort(small)[::-1][:5000].tolist()))
+    estimator = StorageEstimator(1, 10, zipf_alpha=1.0).calibrated([count])
+    (level,) = estimator.estimate_storage(200_000, 100).level_estimates
+    actual = len(np.unique(drawn))
+    assert level.unique_patterns.middle == pytest.approx(actual, rel=0.10)
+    assert level.unique_patterns.holds(actual)
+    assert level.bytes_a_pattern == 500.0
+
+
+@settings(max_examples=20)
+@given(unique=st.floats(0.01, 1.0), frequencies=st.lists(st.integers(1, 10**6), max_size=50, unique=True))
+def test_any_counts_calibrate(unique: float, frequencies: list[int]) -> None:
+    """However steep the frequent patterns are, the estimate for the counted size is what was counted."""
+    seen = tuple(frequencies) if len(frequencies) > 1 else ()
+    estimator = StorageEstimator(1, 10).calibrated([LevelCount(0, 1e6, 1e6 * unique, frequencies=seen)])
+    (level,) = estimator.estimate_storage(100_000, 100).level_estimates
+    assert level.unique_patterns.middle == pytest.approx(1e6 * unique, rel=0.011)
+
+
+def test_a_calibrated_estimate_says_so() -> None:
+    """What was counted and what is still assumed are told apart."""
+    counted = StorageEstimator(2).calibrated([LevelCount(0, 1000, 300), LevelCount(0, 100, 90)])
+    estimate = counted.estimate_storage(30, 500)
+    assert estimate.level_estimates[0].deduplication == pytest.approx(0.7, abs=1e-3)
+    assert any(reason.startswith("node0: counted") for reason in estimate.reasons)
+    assert any(reason.startswith("node1: deduplication of 60%") for reason in estimate.reasons)
+
+
+def test_impossible_figures_are_refused() -> None:
+    """Each message says what was given and what would do."""
+    with pytest.raises(PlanError, match="0 samples"):
+        StorageEstimator().estimate_storage(0, 500)
+    with pytest.raises(PlanError, match="chunks of 1"):
+        StorageEstimator(chunk_size=1)
+    with pytest.raises(PlanError, match="zipf_alpha is 0"):
+        StorageEstimator(zipf_alpha=0)
+    with pytest.raises(PlanError, match="node1: 5 observations gave 6"):
+        LevelCount(1, 5, 6)

@@ -1,0 +1,63 @@
+"""Zipf's law and the number of different words that draws show."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_planner.errors import PlanError
+from flyball_planner.storage.zipf import Zipf, fitted_alpha, with_distinct
+
+ALPHAS = st.floats(0.3, 2.5)
+VOCABULARIES = st.floats(1, 1e12)
+DRAWS = st.floats(1, 1e12)
+
+
+@given(alpha=ALPHAS, vocabulary=st.integers(1, 1_000), draws=DRAWS)
+def test_frequencies_add_up_to_the_draws(alpha: float, vocabulary: int, draws: float) -> None:
+    """All ranks together were drawn as often as was drawn."""
+    frequencies = Zipf(alpha, vocabulary).frequency(np.arange(1.0, vocabulary + 1), draws)
+    assert frequencies.sum() == pytest.approx(draws)
+    assert frequencies[0] / frequencies[-1] == pytest.approx(vocabulary**alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5])
+def test_sums_over_many_ranks_are_right(alpha: float) -> None:
+    """The integral over a million ranks agrees with the sum over them."""
+    ranks = np.arange(1.0, 1e6 + 1)
+    expected = 1e5 * ranks**-alpha / (ranks**-alpha).sum()
+    assert Zipf(alpha, 1e6).distinct(1e5) == pytest.approx(-np.expm1(-expected).sum(), rel=1e-4)
+
+
+@given(alpha=ALPHAS, vocabulary=VOCABULARIES, draws=DRAWS)
+def test_different_words_are_bounded_and_grow(alpha: float, vocabulary: float, draws: float) -> None:
+    """No more than were drawn or exist; more draws show more, more slowly."""
+    law = Zipf(alpha, vocabulary)
+    once, twice = law.distinct(draws), law.distinct(2 * draws)
+    assert once <= min(draws, vocabulary) * 1.0001
+    assert once * 0.9999 <= twice <= once * 2.0001
+
+
+def test_drawing_agrees_with_the_law() -> None:
+    """A hundred thousand words really drawn show as many different ones as computed."""
+    chances = np.arange(1.0, 50_001) ** -1.1
+    drawn = np.random.default_rng(7).choice(50_000, size=100_000, p=chances / chances.sum())
+    assert Zipf(1.1, 50_000).distinct(100_000) == pytest.approx(len(np.unique(drawn)), rel=0.01)
+    assert fitted_alpha(np.unique(drawn, return_counts=True)[1].astype(float)) == pytest.approx(1.1, abs=0.1)
+
+
+@settings(max_examples=30)
+@given(alpha=st.floats(0.3, 1.0), draws=st.floats(10, 1e9), share=st.floats(0.05, 0.95))
+def test_a_law_is_found_for_any_count(alpha: float, draws: float, share: float) -> None:
+    """Under the law that is found, the draws show what was counted, but for the last whole word."""
+    assert with_distinct(alpha, draws, draws * share).distinct(draws) == pytest.approx(draws * share, rel=1e-3, abs=1)
+
+
+def test_what_is_no_law_is_refused() -> None:
+    """Impossible counts are told."""
+    with pytest.raises(PlanError, match="10 draws cannot show 11"):
+        with_distinct(1.0, 10, 11)
+    with pytest.raises(PlanError, match="equally frequent"):
+        fitted_alpha(np.ones(20))
+    with pytest.raises(PlanError, match="α = -1"):
+        Zipf(-1, 10)
