@@ -3,6 +3,7 @@
 import pytest
 
 from flyball_planner.models.transformer.counts import parameters
+from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 
 

@@ -63,7 +63,7 @@ def test_what_stands_on_top_follows_the_class() -> None:
     config = {
         "model_type": "bert",
         "architectures": ["BertForSequenceClassification"],
-        "id2label": {"0": "a", "1": "b"},
+        "num_labels": 3,
     }
     shape = shape_from_huggingface(config)
-    assert (shape.head, shape.labels, shape.pooler) == (Head.LABELS, 2, True)
+    assert (shape.head, shape.labels, shape.pooler) == (Head.LABELS, 3, True)
