@@ -1,0 +1,187 @@
+"""Which law measured times follow, and what it foretells: all laws weighed against each other, none believed alone.
+
+A time is `scale · ((1 − v) · growth(n) + v)`, with growth 1 at the largest size measured and v the share that does not
+grow; its error is a factor. For each law and v the likelihood over scale and error has a closed form, so the
+probability of each is exact on a grid of v, and a forecast is drawn from all of them in proportion.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+from flyball_planner.scaling.laws import CONSTANT, LAWS, Law, Numbers
+
+FEWEST_SIZES = 3  # two would fit a constant and any law
+SMALLEST_FIXED_SHARE = 1e-8
+GRID = 240
+PRIOR_ERROR = 0.02  # clocks and schedulers disturb every measurement by about this much …
+PRIOR_MEASUREMENTS = 2.0  # … which is believed as if so many measurements had shown it
+DRIFT_A_DECADE = 0.05  # caches, page tables and allocators change the pace where nothing was measured; a factor's error
+DRAWS = 10_000
+SEED = 20_240_901  # draws are the same each time: a forecast must not change when it is asked for again
+NEGLIGIBLE = 1e-6  # a form less probable than this is not drawn
+CLEAR = 0.9  # a law this probable is called found
+POOR_FIT = 0.25  # a typical error beyond which no law describes the times
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured run."""
+
+    size: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One law with one fixed share: how probable it is, and what it makes of the measured times."""
+
+    law: Law
+    fixed_share: float
+    weight: float
+    log_scale: float
+
+
+@dataclass(frozen=True)
+class ScalingFit:
+    """What is known after measuring."""
+
+    points: tuple[Point, ...]
+    components: tuple[Component, ...]
+    error: float  # typical relative error of a single measurement about the likeliest component
+    freedom: float
+
+    @cached_property
+    def probabilities(self) -> dict[str, float]:
+        """Of each law."""
+        found = dict.fromkeys((law.name for law in LAWS), 0.0)
+        for component in self.components:
+            found[component.law.name] += component.weight
+        return found
+
+    @property
+    def law(self) -> str:
+        """The likeliest law."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    @property
+    def likeliest(self) -> Component:
+        """The likeliest law's likeliest form."""
+        return max((each for each in self.components if each.law.name == self.law), key=lambda each: each.weight)
+
+    @property
+    def largest(self) -> float:
+        """The largest size that was measured."""
+        return max(point.size for point in self.points)
+
+    def seconds(self, size: float) -> Interval:
+        """What a run of this size will take, nine times in ten."""
+        return self.curve([size])[0]
+
+    def curve(self, sizes: Sequence[float]) -> list[Interval]:
+        """The same of many sizes: what a plot shows."""
+        wanted = np.array(sizes, dtype=float)
+        if not np.all(wanted >= 1):
+            raise PlanError("sizes start at 1; ask for a whole number of samples")
+        draws = np.random.default_rng(SEED)
+        chosen = draws.choice(len(self.components), size=DRAWS, p=[each.weight for each in self.components])
+        errors = self.error * draws.standard_t(self.freedom, DRAWS) * np.sqrt(1 + 1 / len(self.points))
+        drift = DRIFT_A_DECADE * draws.standard_normal(DRAWS)
+        logs = np.array([each.log_scale + _log_shape(each, wanted, self.largest) for each in self.components])[chosen]
+        decades = np.maximum(0.0, np.log10(wanted / self.largest))
+        drawn = logs + errors[:, None] + drift[:, None] * decades
+        ends = np.exp(np.quantile(drawn, [0.05, 0.5, 0.95], axis=0))
+        return [Interval(float(low), float(middle), float(high)) for low, middle, high in ends.T]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What should keep a reader from believing more than was measured."""
+        found = []
+        second = sorted(self.probabilities.items(), key=lambda each: -each[1])[:2]
+        if second[0][1] < CLEAR:
+            told = " or ".join(f"{name} ({share:.0%})" for name, share in second)
+            found.append(f"the law is not clear: {told}; measure a larger size")
+        if self.error > POOR_FIT:
+            found.append(
+                f"no law describes the times well (typical error {self.error:.0%}); repeat runs, or look for a cause"
+            )
+        fixed = self.likeliest.fixed_share
+        if self.likeliest.law is not CONSTANT and fixed > 0.5:
+            found.append(f"{fixed:.0%} of the largest run does not grow: measure a size where growth outweighs it")
+        return tuple(found)
+
+
+def fit(points: Sequence[Point]) -> ScalingFit:
+    """Weigh all laws by the measured times."""
+    sizes, logs = _checked(points)
+    freedom = len(points) - 1 + PRIOR_MEASUREMENTS
+    weighed = [_weighed(law, sizes, logs, freedom) for law in LAWS]
+    evidence = np.concatenate([each.evidence for each in weighed])
+    weights = np.exp(evidence - evidence.max())
+    weights /= weights.sum()
+    squares = np.concatenate([each.squares for each in weighed])[int(evidence.argmax())]
+    forms = [(each.law, *form) for each in weighed for form in zip(each.shares, each.log_scales, strict=True)]
+    kept = weights > NEGLIGIBLE
+    components = tuple(
+        Component(law, float(share), float(weight), float(log_scale))
+        for (law, share, log_scale), weight in zip(forms, weights / weights[kept].sum(), strict=True)
+        if weight > NEGLIGIBLE
+    )
+    return ScalingFit(tuple(points), components, error=float(np.sqrt(squares / freedom)), freedom=freedom)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """One law with every fixed share."""
+
+    law: Law
+    shares: Numbers
+    log_scales: Numbers
+    squares: Numbers
+    evidence: Numbers  # logarithm of how probable each is
+
+
+def _weighed(law: Law, sizes: Numbers, logs: Numbers, freedom: float) -> _Weighed:
+    shares, masses = (np.ones(1), np.ones(1)) if law is CONSTANT else _fixed_shares()
+    residuals = logs - np.log(_shape(law, shares[:, None], sizes, sizes.max()))
+    log_scales = residuals.mean(axis=1)
+    spread = ((residuals - log_scales[:, None]) ** 2).sum(axis=1)
+    squares = spread + PRIOR_MEASUREMENTS * PRIOR_ERROR**2
+    return _Weighed(law, shares, log_scales, squares, np.log(masses) - freedom / 2 * np.log(squares))
+
+
+def _checked(points: Sequence[Point]) -> tuple[Numbers, Numbers]:
+    wrong = [point for point in points if not (point.size >= 1 and point.seconds > 0 and np.isfinite(point.seconds))]
+    if wrong:
+        raise PlanError(f"a size of {wrong[0].size:g} that took {wrong[0].seconds:g} s is no measurement")
+    if len({point.size for point in points}) < FEWEST_SIZES:
+        raise PlanError(f"a law needs at least {FEWEST_SIZES} different sizes; measure more")
+    return np.array([point.size for point in points], float), np.log([point.seconds for point in points])
+
+
+def _fixed_shares() -> tuple[Numbers, Numbers]:
+    """Shares on a grid, with how probable each is before anything was measured.
+
+    Half of that is spread evenly over the magnitudes of the share and half over the share itself: a fixed part may be
+    anything from nothing to nearly all, yet growth that hides below the noise is no likelier than its share.
+    """
+    small = np.geomspace(SMALLEST_FIXED_SHARE, 0.5, 2 * GRID // 3)
+    large = 1 - np.geomspace(0.5, 1e-4, GRID // 3 + 1)[1:]
+    shares = np.concatenate([small, large])
+    edges = np.concatenate([[SMALLEST_FIXED_SHARE], (shares[1:] + shares[:-1]) / 2, [1.0]])
+    cumulative = 0.5 * np.log(edges / SMALLEST_FIXED_SHARE) / -np.log(SMALLEST_FIXED_SHARE) + 0.5 * edges
+    return shares, np.diff(cumulative)
+
+
+def _shape(law: Law, fixed_share: Numbers | float, sizes: Numbers, largest: float) -> Numbers:
+    growth = law.growth(sizes) / law.growth(np.array([largest]))
+    return (1 - fixed_share) * growth + fixed_share
+
+
+def _log_shape(component: Component, sizes: Numbers, largest: float) -> Numbers:
+    shaped: Numbers = np.log(_shape(component.law, component.fixed_share, sizes, largest))
+    return shaped

@@ -1,0 +1,28 @@
+"""The laws by which a run's time may grow with its size."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How the part of the time that grows does so; beside it there may be a part that does not."""
+
+    name: str
+    growth: Callable[[Numbers], Numbers]
+
+
+CONSTANT = Law("O(1)", np.ones_like)
+LAWS: tuple[Law, ...] = (
+    CONSTANT,
+    Law("O(log n)", np.log),
+    Law("O(n)", lambda sizes: sizes),
+    Law("O(n log n)", lambda sizes: sizes * np.log(sizes)),
+    Law("O(n²)", lambda sizes: sizes**2),
+    Law("O(n³)", lambda sizes: sizes**3),
+)
