@@ -9,7 +9,7 @@ NEEDS = {
         "apscheduler", "cryptography", "google.protobuf", "grpc", "grpc_health", "litestar", "msgspec", "numpy",
         "prometheus_client", "structlog", "uvicorn", "zstandard",
     ),
-    "planner": ("msgspec", "rich", "typer"),
+    "planner": ("msgspec", "numpy", "rich", "typer", "yaml"),
 }  # fmt: skip
 
 

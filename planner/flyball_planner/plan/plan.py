@@ -112,7 +112,8 @@ class MemorySection:
     utilization_percent: float  # of the capacity, the middle of what the driver shows
     verdict: str  # fits, uncertain, does not fit
     headroom_bytes: float  # the capacity less the upper end
-    peak_stage: int  # pipeline stage that holds most
+    peak_stage: str  # of the pipeline, that holds most
+    peak_moment: str  # of a step, at which it comes
     best_single_change: str | None
     host_bytes: float | None = None
 
@@ -187,11 +188,12 @@ class OfferRow:
     as_of: str
     instances: int
     devices: int  # that are paid for
-    usd_per_hour: float
+    usd_per_hour: float | None  # of one instance on demand; None: it is offered on spot alone
     spot_usd_per_hour: float | None
-    cost_usd: Interval
+    cost_usd: Interval | None
     spot_cost_usd: Interval | None
     source: str
+    caveat: str = ""  # why one may pay something else
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Part, Plan, ScalingRow
 from flyball_planner.report.section import Section, Table
-from flyball_planner.report.words import count, duration, money, percent, plural, rate, size, spread
+from flyball_planner.report.words import count, duration, figure, money, percent, plural, rate, size, spread
 
 _TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
+NEGLIGIBLE = 0.0005  # parts below this share are told only when everything is
 _SHOWN_OFFERS = 8
 _SHOWN_ALTERNATIVES = 5
 
@@ -34,7 +35,7 @@ def summary(plan: Plan) -> Section:
     """What most readers came for."""
     computed, held = plan.computation, plan.memory
     rows = [
-        ("Time", f"{computed.estimated_train_time_human} on {plural(plan.hardware.devices, plan.hardware.device)}"),
+        ("Time", f"{computed.estimated_train_time_human} on {_devices(plan)}"),
         ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} a device"),
         ("Bounded by", computed.bottleneck),
     ]
@@ -45,6 +46,11 @@ def summary(plan: Plan) -> Section:
             ("Energy", spread(computed.energy_kilowatt_hours, lambda kilowatt_hours: f"{kilowatt_hours:,.3g} kWh"))
         )
     return Section("", tables=(Table(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
+
+
+def _devices(plan: Plan) -> str:
+    many = f"{plan.hardware.devices:,} × " if plan.hardware.devices > 1 else ""
+    return many + plan.hardware.device
 
 
 def model(plan: Plan, *, verbose: bool = False) -> Section:
@@ -91,7 +97,7 @@ def hardware(plan: Plan) -> Section:
     """What it runs on."""
     what = plan.hardware
     rows = [
-        ("Device", f"{plural(what.devices, what.device)}, {what.vendor} {what.architecture}".rstrip()),
+        ("Device", f"{_devices(plan)}, {what.vendor} {what.architecture}".rstrip()),
         ("Nodes", f"{what.nodes} with up to {plural(what.devices_per_node, 'device')}" if what.nodes > 1 else ""),
         ("Memory", f"{size(what.memory_bytes_per_device)} a device at {rate(what.memory_bytes_per_second, 'B/s')}"),
         ("Arithmetic", f"{rate(what.flops_per_second, 'FLOP/s')} dense in {what.format}"),
@@ -150,7 +156,7 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
         ("Whole run", f"{computed.estimated_train_time_human} ({_ends(computed.estimated_train_seconds)})"),
         ("Training FLOPs", rate(computed.training_flops, "FLOP")),
         ("Step", spread(computed.step_seconds, duration)),
-        ("Speed", f"{speed:,.4g} {unit}s a second"),
+        ("Speed", f"{figure(speed)} {unit}s a second"),
         ("Utilisation", _utilisation(plan)),
         ("Goodput", f"{computed.goodput_percent:.0f} % of the time trains"),
         ("Bottleneck", f"{computed.bottleneck}: {_intensity(plan)}"),
@@ -202,17 +208,16 @@ def scaling(plan: Plan) -> Section:
 
 def _scaling_row(row: ScalingRow) -> tuple[str, ...]:
     fits = f"{row.memory_percent:.0f} %" + ("" if row.verdict == "fits" else f" ({row.verdict})")
-    cost = "–" if row.cost_usd is None else money(row.cost_usd)
     return (
         f"{row.devices:,}",
         f"{row.global_batch:,}",
         row.layout,
         duration(row.step_seconds.middle),
-        f"{row.samples_per_second:,.4g}",
+        figure(row.samples_per_second),
         percent(row.efficiency),
         row.estimated_train_time_human,
         fits,
-        cost,
+        _money(row.cost_usd),
     )
 
 
@@ -225,9 +230,9 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
             each.region,
             each.as_of,
             f"{each.instances:,}",
-            money(each.usd_per_hour),
-            spread(each.cost_usd, money),
-            "–" if each.spot_cost_usd is None else spread(each.spot_cost_usd, money),
+            _money(each.usd_per_hour),
+            _cost(each.cost_usd),
+            _cost(each.spot_cost_usd),
         )
         for each in shown
     )
@@ -236,6 +241,14 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     heads = ("Offer", "Region", "As of", "Instances", "Per hour", "On demand", "Spot")
     return Section("Cost", tuple(text), (Table(rows, heads, (3, 4, 5, 6)),) if rows else ())
+
+
+def _money(dollars: float | None) -> str:
+    return "–" if dollars is None else money(dollars)
+
+
+def _cost(dollars: Interval | None) -> str:
+    return "–" if dollars is None else spread(dollars, money)
 
 
 def recommendations(plan: Plan) -> Section:
@@ -250,7 +263,7 @@ def _parts(
     parts: Iterable[Part], whole: float, told: Callable[[float], str], *, verbose: bool
 ) -> tuple[tuple[str, ...], ...]:
     """Largest first; what is nothing is left out unless everything is asked for."""
-    shown = [each for each in parts if verbose or each.amount.middle > 0]
+    shown = [each for each in parts if verbose or each.amount.middle > NEGLIGIBLE * whole]
     return tuple(
         (each.name.replace("_", " "), spread(each.amount, told), percent(each.amount.middle / whole) if whole else "–")
         for each in sorted(shown, key=lambda each: -each.amount.middle)

@@ -124,7 +124,8 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
             77.5,
             "fits",
             11.8 * GIB,
-            0,
+            "first",
+            "backward",
             "selective checkpointing would free 14 GiB for 3 % more time",
         ),
         computation=ComputationSection(

@@ -68,8 +68,15 @@ def money(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars < 100 else f"${dollars:,.0f}" if dollars < 1e7 else f"${dollars / 1e6:,.4g} M"
 
 
+def figure(number: float) -> str:
+    """Four digits, without powers of ten: 180,235; 87.98."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+
+
 def percent(ratio: float) -> str:
     """0.423 → 42 %."""
+    if 0 < ratio < 0.001:
+        return "< 0.1 %"
     return f"{ratio * 100:.0f} %" if ratio >= 0.0995 or ratio == 0 else f"{ratio * 100:.2g} %"
 
 

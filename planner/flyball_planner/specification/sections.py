@@ -30,6 +30,10 @@ class Findings:
         """A fault of the key with this path, at the line of the nearest key that exists."""
         self.problems.append(Problem(self.line(path), path, message))
 
+    def of(self, path: str) -> bool:
+        """Whether this key has a fault already."""
+        return any(each.key == path for each in self.problems)
+
     def line(self, path: str) -> int:
         """The line of a key, or of the section that lacks it."""
         entry, line = self.root, 0

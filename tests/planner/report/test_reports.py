@@ -46,7 +46,7 @@ def test_markdown_says_the_verdict_first(verbose: bool) -> None:
     """Time, cost, memory and what bounds the run stand above all details; tables are well formed."""
     text = render(sample_plan(), ReportFormat.MARKDOWN, verbose=verbose)
     summary = text.split("## ")[0]
-    for words in ("3 days 5 h on 8 A100-SXM4-80GBs", "$1,226", "fits", "compute-bound", "210 kWh"):
+    for words in ("3 days 5 h on 8 × A100-SXM4-80GB", "$1,226", "fits", "compute-bound", "210 kWh"):
         assert words in summary
     for title in ("Warnings", "Model", "Hardware", "Layout", "Memory", "Computation", "Scalability", "Cost"):
         assert f"\n## {title}\n" in text

@@ -1,0 +1,100 @@
+"""`flyball models`: which models can be planned by name, and what each wants to know."""
+
+from typing import Annotated, Any
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.specifications import WRONG
+
+EXAMPLE = "Examples: flyball models --list; flyball models --details mlp; flyball models --list --format json"
+
+
+def models(
+    list_: Annotated[bool, typer.Option("--list", help="All models; also without it.")] = False,
+    details: Annotated[str, typer.Option("--details", metavar="NAME", help="The keys of one model.")] = "",
+    format_: FormOption = None,
+    output: OutputOption = None,
+) -> None:
+    """List the models that a specification can name, and the keys of each."""
+    del list_  # the list is what is shown anyway
+    tell(_details(details) if details else _list(), format_, output)
+
+
+def _list() -> Told:
+    from flyball_planner.models.families import FAMILIES, REGISTERED
+    from flyball_planner.models.transformer.counts import parameters
+    from flyball_planner.models.transformer.named import named_shape, shape_names
+    from flyball_planner.report.section import Section, Table
+    from flyball_planner.report.words import count
+
+    families = (*FAMILIES, *REGISTERED.values())
+    sizes = {name: parameters(named_shape(name)).total for name in shape_names()}
+    rows = tuple((family.name, family.summary) for family in families)
+    known = tuple((name, count(size)) for name, size in sizes.items())
+    sections = (
+        Section("By their keys", tables=(Table(rows, ("Name", "What it is")),)),
+        Section("Well-known transformers", tables=(Table(known, ("Name", "Parameters"), (1,)),)),
+        Section(
+            "Others",
+            points=(
+                "any Hugging Face configuration: huggingface: path/to/config.json",
+                "a transformer of your own: shape: {layers: …, hidden: …, heads: …, vocab: …}",
+                "in Python: register_model(), and trace_module() for any torch.nn.Module",
+            ),
+        ),
+    )
+    document = {
+        "models": [{"name": family.name, "summary": family.summary} for family in families],
+        "transformers": [{"name": name, "parameters": size} for name, size in sizes.items()],
+    }
+    return Told("Models", sections, document)
+
+
+def _details(name: str) -> Told:
+    from flyball_planner.errors import PlanError
+    from flyball_planner.models.families import find_family, specification_keys
+    from flyball_planner.models.transformer.named import shape_names
+    from flyball_planner.report.section import Section, Table
+
+    if name in shape_names():
+        return _shape_details(name)
+    try:
+        family, keys = find_family(name), specification_keys(name)
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
+    rows = tuple(
+        (key.name, key.expected, "required" if key.required else str(key.default), key.meaning) for key in keys
+    )
+    section = Section("", (family.summary,), (Table(rows, ("Key", "Expected", "Default", "Meaning")),))
+    document: dict[str, Any] = {
+        "name": family.name,
+        "summary": family.summary,
+        "keys": [
+            {
+                "name": key.name,
+                "expected": key.expected,
+                "required": key.required,
+                "default": key.default,
+                "meaning": key.meaning,
+            }
+            for key in keys
+        ],
+    }
+    return Told(family.name, (section,), document)
+
+
+def _shape_details(name: str) -> Told:
+    from dataclasses import asdict
+
+    from flyball_planner.models.transformer.counts import parameters
+    from flyball_planner.models.transformer.named import named_shape
+    from flyball_planner.report.section import Section, Table
+
+    shape, counts = named_shape(name), parameters(named_shape(name))
+    dimensions = {key: value for key, value in asdict(shape).items() if value not in (None, "", 0, False)}
+    facts = [(key.replace("_", " "), str(value)) for key, value in dimensions.items()]
+    rows = (("parameters", f"{counts.total:,}"), ("active parameters", f"{counts.active:,}"), *facts)
+    document = {"name": name, "parameters": counts.total, "active_parameters": counts.active, "shape": asdict(shape)}
+    return Told(name, (Section("", tables=(Table(rows),)),), document)

@@ -1,0 +1,95 @@
+"""How planning commands tell what they found: a table, Markdown, JSON or a page, to the screen or into a file."""
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flyball.command.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from flyball_planner.report.section import Chart, Section
+
+
+class Form(StrEnum):
+    """How it is written."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    HTML = "html"
+
+
+SUFFIXES = {".md": Form.MARKDOWN, ".json": Form.JSON, ".html": Form.HTML, ".htm": Form.HTML, ".txt": Form.TABLE}
+
+FormOption = Annotated[
+    Form | None,
+    typer.Option("--format", "-f", help="A table for the terminal, or a format for files; else by --output's suffix."),
+]
+OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the screen.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a command found, ready for every format."""
+
+    title: str
+    sections: "Sequence[Section]"
+    document: object  # what JSON says
+    charts: "Callable[[], Mapping[str, Chart]]" = field(default=dict)
+    footer: str = ""
+
+
+def tell(told: Told, form: Form | None = None, output: Path | None = None) -> None:
+    """Write it where it was asked for."""
+    form = form or (SUFFIXES.get(output.suffix.lower(), Form.MARKDOWN) if output else Form.TABLE)
+    if output is None and form is Form.TABLE:
+        from rich.console import Console
+
+        from flyball.command.sections_view import sections_view
+
+        return Console().print(sections_view(told.title, told.sections))
+    text = rendered(told, form)
+    return typer.echo(text, nl=False) if output is None else write_file(output, text)
+
+
+def rendered(told: Told, form: Form) -> str:
+    """The whole text of a format."""
+    if form is Form.JSON:
+        return json.dumps(told.document, indent=2, ensure_ascii=False) + "\n"
+    if form is Form.HTML:
+        from flyball_planner.report.page import page
+
+        return page(told.title, told.sections, told.charts(), told.footer)
+    if form is Form.MARKDOWN:
+        from flyball_planner.report.markdown import markdown
+
+        return markdown(told.title, told.sections)
+    return _plain(told)
+
+
+def _plain(told: Told) -> str:
+    import io
+
+    from rich.console import Console
+
+    from flyball.command.sections_view import sections_view
+
+    file = io.StringIO()
+    Console(file=file, width=160).print(sections_view(told.title, told.sections))
+    return file.getvalue()
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file and say so; what stands in the way is said in words."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"--output {path} cannot be written: {error.strerror or error}") from None
+    typer.echo(f"{path}: {len(text.encode()):,} bytes", err=True)

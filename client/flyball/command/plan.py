@@ -1,0 +1,49 @@
+"""`flyball plan FILE`: what a training will take, how long, at what cost, and what to change first."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell
+from flyball.command.specifications import WRONG, load
+
+if TYPE_CHECKING:
+    from flyball_planner.plan.plan import Plan
+
+EXAMPLE = (
+    "Examples: flyball plan run.yaml; flyball plan run.yaml -o plan.html; flyball plan run.yaml -f json | jq .memory"
+)
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A specification in YAML; - is the standard input.")],
+    output: OutputOption = None,
+    format_: FormOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
+    from flyball.command.errors import CommandError
+    from flyball_planner.errors import PlanError
+    from flyball_planner.plan.make import make_plan
+
+    specification = load(file)
+    said = specification.report
+    if format_ is None and output is None:
+        format_ = Form(said.format) if said.format else None
+        output = file.parent / said.output if said.output else None
+    try:
+        made = make_plan(specification)
+    except PlanError as error:
+        raise CommandError(f"{file}: {error}", WRONG) from None
+    tell(told(made, verbose=verbose or said.verbose), format_, output)
+
+
+def told(made: "Plan", *, verbose: bool = False) -> Told:
+    """A plan, ready for every format."""
+    from flyball_planner.report.charts import charts
+    from flyball_planner.report.document import document
+    from flyball_planner.report.render import FOOTER
+    from flyball_planner.report.sections import sections
+
+    return Told(made.title, sections(made, verbose=verbose), document(made), lambda: charts(made), FOOTER)

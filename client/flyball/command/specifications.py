@@ -1,0 +1,45 @@
+"""Specification files: found, read, and their faults told so that an editor finds the lines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flyball.command.errors import CommandError
+
+if TYPE_CHECKING:
+    from flyball_planner.specification.specification import Specification
+
+WRONG = 2
+"""The exit status where the user's input is wrong, as with options."""
+_MOST_BYTES = 4_000_000
+
+
+def load(path: Path) -> "Specification":
+    """The specification of a file; `-` is the standard input."""
+    from flyball_planner.errors import PlanError
+    from flyball_planner.specification.read import read_specification
+
+    beside = Path() if str(path) == "-" else path.parent
+    try:
+        return read_specification(read_text(path), str(path), lambda name: (beside / name).read_text(encoding="utf-8"))
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, or what to do about it."""
+    import sys
+
+    try:
+        if str(path) == "-":
+            return sys.stdin.read(_MOST_BYTES)
+        if path.stat().st_size > _MOST_BYTES:
+            raise CommandError(f"{path} is larger than {_MOST_BYTES // 10**6} MB: that is no specification", WRONG)
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CommandError(
+            f"there is no file {path}; `flyball examples --write .` makes some to begin with", WRONG
+        ) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is no text in UTF-8", WRONG) from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror or error}", WRONG) from None

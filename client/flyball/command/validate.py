@@ -1,0 +1,54 @@
+"""`flyball validate FILE…`: whether specifications can be planned, and every fault with its line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.output import Form, FormOption
+from flyball.command.specifications import WRONG, read_text
+
+EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format json"
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
+    format_: FormOption = None,
+) -> None:
+    """Check specifications: every fault with its line, what was expected, and the nearest known name."""
+    import json
+
+    results = [_checked(path) for path in files]
+    if format_ is Form.JSON:
+        typer.echo(json.dumps(results, indent=2))
+    else:
+        for result in results:
+            for problem in result["problems"]:
+                typer.echo(problem["told"])
+            if result["valid"]:
+                typer.echo(f"{result['file']}: can be planned")
+    if not all(result["valid"] for result in results):
+        raise typer.Exit(WRONG)
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    from flyball_planner.specification.problems import Problem, SpecificationError
+    from flyball_planner.specification.read import read_specification
+
+    problems: tuple[Problem, ...] = ()
+    try:
+        text = read_text(path)
+        read_specification(text, str(path), lambda name: (path.parent / name).read_text(encoding="utf-8"))
+    except SpecificationError as error:
+        problems = error.problems
+    except CommandError as error:
+        problems = (Problem(0, "", str(error)),)
+    return {
+        "file": str(path),
+        "valid": not problems,
+        "problems": [
+            {"line": each.line or None, "key": each.key, "message": each.message, "told": each.told(str(path))}
+            for each in problems
+        ],
+    }

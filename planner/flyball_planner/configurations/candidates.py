@@ -1,0 +1,115 @@
+"""Every shape of the ladder, at every sequence length of a kind, in its fastest layout below the memory ceiling."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.configurations.bounds import Bounds
+from flyball_planner.configurations.families import Tuning
+from flyball_planner.configurations.ladder import ladder, size
+from flyball_planner.configurations.recipe import batch_tokens
+from flyball_planner.interval import Interval
+from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.precision import PRECISIONS
+from flyball_planner.timing.estimate import StepEstimate, estimate_step
+from flyball_planner.training import Attention, Checkpointing, Sharding, Training
+
+SEQUENCES = (256, 512, 1024, 2048, 4096, 8192)
+NEARLY = 1.02  # layouts this close to the fastest are as good: the largest micro-batch of them is taken
+OPTIMIZER = "adamw"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A shape at a sequence length, in its best layout."""
+
+    shape: TransformerShape
+    parameters: int
+    training: Training
+    layout: Layout
+    memory: Interval
+    step: Interval
+    mfu: float
+
+    @property
+    def tokens_a_step(self) -> int:
+        """Over all devices."""
+        return self.training.global_batch * self.training.sequence
+
+
+def candidates(bounds: Bounds, machine: Machine, tuned: Tuning, optimizer: str = OPTIMIZER) -> Iterator[Candidate]:
+    """Those that fit; shapes below the wanted size too, so that a small machine gets at least something."""
+    sequences = [each for each in SEQUENCES if each <= min(bounds.sequence.high, SEQUENCES[-1])]
+    wanted = [shape for shape in ladder() if size(shape) <= bounds.parameters.high]
+    for shape, sequence in product(wanted, sequences):
+        found = _best(bounds, machine, shape, _training(shape, sequence, bounds, machine, tuned, optimizer))
+        if found is not None:
+            yield found
+
+
+def _training(
+    shape: TransformerShape, sequence: int, bounds: Bounds, machine: Machine, tuned: Tuning, optimizer: str
+) -> Training:
+    tokens = size(shape) * bounds.tokens_a_parameter.low
+    samples = max(1.0, batch_tokens(tokens) / sequence, machine.devices * bounds.micro_batch.low)
+    return Training(
+        sequence=sequence,
+        global_batch=machine.devices * _power_of_two(samples / machine.devices),
+        optimizer=find_optimizer(optimizer),
+        precision=PRECISIONS[tuned.precision],
+        attention=Attention.MATERIALISED if tuned.family == "processor" else Attention.FLASH,
+        compiled=tuned.compiled,
+        samples=round(tokens / sequence),
+    )
+
+
+def _best(bounds: Bounds, machine: Machine, shape: TransformerShape, training: Training) -> Candidate | None:
+    layouts = Layouts.of(*_layouts(machine, training.global_batch // machine.devices))
+    memory = estimate_memory(shape, training, layouts, machine.device)
+    fitting = (memory.driver.middle <= bounds.memory_share * machine.device.memory_bytes) & (
+        memory.driver.high <= memory.usable_bytes
+    )
+    if not fitting.any():
+        return None
+    inside = (
+        fitting & (layouts.micro_batch >= bounds.micro_batch.low) & (layouts.micro_batch <= bounds.micro_batch.high)
+    )
+    allowed = inside if inside.any() else fitting
+    step = estimate_step(shape, training, layouts, machine)
+    row = _fastest(step.middle, allowed, layouts.micro_batch)
+    return _candidate(shape, training, layouts, memory, step, row)
+
+
+def _fastest(seconds: NDArray[np.float64], allowed: NDArray[np.bool_], micro_batch: NDArray[np.float64]) -> int:
+    """The largest micro-batch among those that are nearly the fastest."""
+    best = seconds[allowed].min()
+    near = allowed & (seconds <= NEARLY * best)
+    return int(np.argmax(np.where(near, micro_batch, -1.0)))
+
+
+def _candidate(
+    shape: TransformerShape, training: Training, layouts: Layouts, memory: MemoryEstimate, step: StepEstimate, row: int
+) -> Candidate:
+    held, seconds, utilisation = memory.driver[row], step.seconds(row), float(step.mfu[row])
+    return Candidate(shape, size(shape), training, layouts[row], held, seconds, utilisation)
+
+
+def _layouts(machine: Machine, samples_a_device: int) -> Sequence[Layout]:
+    """Data parallelism alone: it is enough for all shapes of the ladder on any device that holds their states."""
+    micro_batches = [2**power for power in range(int(np.log2(samples_a_device)) + 1)]
+    shardings = tuple(Sharding) if machine.devices > 1 else (Sharding.NONE,)
+    return [
+        Layout(machine.devices, machine.devices_a_node, micro_batch=micro, sharding=sharding, checkpointing=kept)
+        for micro, sharding, kept in product(micro_batches, shardings, tuple(Checkpointing))
+    ]
+
+
+def _power_of_two(value: float) -> int:
+    return int(2 ** max(0, round(np.log2(value))))

@@ -1,0 +1,113 @@
+"""What each family of devices wants: formats, attention, compilation, and switches, each with its reason."""
+
+import re
+from dataclasses import dataclass, replace
+
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.precision import PRECISIONS, Format
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How a family of devices is used well."""
+
+    family: str
+    precision: str
+    attention: str  # an implementation, in the words of whoever sets it
+    compiled: bool
+    settings: tuple[tuple[str, str], ...]  # names and values: environment or torch settings
+    notes: tuple[str, ...]
+
+
+_NVIDIA = (("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),)
+_TF32 = (("torch.set_float32_matmul_precision", "high"),)
+_NCCL = (("backend", "nccl"),)
+
+HOPPER = Tuning(
+    "data centre, Hopper and later", "bf16", "FlashAttention-3 or torch's scaled_dot_product_attention", True,
+    (*_NVIDIA, *_TF32, *_NCCL),
+    ("fp8 through Transformer Engine for widths of 4,096 and more: smaller products gain nothing",),
+)  # fmt: skip
+AMPERE_CENTRE = Tuning(
+    "data centre, Ampere and Ada", "bf16", "FlashAttention-2 or torch's scaled_dot_product_attention", True,
+    (*_NVIDIA, *_TF32, *_NCCL), ("bf16 needs no loss scaling",),
+)  # fmt: skip
+TESLA = Tuning(
+    "Tesla and Quadro before Ampere", "fp16-autocast", "xFormers or torch's memory-efficient kernel", False,
+    (*_NVIDIA, *_NCCL),
+    ("no bf16: fp16 with a loss scaler", "FlashAttention-2 needs Ampere; TF32 does not exist here"),
+)  # fmt: skip
+RTX_50 = Tuning(
+    "RTX 50", "bf16-autocast", "torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
+    ("needs CUDA 12.8 and a torch built for it", "no NVLink: gradients travel over PCIe"),
+)  # fmt: skip
+RTX_40 = Tuning(
+    "RTX 40", "bf16-autocast", "FlashAttention-2 or torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
+    ("no NVLink and no peer-to-peer: NCCL_P2P_DISABLE=1 where several cards hang",
+     "accumulation in fp32 runs at half the printed tensor rate"),
+)  # fmt: skip
+RTX_30 = Tuning(
+    "RTX 30", "bf16-autocast", "FlashAttention-2 or torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
+    ("accumulation in fp32 runs at half the printed tensor rate", "short power spikes need a strong supply"),
+)  # fmt: skip
+RTX_20 = Tuning(
+    "RTX 20", "fp16-autocast", "torch's memory-efficient kernel", True, _NVIDIA,
+    ("no bf16: fp16 with a loss scaler", "FlashAttention-2 needs Ampere"),
+)  # fmt: skip
+GTX = Tuning(
+    "GTX", "fp32", "torch's memory-efficient kernel", False, _NVIDIA,
+    ("no tensor cores: 16-bit formats save memory, not time", "torch.compile needs capability 7.0"),
+)  # fmt: skip
+AMD = Tuning(
+    "AMD ROCm", "bf16", "Composable Kernel's FlashAttention-2 or torch's scaled_dot_product_attention", True,
+    (("PYTORCH_HIP_ALLOC_CONF", "expandable_segments:True"), ("TORCH_BLAS_PREFER_HIPBLASLT", "1"), ("backend", "nccl")),
+    ("RCCL answers to the name nccl", "cards that ROCm does not list need HSA_OVERRIDE_GFX_VERSION"),
+)  # fmt: skip
+APPLE = Tuning(
+    "Apple Silicon", "fp32", "torch's scaled_dot_product_attention on mps", False,
+    (("PYTORCH_ENABLE_MPS_FALLBACK", "1"),),
+    ("one memory for all: leave a quarter to the system", "autocast on mps is young: check the loss against fp32"),
+)  # fmt: skip
+TPU = Tuning(
+    "TPU", "bf16", "Splash or Pallas flash attention", True, (("backend", "xla"),),
+    ("shapes must not change between steps: pad, or every new shape compiles anew",),
+)  # fmt: skip
+INTEL = Tuning(
+    "Intel GPU", "bf16-autocast", "torch's scaled_dot_product_attention on xpu", True, (("backend", "xccl"),), (),
+)  # fmt: skip
+PROCESSOR = Tuning("processor", "fp32", "torch's scaled_dot_product_attention", True, (("backend", "gloo"),), ())
+OTHER = Tuning("other", "bf16", "what its software offers", False, (), ("a family that nothing here knows more of",))
+
+_BY_CARD = ((r"\bRTX 50\d\d", RTX_50), (r"\bRTX 40\d\d", RTX_40), (r"\bRTX 30\d\d", RTX_30), (r"\bRTX 20\d\d", RTX_20),
+            (r"\bGTX\b", GTX))  # fmt: skip
+_BY_KIND = {DeviceKind.CPU: PROCESSOR, DeviceKind.TPU: TPU, DeviceKind.UNIFIED: APPLE}
+_BY_VENDOR = {"amd": AMD, "intel": INTEL, "apple": APPLE}
+
+
+def tuning(device: Device) -> Tuning:
+    """What suits a device: its family's choices, in a format that this very device computes in."""
+    found = _family(device)
+    wanted = PRECISIONS[found.precision].compute
+    if device.native(wanted) or wanted is Format.FP32:
+        return found
+    return replace(found, precision="fp16-autocast" if device.native(Format.FP16) else "fp32")
+
+
+def _family(device: Device) -> Tuning:
+    if device.kind in _BY_KIND:
+        return _BY_KIND[device.kind]
+    vendor = next((each for name, each in _BY_VENDOR.items() if name in device.vendor.casefold()), None)
+    if vendor:
+        return vendor
+    if "nvidia" not in device.vendor.casefold():
+        return OTHER
+    card = next((each for pattern, each in _BY_CARD if re.search(pattern, device.name)), None)
+    return card or _centre(device)
+
+
+def _centre(device: Device) -> Tuning:
+    if device.native(Format.FP8) and re.search("Hopper|Blackwell", device.architecture):
+        return HOPPER
+    if device.native(Format.BF16):
+        return AMPERE_CENTRE
+    return TESLA if device.tensor_cores or device.native(Format.FP16) else GTX

@@ -1,0 +1,44 @@
+"""A training in two phases: A learns the language on short sequences, B settles on long ones.
+
+A warms up and then keeps its learning rate, B lets it fall to nothing over the last tenth of the tokens; so A can be
+prolonged, and B begun from any of its checkpoints (Hu et al., 2024, arXiv 2404.06395, §4: decay over 10 % suffices).
+"""
+
+from dataclasses import dataclass
+
+SHARE_OF_B = 0.10
+WARM_UP_SHARE = 0.01
+LENGTHENED = 4  # times, in B, up to what the model may see
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One of the two."""
+
+    name: str
+    purpose: str
+    sequence: int
+    samples_a_step: int
+    tokens: float
+    steps: int
+    learning_rate_start: float
+    learning_rate_end: float
+    warm_up_steps: int
+    data: str
+
+
+def phases(
+    tokens: float, batch_tokens: float, sequence: int, longest: int, learning_rate: float
+) -> tuple[Phase, Phase]:
+    """Both phases of a run with a constant number of tokens an optimizer step."""
+    short = max(128, sequence // 2)
+    long = min(longest, LENGTHENED * sequence)
+    first, second = tokens * (1 - SHARE_OF_B), tokens * SHARE_OF_B
+    steps = max(1, round(first / batch_tokens)), max(1, round(second / batch_tokens))
+    return (
+        Phase("A", "learn on short sequences, which cost less attention", short, max(1, round(batch_tokens / short)),
+              first, steps[0], 0.0, learning_rate, max(1, round(WARM_UP_SHARE * sum(steps))),
+              "everything, shuffled"),
+        Phase("B", "lengthen the sequence and let the learning rate fall", long, max(1, round(batch_tokens / long)),
+              second, steps[1], learning_rate, 0.0, 0, "the best tenth: long documents, and what the model is for"),
+    )  # fmt: skip

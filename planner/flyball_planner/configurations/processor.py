@@ -1,0 +1,59 @@
+"""Training without an accelerator: threads, switches and memory nodes of a processor."""
+
+from dataclasses import dataclass
+
+from flyball_planner.catalogue.hardware import Device
+from flyball_planner.precision import Format
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorTuning:
+    """How a training uses a processor well."""
+
+    threads: int  # of one process: one a physical core, hyper-threads only compete for its vector units
+    processes: int  # one a memory node, so that none reads the other's memory
+    loader_workers: int
+    precision: str
+    environment: tuple[tuple[str, str], ...]
+    command: str
+    notes: tuple[str, ...]
+
+
+def processor_tuning(cores: int, device: Device | None = None, numa_nodes: int = 1) -> ProcessorTuning:
+    """For so many physical cores over so many memory nodes."""
+    nodes = max(1, min(numa_nodes, cores))
+    threads = max(1, cores // nodes)
+    low_precision = device is not None and device.native(Format.BF16)
+    notes = ["Plan a smaller model or fewer tokens than for a GPU; `flyball plan` tells the time."]
+    if low_precision:
+        notes.append("bf16 runs on AMX or AVX-512 BF16 units: autocast with device_type='cpu'.")
+    if nodes > 1:
+        notes.append(f"{nodes} processes, each on the cores and memory of one node, exchange gradients through gloo.")
+    return ProcessorTuning(
+        threads=threads,
+        processes=nodes,
+        loader_workers=max(0, min(4, cores // 8)),
+        precision="bf16-autocast" if low_precision else "fp32",
+        environment=_environment(threads),
+        command=_command(nodes),
+        notes=tuple(notes),
+    )
+
+
+def _environment(threads: int) -> tuple[tuple[str, str], ...]:
+    """Names as OpenMP and oneDNN document them; KMP_BLOCKTIME keeps threads awake between two operators only."""
+    return (
+        ("OMP_NUM_THREADS", str(threads)),
+        ("OMP_PROC_BIND", "close"),
+        ("OMP_PLACES", "cores"),
+        ("KMP_BLOCKTIME", "1"),
+        ("LD_PRELOAD", "libjemalloc.so.2"),
+        ("MALLOC_CONF", "background_thread:true,metadata_thp:auto"),
+    )
+
+
+def _command(nodes: int) -> str:
+    if nodes == 1:
+        return "numactl --localalloc python train.py"
+    bound = "numactl --cpunodebind=$LOCAL_RANK --membind=$LOCAL_RANK python train.py"
+    return f"torchrun --nproc-per-node={nodes} --no-python bash -c '{bound}'"

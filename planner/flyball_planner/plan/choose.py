@@ -1,0 +1,60 @@
+"""The layout of a plan: the one that is asked for, or the fastest that fits."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.errors import PlanError
+from flyball_planner.layouts.candidates import candidates
+from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.rules import allowed
+from flyball_planner.layouts.search import search_layouts
+from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.plan.judge import Judged, judge, of_row
+from flyball_planner.plan.subject import Subject, trained_by_gradient
+from flyball_planner.training import Training
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A layout, and what came next."""
+
+    best: Judged
+    others: tuple[Judged, ...]
+    chosen_by: str  # specification, search, or nothing: there was no choice
+
+
+def choose(subject: Subject, training: Training, machine: Machine, asked: Layout | None = None) -> Choice:
+    """The best layout; `PlanError` where none is possible at all."""
+    if not trained_by_gradient(subject):
+        return Choice(judge(subject, training, machine, Layout(devices_a_node=machine.devices_a_node)), (), "nothing")
+    if asked is not None:
+        return Choice(
+            judge(subject, training, machine, _spread(subject, training, machine, asked)), (), "specification"
+        )
+    found = search_layouts(subject, training, machine)
+    if found.step is None or found.memory is None:
+        if not found.allowed:
+            raise PlanError(found.why_none)
+        return Choice(judge(subject, training, machine, _smallest(subject, training, machine)), (), "search")
+    judged = [
+        of_row(training, machine, each.layout, found.step, found.memory, row) for row, each in enumerate(found.best)
+    ]
+    return Choice(judged[0], tuple(judged[1:]), "search")
+
+
+def _spread(subject: Subject, training: Training, machine: Machine, asked: Layout) -> Layout:
+    """The same layout over all devices of this machine."""
+    layout = replace(asked, devices=machine.devices, devices_a_node=machine.devices_a_node)
+    if not allowed(subject, training, Layouts.of(layout)).all():
+        raise PlanError(f"the layout that is asked for cannot be spread over {machine.devices} devices")
+    return layout
+
+
+def _smallest(subject: Subject, training: Training, machine: Machine) -> Layout:
+    """Where nothing surely fits: what takes least, which says how far away fitting is."""
+    every = candidates(subject, training, machine.devices, machine.devices_a_node)
+    possible = every.where(allowed(subject, training, every))
+    taken = estimate_memory(subject, training, possible, machine.device).driver.middle
+    return possible[int(np.argmin(taken))]

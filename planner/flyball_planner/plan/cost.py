@@ -1,0 +1,80 @@
+"""What a run costs: at the user's own price, or with the offers that are known."""
+
+from collections.abc import Sequence
+
+from flyball_planner.catalogue.bills import Bill, compare
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.prices import Offer, offers
+from flyball_planner.interval import Interval
+from flyball_planner.plan.plan import CostSection, OfferRow
+from flyball_planner.specification.specification import Price
+
+
+def cost_section(machine: Machine, seconds: Interval, price: Price) -> CostSection:
+    """For the whole run."""
+    hours = seconds.times(1 / 3600)
+    device_hours = hours.times(machine.devices)
+    bills = compare(chosen_offers(machine, price), hours, machine.devices)
+    rows = tuple(map(_row, bills))
+    if price.usd_per_device_hour is not None:
+        basis = f"at ${price.usd_per_device_hour:,.2f} a device-hour, as specified"
+        return CostSection(device_hours, device_hours.times(price.usd_per_device_hour), basis, rows)
+    best = _cheapest(bills, spot=price.spot)
+    if best is None:
+        return CostSection(device_hours, None, "no offer is known: give cost.usd_per_device_hour", rows)
+    bill, cost = best
+    return CostSection(device_hours, cost, _basis(bill, cost), rows)
+
+
+def usd_of(machine: Machine, seconds: float, price: Price) -> float | None:
+    """The most likely cost of a run of this length."""
+    found = cost_section(machine, Interval.exactly(seconds), price).cost_usd
+    return None if found is None else found.middle
+
+
+def chosen_offers(machine: Machine, price: Price) -> Sequence[Offer]:
+    """Those of the provider and region that are asked for."""
+    return [
+        each
+        for each in offers(machine.device)
+        if price.provider.casefold() in each.provider.casefold() and price.region.casefold() in each.region.casefold()
+    ]
+
+
+def _cheapest(bills: Sequence[Bill], *, spot: bool) -> tuple[Bill, Interval] | None:
+    wanted = [(bill, bill.spot_usd if spot and bill.spot_usd else bill.on_demand_usd) for bill in bills]
+    priced = [(bill, cost) for bill, cost in wanted if cost is not None]
+    return min(priced, key=lambda each: (bool(each[0].offer.caveat), each[1].middle), default=None)
+
+
+def _basis(bill: Bill, cost: Interval) -> str:
+    offer = bill.offer
+    kind, as_of = ("on demand", offer.as_of)
+    if cost is bill.spot_usd:
+        kind, as_of = "spot", offer.spot_as_of or offer.as_of
+    caveat = f"; {offer.caveat}" if offer.caveat else ""
+    return (
+        f"with {bill.instances} × {offer.provider} {offer.instance} in {offer.region}, {kind}, {_dated(as_of)}{caveat}"
+    )
+
+
+def _dated(as_of: str) -> str:
+    return as_of if as_of.startswith("undated") else f"as of {as_of}"
+
+
+def _row(bill: Bill) -> OfferRow:
+    offer = bill.offer
+    return OfferRow(
+        provider=offer.provider,
+        instance=offer.instance,
+        region=offer.region,
+        as_of=offer.as_of,
+        instances=bill.instances,
+        devices=round(bill.instances * offer.devices),
+        usd_per_hour=offer.on_demand_usd_per_hour,
+        spot_usd_per_hour=offer.spot_usd_per_hour,
+        cost_usd=bill.on_demand_usd,
+        spot_cost_usd=bill.spot_usd,
+        source=offer.source,
+        caveat=offer.caveat,
+    )

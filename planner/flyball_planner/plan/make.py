@@ -1,0 +1,168 @@
+"""From a specification to its plan."""
+
+from collections.abc import Iterator
+
+from flyball_planner.interval import Interval
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.plan import advice
+from flyball_planner.plan.choose import Choice, choose
+from flyball_planner.plan.cost import cost_section
+from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
+from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
+from flyball_planner.plan.roofline import Roof, bottleneck, roofline
+from flyball_planner.plan.scaling import scaled_batches, scaled_devices
+from flyball_planner.plan.subject import model_section, trained_by_gradient, training_section
+from flyball_planner.plan.whole import Whole, whole_run_of
+from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
+from flyball_planner.precision import WIDTHS_BYTES
+from flyball_planner.report.words import duration, percent, plural, size
+from flyball_planner.specification.specification import Specification
+
+
+def make_plan(specification: Specification) -> Plan:
+    """Everything that is known before the run."""
+    subject = specification.subject
+    choice = choose(subject, specification.training, specification.machine, specification.layout)
+    judged = choice.best
+    whole = whole_run_of(subject, judged)
+    model = model_section(specification)
+    cost = cost_section(judged.machine, whole.seconds, specification.price)
+    devices = scaled_devices(specification)
+    change: str | None = None
+    return Plan(
+        title=specification.title,
+        model=model,
+        training=training_section(subject, judged.training, whole.steps),
+        hardware=hardware_section(judged),
+        layout=layout_section(judged, choice),
+        memory=memory_section(judged, change),
+        computation=computation_section(specification, judged, whole),
+        cost=cost,
+        scaling_devices=devices,
+        scaling_batches=scaled_batches(specification),
+        alternatives=tuple(map(_alternative, choice.others)),
+        recommendations=(
+            *advice.recommendations(subject, judged, change),
+            *advice.on_scale(devices, judged.machine.devices),
+            *advice.on_size(model.tokens_per_parameter),
+            *advice.on_price(cost, specification.price.spot),
+        ),
+        assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
+        warnings=tuple(_warnings(specification, judged, whole.seconds)),
+    )
+
+
+def hardware_section(judged: Judged) -> HardwareSection:
+    """What it runs on."""
+    machine, device = judged.machine, judged.machine.device
+    compute = judged.training.precision.compute
+    return HardwareSection(
+        device=device.name,
+        kind=device.kind.value,
+        vendor=device.vendor,
+        architecture=device.architecture,
+        devices=machine.devices,
+        nodes=machine.nodes,
+        devices_per_node=machine.devices_a_node,
+        memory_bytes_per_device=device.memory_bytes,
+        memory_bytes_per_second=device.memory_bytes_per_second,
+        flops_per_second=device.rate(compute),
+        format=compute.value,
+        power_watts=device.power_watts,
+        within_node=link_in_words(device.within_node) if machine.devices > 1 else "",
+        between_nodes=link_in_words(machine.between_nodes),
+        confidence=device.confidence,
+        source=device.source,
+    )
+
+
+def layout_section(judged: Judged, choice: Choice) -> LayoutSection:
+    """How it is spread."""
+    layout = judged.layout
+    return LayoutSection(
+        data=layout.data,
+        tensor=layout.tensor,
+        pipeline=layout.pipeline,
+        interleave=layout.interleave,
+        context=layout.context,
+        expert=layout.expert,
+        micro_batch=layout.micro_batch,
+        accumulation=judged.accumulation,
+        sharding=layout.sharding.value,
+        sequence_parallel=layout.sequence_parallel,
+        checkpointing=layout.checkpointing.value,
+        offload=layout.offload.value,
+        chosen_by=choice.chosen_by,
+        words=layout_in_words(layout, judged.accumulation),
+    )
+
+
+def computation_section(specification: Specification, judged: Judged, whole: Whole) -> ComputationSection:
+    """How long it takes, and why."""
+    subject, training, device = specification.subject, judged.training, judged.machine.device
+    roof = Roof(device.rate(training.precision.compute), device.memory_bytes_per_second)
+    samples = judged.layout.micro_batch if trained_by_gradient(subject) else training.global_batch
+    lines = roofline(subject, training.sequence, samples, WIDTHS_BYTES[training.precision.activations], roof)
+    return ComputationSection(
+        training_flops=whole.flops,
+        estimated_train_seconds=whole.seconds,
+        estimated_train_time_human=duration(whole.seconds.middle),
+        step_seconds=judged.step,
+        step_parts=tuple(Part(name, _as_share(judged, seconds)) for name, seconds in judged.parts.items()),
+        samples_per_second=judged.samples_per_second,
+        tokens_per_second=judged.samples_per_second * training.sequence,
+        mfu_percent=None if judged.mfu is None else 100 * judged.mfu,
+        hfu_percent=None if judged.hfu is None else 100 * judged.hfu,
+        goodput_percent=100 * whole.goodput,
+        bottleneck=bottleneck(judged.parts, lines.memory_bound_share),
+        arithmetic_intensity_flops_per_byte=lines.intensity,
+        ridge_flops_per_byte=roof.ridge,
+        roofline=lines.points,
+        energy_kilowatt_hours=whole.energy_kilowatt_hours,
+        average_power_watts=whole.power_watts,
+    )
+
+
+def _as_share(judged: Judged, seconds: float) -> Interval:
+    """A part of the step is as uncertain as the step."""
+    step = judged.step
+    return Interval(seconds * step.low / step.middle, seconds, seconds * step.high / step.middle)
+
+
+def _alternative(judged: Judged) -> Alternative:
+    return Alternative(layout_in_short(judged.layout), judged.step, 100 * judged.memory_share, judged.verdict)
+
+
+def _assumptions(specification: Specification, whole: Whole) -> Iterator[str]:
+    if isinstance(specification.subject, ModelCost):
+        yield from specification.subject.assumptions
+    if whole.checkpoint_seconds_between:
+        between, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
+        yield f"a checkpoint of {saved} every {between}: the interval that costs least for the failures expected"
+    device = specification.machine.device
+    if device.note:
+        yield f"{device.name}: {device.note}"
+
+
+def _warnings(specification: Specification, judged: Judged, seconds: Interval) -> Iterator[str]:
+    """What a user should not overlook."""
+    device, training = judged.machine.device, judged.training
+    if judged.verdict == UNCERTAIN:
+        yield "Whether it fits is uncertain: the interval of the memory reaches beyond what the device holds."
+    elif judged.verdict != FITS:
+        yield f"It does not fit: even the lower end of the memory is more than {device.name} holds."
+    compute = training.precision.compute
+    if trained_by_gradient(specification.subject) and not device.native(compute):
+        yield f"{device.name} does not compute in {compute.value}: its rate is that of a wider format."
+    if device.confidence and device.confidence.casefold() == "low":
+        yield f"The figures of {device.name} are of low confidence: {device.source}"
+    if training.global_batch % judged.layout.data or judged.layout.data > training.global_batch:
+        yield f"A batch of {training.global_batch} does not divide over {plural(judged.layout.data, 'replica')}."
+    if seconds.middle > YEAR:
+        yield "It takes more than a year: no hardware of today will see the end."
+    if judged.mfu is not None and judged.mfu < POOR:
+        yield f"Only {percent(judged.mfu)} of the arithmetic is used: see the bottleneck and the recommendations."
+
+
+YEAR = 365.25 * 86400.0
+POOR = 0.10

@@ -1,0 +1,109 @@
+"""Where a model's operators lie under the roofline of a device (Williams et al., 2009), and what bounds the step."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from flyball_planner.models.cost import ModelCost, Operator
+from flyball_planner.models.transformer.cost import transformer_cost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.plan.plan import RooflinePoint
+
+NETWORK_NUMBER_BYTES = 2.0  # operators count a network's numbers at two bytes
+MOST_POINTS = 24
+EXCHANGES = ("tensor", "expert", "context", "transfer", "data")  # parts of a step that are communication
+WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
+DECISIVE = 1 / 3  # the share of a step from which something beside the operators bounds it
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """What a device can do at best."""
+
+    flops_per_second: float
+    bytes_per_second: float
+
+    @property
+    def ridge(self) -> float:
+        """FLOP a byte above which arithmetic is the limit."""
+        return self.flops_per_second / self.bytes_per_second
+
+    def attainable(self, intensity: float) -> float:
+        """FLOP/s at an arithmetic intensity."""
+        return min(self.flops_per_second, intensity * self.bytes_per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """All operators of a step's forward pass, and together."""
+
+    points: tuple[RooflinePoint, ...]
+    intensity: float
+    memory_bound_share: float  # of the operators' time
+
+
+def roofline(
+    subject: TransformerShape | ModelCost, sequence: int, samples: float, width_bytes: float, roof: Roof
+) -> Roofline:
+    """For a micro-batch of so many samples whose numbers are so wide."""
+    cost = transformer_cost(subject, sequence, causal=True) if isinstance(subject, TransformerShape) else subject
+    scale = width_bytes / NETWORK_NUMBER_BYTES if cost.trained_by_gradient else 1.0
+    found: dict[str, _Sum] = {}
+    for block in cost.blocks:
+        for operator in block.operators:
+            entry = found.setdefault(operator.name, _Sum(operator.name, operator.kind.value))
+            times = block.repeats * operator.times
+            entry.add(times * samples * operator.flops, times * scale * moved(operator, samples), roof)
+    total = sum(each.seconds for each in found.values()) or 1.0
+    points = [each.point(total) for each in sorted(found.values(), key=lambda each: -each.seconds)]
+    flops, moved_bytes = (sum(getattr(each, name) for each in found.values()) for name in ("flops", "moved_bytes"))
+    bound = sum(each.seconds for each in found.values() if each.intensity < roof.ridge) / total
+    return Roofline(tuple(points[:MOST_POINTS]), flops / moved_bytes if moved_bytes else 0.0, bound)
+
+
+def moved(operator: Operator, samples: float) -> float:
+    """Bytes of a whole micro-batch; the right-hand side of a product is read once for all of it."""
+    if not (operator.rows and operator.inner and operator.columns):
+        return samples * operator.moved_bytes
+    right = operator.inner * operator.columns
+    left = operator.rows * (operator.inner + operator.columns)
+    return operator.moved_bytes * (samples * left + right) / (left + right)
+
+
+def bottleneck(parts: Mapping[str, float], memory_bound_share: float) -> str:
+    """What would have to be faster: the exchange, the host, the memory or the arithmetic."""
+    total = sum(parts.values())
+    if total > 0:
+        if _share(parts, EXCHANGES, total) > DECISIVE:
+            return "communication-bound"
+        for name, word in WAITS.items():
+            if _share(parts, (name,), total) > DECISIVE:
+                return word
+    return "memory-bound" if memory_bound_share > 0.5 else "compute-bound"
+
+
+def _share(parts: Mapping[str, float], names: Iterable[str], total: float) -> float:
+    return sum(parts.get(name, 0.0) for name in names) / total
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Operators of one name, added up."""
+
+    name: str
+    kind: str
+    flops: float = 0.0
+    moved_bytes: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, flops: float, moved_bytes: float, roof: Roof) -> None:
+        self.flops += flops
+        self.moved_bytes += moved_bytes
+        self.seconds += max(flops / roof.flops_per_second, moved_bytes / roof.bytes_per_second)
+
+    @property
+    def intensity(self) -> float:
+        return self.flops / self.moved_bytes if self.moved_bytes else 0.0
+
+    def point(self, total: float) -> RooflinePoint:
+        speed = self.flops / self.seconds if self.seconds else 0.0
+        return RooflinePoint(self.name, self.kind, self.intensity, speed, self.seconds / total)

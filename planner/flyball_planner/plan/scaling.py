@@ -1,0 +1,65 @@
+"""The same training on other numbers of devices, and with other batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.errors import PlanError
+from flyball_planner.plan.choose import choose
+from flyball_planner.plan.cost import usd_of
+from flyball_planner.plan.judge import Judged
+from flyball_planner.plan.plan import ScalingRow
+from flyball_planner.plan.whole import whole_seconds
+from flyball_planner.plan.words import layout_in_short
+from flyball_planner.report.words import duration
+from flyball_planner.specification.specification import Specification
+from flyball_planner.training import Training
+
+
+def scaled_devices(specification: Specification) -> tuple[ScalingRow, ...]:
+    """One row a number of devices; the batch stays. Where no layout is possible there is no row."""
+    cases = [(specification.training, on(specification, devices)) for devices in specification.device_counts]
+    return tuple(_rows(specification, cases))
+
+
+def scaled_batches(specification: Specification) -> tuple[ScalingRow, ...]:
+    """One row a batch; the samples of the whole run stay."""
+    batches = [replace(specification.training, global_batch=batch) for batch in specification.batch_sizes]
+    return tuple(_rows(specification, [(each, specification.machine) for each in batches]))
+
+
+def on(specification: Specification, devices: int) -> Machine:
+    """The same machines, as many as it takes."""
+    known = specification.machine
+    wider = machine(known.device, devices, known.devices_a_node, specification.network or known.between_nodes)
+    return replace(wider, host_memory_bytes=known.host_memory_bytes, host_cores=known.host_cores)
+
+
+def _rows(specification: Specification, cases: Sequence[tuple[Training, Machine]]) -> Iterator[ScalingRow]:
+    first: float | None = None
+    for training, where in cases:
+        try:
+            judged = choose(specification.subject, training, where, specification.layout).best
+        except PlanError:
+            continue
+        speed = judged.samples_per_second / where.devices
+        first = first or speed
+        yield _row(specification, judged, speed / first)
+
+
+def _row(specification: Specification, judged: Judged, efficiency: float) -> ScalingRow:
+    seconds = whole_seconds(specification.subject, judged)
+    return ScalingRow(
+        devices=judged.machine.devices,
+        global_batch=judged.training.global_batch,
+        layout=layout_in_short(judged.layout),
+        step_seconds=judged.step,
+        samples_per_second=judged.samples_per_second,
+        efficiency=efficiency,
+        train_seconds=seconds,
+        memory_percent=100 * judged.memory_share,
+        verdict=judged.verdict,
+        cost_usd=usd_of(judged.machine, seconds.middle, specification.price),
+        estimated_train_time_human=duration(seconds.middle),
+    )

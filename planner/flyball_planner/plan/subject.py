@@ -1,0 +1,92 @@
+"""What a plan tells of its model, whichever kind it is."""
+
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.counts import ParameterCounts, parameters
+from flyball_planner.models.transformer.flops import forward_flops, training_flops
+from flyball_planner.models.transformer.lora import lora_parameters
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.plan.plan import Count, ModelSection, TrainingSection
+from flyball_planner.specification.specification import Specification
+from flyball_planner.training import Lora, Method, Training
+
+Subject = TransformerShape | ModelCost
+
+
+def model_section(specification: Specification) -> ModelSection:
+    """Parameters by place, and the FLOPs of a sample."""
+    subject, training = specification.subject, specification.training
+    if isinstance(subject, ModelCost):
+        return _of_cost(subject)
+    counts = parameters(subject)
+    trained = counts.total
+    if training.method is not Method.FULL:
+        trained = lora_parameters(subject, training.lora or Lora())
+    return ModelSection(
+        name=specification.model,
+        family=f"{subject.kind.value} transformer",
+        implementation="",
+        parameters=counts.total,
+        active_parameters=counts.active,
+        trainable_parameters=trained,
+        parameter_parts=_places(counts),
+        forward_flops_per_sample=forward_flops(subject, training.sequence),
+        training_flops_per_sample=training_flops(subject, training.sequence),
+        tokens_per_sample=training.sequence,
+        tokens_per_parameter=training.samples * training.sequence / counts.active,
+    )
+
+
+def _of_cost(cost: ModelCost) -> ModelSection:
+    held = tuple(Count(block.name, block.repeats * block.parameters) for block in cost.blocks if block.parameters)
+    return ModelSection(
+        name=cost.model,
+        family=cost.family,
+        implementation=cost.implementation,
+        parameters=cost.parameters,
+        active_parameters=cost.parameters,
+        trainable_parameters=cost.parameters,
+        parameter_parts=held,
+        forward_flops_per_sample=cost.forward_flops,
+        training_flops_per_sample=cost.training_flops,
+        tokens_per_sample=1,
+        tokens_per_parameter=None,
+    )
+
+
+def _places(counts: ParameterCounts) -> tuple[Count, ...]:
+    layers = (Count(f"{each.repeats} × {each.name}", each.total * each.repeats) for each in counts.layers)
+    if not counts.distinct_layers:
+        layers = (Count(f"{each.name}, shared", each.total) for each in counts.layers)
+    places = (
+        Count("embedding", counts.embedding),
+        Count("positions", counts.positions),
+        Count("embedding norm", counts.embedding_norm),
+        *layers,
+        Count("final norm", counts.final_norm),
+        Count("output", counts.output),
+        Count("other", counts.other),
+    )
+    return tuple(each for each in places if each.parameters)
+
+
+def training_section(subject: Subject, training: Training, steps: int) -> TrainingSection:
+    """How it is trained; what a classical model has no use for is left out."""
+    gradient = trained_by_gradient(subject)
+    return TrainingSection(
+        global_batch=training.global_batch,
+        sequence=training.sequence,
+        samples=training.samples,
+        tokens=training.samples * training.sequence,
+        steps=steps,
+        optimizer=training.optimizer.name if gradient else "",
+        precision=training.precision.name if gradient else getattr(subject, "precision", ""),
+        method=training.method.value if gradient else "",
+        attention=f"{training.attention.value} attention" if isinstance(subject, TransformerShape) else "",
+        framework=training.framework if gradient else "",
+        compiled=training.compiled,
+    )
+
+
+def trained_by_gradient(subject: Subject) -> bool:
+    """Whether it takes optimizer steps at all."""
+    return isinstance(subject, TransformerShape) or subject.trained_by_gradient

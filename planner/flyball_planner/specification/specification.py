@@ -1,0 +1,46 @@
+"""A specification whose names are resolved: everything that a plan follows from."""
+
+from dataclasses import dataclass
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.layouts.columns import Layout
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Training
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """At which price the run is reckoned."""
+
+    usd_per_device_hour: float | None = None  # None: the cheapest known offer
+    provider: str = ""
+    region: str = ""
+    spot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChoice:
+    """How the report is written where nobody says otherwise."""
+
+    format: str = ""
+    output: str = ""
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """What is planned."""
+
+    title: str
+    model: str
+    subject: TransformerShape | ModelCost
+    training: Training  # `samples` are those of the whole run
+    machine: Machine
+    network: str = ""  # between nodes, as it was said; for other numbers of devices
+    layout: Layout | None = None  # None: the fastest that fits is searched
+    device_counts: tuple[int, ...] = ()
+    batch_sizes: tuple[int, ...] = ()
+    price: Price = Price()
+    report: ReportChoice = ReportChoice()
+    assumptions: tuple[str, ...] = ()

@@ -1,0 +1,96 @@
+"""The pieces that configurations are made of."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.devices import devices, find_device
+from flyball_planner.configurations.budget import affordable, tokens_for
+from flyball_planner.configurations.families import tuning
+from flyball_planner.configurations.ladder import ladder, size
+from flyball_planner.configurations.phases import phases
+from flyball_planner.configurations.processor import processor_tuning
+from flyball_planner.configurations.streaming import Disk, streaming
+from flyball_planner.precision import PRECISIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "precision"),
+    [
+        ("RTX_4090_fp16", "RTX 40", "bf16-autocast"),
+        ("RTX_3060_fp16", "RTX 30", "bf16-autocast"),
+        ("GeForce RTX 2080 Ti", "RTX 20", "fp16-autocast"),
+        ("GTX_1660Ti_fp32", "GTX", "fp32"),
+        ("H100_80GB_fp16", "data centre, Hopper and later", "bf16"),
+        ("A100_40GB_fp16", "data centre, Ampere and Ada", "bf16"),
+        ("V100", "Tesla and Quadro before Ampere", "fp16-autocast"),
+        ("MI300X", "AMD ROCm", "bf16"),
+        ("M2_Ultra", "Apple Silicon", "fp32"),
+        ("TPU_v4_pod", "TPU", "bf16"),
+        ("CPU_8C_3.5Ghz_baseline", "processor", "fp32"),
+    ],
+)
+def test_every_family_has_its_own_choices(name: str, family: str, precision: str) -> None:
+    """Formats that a device lacks are not chosen for it."""
+    found = tuning(find_device(name))
+    assert (found.family, found.precision) == (family, precision)
+
+
+def test_no_device_of_the_catalogue_is_told_to_use_what_it_lacks() -> None:
+    """Every choice is a precision that exists; bf16 only where the device has it."""
+    for device in devices():
+        chosen = PRECISIONS[tuning(device).precision]
+        assert device.native(chosen.compute) or chosen.compute.value == "fp32", device.name
+
+
+def test_the_ladder_rises_through_all_three_kinds() -> None:
+    """Shapes from 23 million to several billion parameters, none twice."""
+    sizes = [size(shape) for shape in ladder()]
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] < 25e6
+    assert sizes[-1] > 5e9
+    assert all(later / earlier < 1.6 for earlier, later in pairwise(sizes))
+
+
+@given(st.floats(1e3, 1e8), st.floats(1e-2, 1), st.integers(1, 4096))
+def test_an_affordable_budget_spends_exactly_its_flops(seconds: float, utilisation: float, count: int) -> None:
+    """6·N·D FLOPs, twenty tokens a parameter; four times the time pays for twice the model."""
+    device = find_device("A100_80GB_fp16")
+    budget = affordable(device, count, seconds, utilisation)
+    assert 6 * budget.parameters * budget.tokens == pytest.approx(budget.flops)
+    assert budget.tokens == pytest.approx(tokens_for(budget.parameters))
+    assert affordable(device, count, 4 * seconds, utilisation).parameters == pytest.approx(2 * budget.parameters)
+
+
+@given(st.floats(1e6, 1e13), st.integers(10, 22), st.integers(7, 15))
+def test_two_phases_share_the_tokens(tokens: float, batch_power: int, sequence_power: int) -> None:
+    """Nothing is lost between them, B is a tenth with longer sequences, and its learning rate ends at nothing."""
+    sequence = 2**sequence_power
+    first, second = phases(tokens, 2.0**batch_power, sequence, 8 * sequence, 6e-4)
+    assert first.tokens + second.tokens == pytest.approx(tokens)
+    assert second.tokens == pytest.approx(tokens / 10)
+    assert first.sequence <= sequence < second.sequence
+    assert (first.learning_rate_end, second.learning_rate_start, second.learning_rate_end) == (6e-4, 6e-4, 0.0)
+
+
+def test_slow_disks_get_larger_caches_and_shards() -> None:
+    """And are told when they cannot feed the run at all."""
+    fast, slow = (streaming(5e6, disk, 64 * 2.0**30, 16) for disk in (Disk.NVME, Disk.HDD))
+    assert slow.cache_bytes > fast.cache_bytes
+    assert slow.shard_bytes > fast.shard_bytes
+    assert slow.prefetch > fast.prefetch
+    assert fast.held_share == pytest.approx(5e6 * 2 * 2 / 3.5e9)
+    assert any("cannot feed" in note for note in streaming(1e8, Disk.HDD, 2.0**36, 16).notes)
+    assert streaming(5e6, Disk.NVME, 2.0**36, cores=4).workers == 3
+
+
+@given(st.integers(1, 512), st.integers(1, 16))
+def test_threads_of_all_processes_are_the_cores(cores: int, nodes: int) -> None:
+    """None is used twice; one process a memory node."""
+    found = processor_tuning(cores, numa_nodes=nodes)
+    assert found.processes * found.threads <= cores
+    assert found.processes == min(nodes, cores)
+    assert dict(found.environment)["OMP_NUM_THREADS"] == str(found.threads)
+    assert ("torchrun" in found.command) == (found.processes > 1)
