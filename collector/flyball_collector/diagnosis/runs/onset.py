@@ -24,6 +24,7 @@ REPORTS = 20
 """Latest reports that are looked at."""
 
 _HALF = REPORTS // 2
+_UPPER = 7  # of the ordered reports of a half: the least of its upper third
 _BLOCK = 8  # reports behind a median of the past
 _PAST = 64  # of these are kept: some nine minutes of one report a second
 _EVERY = 8
@@ -52,6 +53,7 @@ class Moved:
     known: Flags  # there is a past to compare with
     shift: Floats  # of the logarithm, in the later half of the latest reports …
     early_shift: Floats  # … and in the earlier half
+    upper_shift: Floats  # what the upper third of the later half is beyond
     usual: Floats  # the past's median, a logarithm
     since: Floats  # when the move began, in seconds; NaN: not moved
     until: Floats  # its latest report that was slow
@@ -77,6 +79,7 @@ class Onsets:
             wide=float("nan"),  # … and of the long past's
             shift=float("nan"),
             early_shift=float("nan"),
+            upper_shift=float("nan"),
             moved=False,
             since=float("nan"),
             until=float("nan"),
@@ -111,6 +114,8 @@ class Onsets:
             kept["newest"][places] = times[-1]
             middles = np.stack([medians(logs[:_HALF].T), medians(logs[_HALF:].T)])
             self._judge(places, counts, times, logs, middles)
+            upper = np.sort(logs[_HALF:].T, axis=1)[:, _UPPER] - kept["usual"][places]
+            kept["upper_shift"][places] = np.where(np.isnan(kept["shift"][places]), np.nan, upper)
             self._admit(places, counts, logs)
 
     def stand(self) -> Moved:
@@ -123,6 +128,7 @@ class Onsets:
             ~np.isnan(kept["shift"]),
             kept["shift"],
             kept["early_shift"],
+            kept["upper_shift"],
             kept["usual"],
             since,
             kept["until"],

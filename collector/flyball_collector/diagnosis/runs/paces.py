@@ -42,6 +42,7 @@ class Pace:
     early_against_peers: Floats  # the same some reports before
     peers: Floats  # the others' step now
     run_shift: Floats  # along runs
+    run_upper_shift: Floats  # the same of the upper third of the latest reports
     complete: Flags  # along runs: several ranks report, and most of those that ever did
 
     @cached_property
@@ -57,7 +58,8 @@ class Pace:
         """Most of the rank's shift is its own, not the run's, and not only while a phase of the whole run begins."""
         least = np.maximum(_LEAST_APART, 0.5 * self.shift)
         own = (self.shift >= _LEAST_APART) & (self.against_peers >= least)
-        return own & (self.early_against_peers >= _EARLY * least) & ~self.in_step
+        edge = self.run_upper_shift[self.runs.run_of] >= 0.5 * self.shift  # a third of its peers' reports are as slow
+        return own & (self.early_against_peers >= _EARLY * least) & ~edge & ~self.in_step
 
     @property
     def still_apart(self) -> Flags:
@@ -119,6 +121,7 @@ class Paces:
             early - runs.median(early)[runs.run_of],
             runs.median(now)[runs.run_of],
             run_shift,
+            runs.median(np.where(fresh, moved.upper_shift, np.nan)),
             self._complete(runs, shift),
         )
 
