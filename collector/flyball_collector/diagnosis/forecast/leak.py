@@ -138,7 +138,7 @@ class MemoryLeak:
         """Memory of hosts that was not watched for a day; what a GPU holds follows its job, not the day."""
         coarse = self._ring(COARSE)
         oldest = [coarse.lows_back(coarse.slots - back, rows) for back in (2, 3, 4)]  # it may be silent at times
-        unknown: Flags = np.isnan(oldest).all(axis=0)
+        unknown: Flags = np.isnan(np.fmax.reduce(oldest, axis=0))
         return unknown & (rows >= gpus)
 
     def _judge(self, rows: Places, use: Floats, may_cycle: Flags) -> None:
