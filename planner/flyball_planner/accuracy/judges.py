@@ -4,12 +4,21 @@ from collections.abc import Callable
 
 from flyball_planner.accuracy.classical import judge_classical
 from flyball_planner.accuracy.memory import judge_peak_memory
+from flyball_planner.accuracy.memory_mlp import judge_perceptrons
+from flyball_planner.accuracy.model_states import judge_model_states
+from flyball_planner.accuracy.parameters import judge_parameters
 from flyball_planner.accuracy.result import Findings
 from flyball_planner.accuracy.tables import Tables
 
 Judge = Callable[[Tables], Findings]
 
-JUDGES: tuple[Judge, ...] = (judge_peak_memory, judge_classical)
+JUDGES: tuple[Judge, ...] = (
+    judge_parameters,
+    judge_peak_memory,
+    judge_model_states,
+    judge_perceptrons,
+    judge_classical,
+)
 
 
 def judge_all(tables: Tables) -> Findings:

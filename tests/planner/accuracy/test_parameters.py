@@ -1,0 +1,75 @@
+"""Counts of parameters judged by a table."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_planner.accuracy.parameters import METRIC, MULTIPLICATIONS, judge_parameters, printed
+from flyball_planner.accuracy.result import Findings, Unsuited
+from flyball_planner.accuracy.tables import read_tables
+
+HEADER = (
+    "model,arch,n_layers,d_model,n_heads,n_kv_heads,head_dim,d_ff,vocab,max_pos,tied_embeddings,extra,params,params_kind,"
+    "fwd_gmacs_per_sample,input"
+)
+ROWS = (
+    "gpt2,decoder,12,768,12,12,,3072,50257,1024,True,GPT2LMHeadModel,124439808,exact: counted,,",
+    "opt-125m,decoder,12,768,12,12,,3072,50272,2050,True,OPTForCausalLM,125239296,exact: counted,,",
+    "Mixtral-8x7B,moe,32,4096,32,8,,14336,32000,,,MixtralForCausalLM experts=8 top_k=2,46702792704,exact: counted,,",
+    "falcon-40b,decoder,60,8192,128,8,,32768,65024,,True,FalconForCausalLM,41303293952,exact: counted,,",
+    "bert,encoder,12,768,12,12,,3072,30522,512,True,BertModel type_vocab=2,109482240,exact: counted,,",
+    "meta-llama/Llama-3.1-8B,decoder,,,,,,,,,,,8030261248,exact: counted by its maker,,",
+    "Megatron-GPT 3.6B,decoder,30,3072,,,,12288,51200,2048,True,,3600000000.0,published 1 decimal in billions,,",
+    "torchvision/ViT_B_16,vit,,,,,,,,,,,86567656,exact: published,17.564,3x224x224",
+    "BERT-large SQuAD,encoder,,,,,,,,,,,335150082,exact: logged,,",
+    "A 175B,decoder,96,12288,96,,,49152,,,,,175000000000.0,nominal,,",
+    "nobody's,decoder,,,,,,,,,,,1000,exact: counted,,",
+)
+
+
+@pytest.fixture
+def findings(tmp_path: Path) -> Findings:
+    """What the judge says of a table of known counts, all published or instantiated."""
+    (tmp_path / "params.csv").write_text("\n".join((HEADER, *ROWS)) + "\n")
+    return judge_parameters(read_tables(tmp_path))
+
+
+def test_known_counts_are_met_exactly(findings: Findings) -> None:
+    """Every row that tells its model is right to the printed digits."""
+    counts = next(each for each in findings.results if each.metric == METRIC)
+    assert (counts.eligible, counts.predicted, counts.median_ape, counts.mean_ape) == (9, 9, 0.0, 0.0)
+    assert counts.details["to_the_printed_digits"] == 9
+
+
+def test_rows_that_tell_nothing_are_named(findings: Findings) -> None:
+    """A nominal count and an unknown model are no rows to judge by."""
+    left = {each.id: each.reason for each in findings.ineligible if each.metric == METRIC}
+    assert "nominal" in left["line 11"]
+    assert "no known model" in left["line 12"]
+
+
+def test_multiplications_of_images_are_met(findings: Findings) -> None:
+    """A vision transformer multiplies as often as published, to its digits."""
+    found = next(each for each in findings.results if each.metric == MULTIPLICATIONS)
+    assert found.predicted == 1
+    assert found.median_ape == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("exact: counted", 1_234_567_890),
+        ("published, 1 decimal in billions", 1.2e9),
+        ("published, 2 decimals in billions", 1.23e9),
+        ("rounded to 10k (published in M)", 1_234_570_000),
+    ],
+)
+def test_a_count_is_rounded_as_its_source_does(kind: str, expected: float) -> None:
+    """A source's digits decide how many of ours count."""
+    assert printed(1_234_567_890, kind) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_nominal_count_judges_nothing() -> None:
+    """Names such as 175B are no counts."""
+    with pytest.raises(Unsuited, match="nominal"):
+        printed(1, "nominal")
