@@ -67,12 +67,14 @@ def _gpu_fills(minutes: int) -> Fault:
     )  # fmt: skip
 
 
-def _leaks(gib_an_hour: float) -> Fault:
-    hours = np.arange(1440)[:, None] / 60
-    use = 0.5 + gib_an_hour / 64 * np.maximum(hours - 4, 0) + _noise(1440, 0.001)
+def _leaks(gib_an_hour: float, known_hours: int = 26) -> Fault:
+    """`known_hours`: how long memory was watched before; within a day from the first look a rise may be the day's."""
+    hours = np.arange(60 * (known_hours + 20))[:, None] / 60
+    use = 0.5 + gib_an_hour / 64 * np.maximum(hours - known_hours, 0) + _noise(len(hours), 0.001)
+    seen = "" if known_hours >= 24 else f", seen for {known_hours} h before"
     return Fault(
-        f"a leak of {gib_an_hour:g} GiB an hour, half of 64 GiB in use", "memory_leak",
-        {"memory_used_ratio": np.minimum(use, 0.99)}, 240, ahead=False, every=60.0,
+        f"a leak of {gib_an_hour:g} GiB an hour, half of 64 GiB in use{seen}", "memory_leak",
+        {"memory_used_ratio": np.minimum(use, 0.99)}, 60 * known_hours, ahead=False, every=60.0,
     )  # fmt: skip
 
 
@@ -139,6 +141,7 @@ FAULTS: tuple[Callable[[], Fault], ...] = (
     lambda: _leaks(8),
     lambda: _leaks(2),
     lambda: _leaks(0.5),
+    lambda: _leaks(1, known_hours=1),
     _pressed,
     lambda: _warms(0.1),
     lambda: _warms(0.3),

@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 
 KINDS = ("power_capped", "cooling_outlier", "co_tenant")
 GPUS = 8
+SPLIT = 0.2
+"""Share of the hosts whose GPUs have unlike jobs that no run tells apart."""
+
 LIMIT = 700.0
 _START = 1.7e9
 _DAY = 1440
@@ -41,7 +44,7 @@ class _View(ArrayView):
 class QuietGpus:
     """Jobs of all eight GPUs or of single ones; heat follows power with a lag, places and inlets differ."""
 
-    def __init__(self, hosts: int, seed: int, split: float = 0.0) -> None:
+    def __init__(self, hosts: int, seed: int, split: float) -> None:
         rng = self._rng = np.random.default_rng(seed)
         self.machines = Machines(hosts, gpus=GPUS)
         count = self._count = hosts * GPUS
@@ -126,8 +129,8 @@ def _held_by_one_run(number: int, gpus: list[str]) -> pb.Tenancy:
     )
 
 
-def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = 0.0) -> Counter[str]:
-    """Alerts by kind; `split` is the share of hosts whose GPUs have unlike jobs that no run tells apart."""
+def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = SPLIT) -> Counter[str]:
+    """Alerts by kind; `split` is the share of hosts whose GPUs have unlike jobs."""
     fleet = QuietGpus(hosts, seed, split)
     detectors, conditions = peer_detectors(PeerSettings(), Runs()), Conditions()
     alerts: Counter[str] = Counter()
@@ -142,5 +145,5 @@ def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = 0.0) -> Coun
 if __name__ == "__main__":
     count, length = int(sys.argv[1]), int(sys.argv[2])
     started = time.process_time()
-    found = alerts_of_gpus(count, length, 7, float(sys.argv[3]) if len(sys.argv) > 3 else 0.0)
+    found = alerts_of_gpus(count, length, 7, float(sys.argv[3]) if len(sys.argv) > 3 else SPLIT)
     print(f"{count * length} host-days, {time.process_time() - started:.0f} s of CPU: {dict(found)}")

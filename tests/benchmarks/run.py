@@ -21,6 +21,7 @@ BENCHMARKS = {
     "storage": "bytes of a host-day, reading a month",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each fault is told that forecasts look for",
+    "slow_delays": "how soon ranks and runs are told that become slower",
     "fuzz": "100,000 hostile inputs",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
 }
