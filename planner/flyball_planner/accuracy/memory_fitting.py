@@ -4,28 +4,46 @@ from dataclasses import replace
 from statistics import mean
 
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
-from flyball_planner.accuracy.rows.words import read_method, words
+from flyball_planner.accuracy.rows.words import read_checkpointing, read_method, words
 from flyball_planner.accuracy.tables import Row, Tables
 from flyball_planner.errors import PlanError
 from flyball_planner.memory.constants import CONSTANTS, Constants
-from flyball_planner.training import Method
+from flyball_planner.training import Checkpointing, Method
 
 FILE = "memory_measured.csv"
 NOT_FITTED = "lambda-monitor"  # its batches were chosen to fill the card
 SHARES = (0.0, 0.05, 0.10, 0.15, 0.20, 0.25)
+USUAL_SHARE = 0.10  # where no suite shows the allocator's cache; also what the fit is drawn halfway back to
 COPIES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
-UNKNOWN_SHARE = 0.10
-UNKNOWN_COPIES = 0.0
+UNKNOWN_SPREAD = 1.2  # where no run over 4-bit weights shows what its layers keep
 
 
 def fitted_without(tables: Tables, suite: str) -> Constants:
     """The constants as they would be had this suite never been seen."""
     others = [row for row in tables.of(FILE) if row.suite not in {suite, NOT_FITTED}]
-    quantised = [row for row in others if read_method(row.configuration) is Method.QLORA]
-    reserved = [row for row in others if _shows_cache(row)]
-    found = replace(CONSTANTS, allocator_share=UNKNOWN_SHARE, quantised_copies=UNKNOWN_COPIES)
-    found = min((replace(found, quantised_copies=each) for each in COPIES), key=lambda each: _error(quantised, each))
-    return min((replace(found, allocator_share=each) for each in SHARES), key=lambda each: _error(reserved, each))
+    return _with_share(_with_copies(CONSTANTS, others), others)
+
+
+def _with_copies(start: Constants, rows: list[Row]) -> Constants:
+    telling = [row for row in rows if _keeps_quantised(row)]
+    if not telling:
+        return replace(start, quantised_copies=0.0, quantised_spread=UNKNOWN_SPREAD)
+    return min((replace(start, quantised_copies=each) for each in COPIES), key=lambda each: _error(telling, each))
+
+
+def _with_share(start: Constants, rows: list[Row]) -> Constants:
+    telling = [row for row in rows if _shows_cache(row)]
+    usual = replace(start, allocator_share=USUAL_SHARE)
+    if not telling:
+        return usual
+    best = min((replace(start, allocator_share=each) for each in SHARES), key=lambda each: _error(telling, each))
+    return replace(start, allocator_share=(best.allocator_share + USUAL_SHARE) / 2)
+
+
+def _keeps_quantised(row: Row) -> bool:
+    """Whether a run trains over 4-bit weights and keeps what its layers need."""
+    told = row.configuration
+    return read_method(told) is Method.QLORA and read_checkpointing(told) is Checkpointing.NONE
 
 
 def _shows_cache(row: Row) -> bool:

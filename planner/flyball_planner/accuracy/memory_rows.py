@@ -20,10 +20,15 @@ def measured_bytes(row: Row) -> float:
     shown = row.shown("mem_value")
     if shown is None:
         raise Unsuited(f"the run showed no figure: {row.measured.get('mem_value') or 'empty'}")
-    unit = row.configuration["mem_unit"].casefold()
+    return shown * unit_bytes(row.configuration)
+
+
+def unit_bytes(configuration: Configuration) -> float:
+    """What the row's unit stands for."""
+    unit = configuration["mem_unit"].casefold()
     if unit not in UNITS:
         raise Unsuited(f"the unit {unit!r} is not known")
-    return shown * UNITS[unit]
+    return UNITS[unit]
 
 
 def estimate_row(configuration: Configuration, constants: Constants) -> MemoryEstimate:

@@ -60,6 +60,14 @@ def logits_kept(shape: TransformerShape, training: Training, layouts: Layouts, c
     return tokens(training, layouts) * shape.vocab / layouts.tensor * each
 
 
+def logit_gradients(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
+    """Logits and their gradients in the width of activations, while the output product's own are computed."""
+    width = WIDTHS_BYTES[training.precision.activations]
+    if shape.head not in WORDS:
+        return np.zeros(len(layouts))
+    return tokens(training, layouts) * shape.vocab / layouts.tensor * 2 * width
+
+
 def fused_norms(training: Training) -> bool:
     """Whether norms are one kernel that keeps its input alone."""
     return training.compiled or training.framework != "pytorch"
@@ -94,8 +102,9 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
     width = WIDTHS_BYTES[training.precision.activations]
     if training.framework == "pytorch" and training.attention is Attention.FLASH:
         attention = shape.heads * shape.head_dim
-        inner: Column = width * (output_numbers(shape) / 2 + attention) / layouts.tensor
-        return training.sequence * (inner + width * shape.hidden / _sequence_share(layouts))
+        inner = (output_numbers(shape) / 2 + attention) / layouts.tensor
+        some: Column = training.sequence * width * (inner + shape.hidden / _sequence_share(layouts))
+        return some
     kept = kept_bytes(shape, training.sequence, group, number_bytes=width, fused_norms=fused_norms(training))
     scoreless: Column = kept.entering / _sequence_share(layouts) + (kept.inner + kept.experts) / layouts.tensor
     return scoreless
@@ -107,4 +116,5 @@ def _gradients_within(shape: TransformerShape, training: Training, layouts: Layo
     widest = max(leaving for _, leaving in widths(shape).values()) * (2 if shape.gated else 1)
     gathered = np.where(layouts.sequence_parallel > 0, 2.0, 0.0) * shape.hidden
     stream = 2.0 * shape.hidden / _sequence_share(layouts)
-    return tokens(training, layouts) * width * (2 * widest / layouts.tensor + gathered + stream)
+    numbers: Column = 2 * widest / layouts.tensor + gathered + stream
+    return tokens(training, layouts) * width * numbers

@@ -22,6 +22,9 @@ class Constants:
     """How often the output of a product over 4-bit weights is kept once more; fitted on litgpt-config-hub, whose QLoRA
     runs keep more than its LoRA runs."""
 
+    quantised_spread: float = 0.3
+    """Of what such layers keep, how far it may lie above its estimate; libraries of 4-bit products differ."""
+
     activations_factor: float = 1.0
     """Of all that the forward pass keeps; found by calibration."""
 

@@ -15,7 +15,9 @@ from flyball_planner.memory.phases import PARTS, Phase
 from flyball_planner.memory.transformer import transformer_phases
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.training import Training
+from flyball_planner.training import Method, Training
+
+Subject = TransformerShape | ModelCost
 
 SPREAD: Mapping[str, tuple[float, float]] = {
     "weights": (0.01, 0.01),
@@ -31,7 +33,7 @@ SPREAD: Mapping[str, tuple[float, float]] = {
 }
 """How far a part may lie below and above its estimate, nine times in ten, as shares of it."""
 
-WHOLE_SPREAD = 0.07
+WHOLE_SPREAD = 0.085
 """The same for what the parts leave out, as a share of the whole. Fitted on the suites of measured peaks together."""
 
 Positions = NDArray[np.intp]
@@ -76,7 +78,7 @@ class MemoryEstimate:
 
 
 def estimate_memory(
-    subject: TransformerShape | ModelCost,
+    subject: Subject,
     training: Training,
     layouts: Layouts,
     device: Device,
@@ -90,13 +92,13 @@ def estimate_memory(
     peak = _peak(phases)
     factor = constants.whole_factor
     parts = {name: factor * _chosen([phase.parts[name] for phase in phases], peak) for name in PARTS}
-    allocated = _range(parts, constants)
+    allocated = _range(parts, constants, _spread(training, constants))
     loose: Column = sum((parts[name] for name in COMING_AND_GOING), np.zeros(len(layouts)))
     cache = constants.allocator_share * loose
     if isinstance(subject, ModelCost):
         cache = placed_cache(subject, training, layouts, allocated.middle, otherwise=cache)
-    widening = (constants.fragmentation_share + constants.spike_share) * loose
-    reserved = _wider(allocated, cache, 0.5 * cache, widening)
+    widening = np.hypot(constants.fragmentation_share, constants.spike_share) * loose
+    reserved = _wider(allocated, cache, cache, np.maximum(cache, widening))
     outside = _outside(layouts, device, constants)
     return MemoryEstimate(
         parts=parts,
@@ -122,26 +124,34 @@ def _chosen(columns: Sequence[Column], peak: Positions) -> Column:
     return chosen
 
 
-def _range(parts: Mapping[str, Column], constants: Constants) -> Range:
+def _spread(training: Training, constants: Constants) -> Mapping[str, tuple[float, float]]:
+    if training.method is not Method.QLORA:
+        return SPREAD
+    below, above = SPREAD["activations"]
+    return {**SPREAD, "activations": (below, max(above, constants.quantised_spread))}
+
+
+def _range(parts: Mapping[str, Column], constants: Constants, spread: Mapping[str, tuple[float, float]]) -> Range:
     """Parts err apart from each other, so their spreads add in squares."""
     middle = np.sum(list(parts.values()), axis=0)
-    squares = np.array([[(SPREAD[name][side] * column) ** 2 for name, column in parts.items()] for side in (0, 1)])
+    squares = np.array([[(spread[name][side] * column) ** 2 for name, column in parts.items()] for side in (0, 1)])
     below, above = constants.spread_factor * np.sqrt(squares.sum(axis=1) + (WHOLE_SPREAD * middle) ** 2)
     return Range(np.maximum(0.0, middle - below), middle, middle + above)
 
 
 def _wider(inner: Range, more: Column, below: Column, above: Column) -> Range:
     middle = inner.middle + more
-    low: Column = np.maximum(0.0, middle - np.hypot(inner.middle - inner.low, below))
-    high: Column = middle + np.hypot(inner.high - inner.middle, above)
-    return Range(low, middle, high)
+    low = np.maximum(0.0, middle - np.hypot(inner.middle - inner.low, below))
+    high = middle + np.hypot(inner.high - inner.middle, above)
+    return Range(np.asarray(low, dtype=float), middle, np.asarray(high, dtype=float))
 
 
 def _outside(layouts: Layouts, device: Device, constants: Constants) -> Column:
     """Contexts exist on devices that a driver serves; the library of collectives where there are several."""
     if device.kind is not DeviceKind.GPU:
         return np.zeros(len(layouts))
-    return constants.context_bytes + constants.workspace_bytes + constants.library_bytes * (layouts.devices > 1)
+    alone = constants.context_bytes + constants.workspace_bytes
+    return np.where(layouts.devices > 1, alone + constants.library_bytes, alone)
 
 
 def _usable(device: Device, constants: Constants) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyball_planner.layouts.columns import Column, Layouts
-from flyball_planner.memory.activations import layer_kept, logits_kept
+from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
 from flyball_planner.memory.adapters import adapter_parameters, widths
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.phases import Phase, phase
@@ -51,31 +51,44 @@ def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) ->
 def _moments(
     model: Anatomy, piece: Piece, kept: States, training: Training, layouts: Layouts, constants: Constants
 ) -> list[Phase]:
-    """The loss, the first layer's backward pass after it, the end of the backward pass, and the optimizer's step."""
+    """The loss, the output product's backward pass, a layer's, the end of the backward pass, the optimizer's step."""
     layers = [layer_kept(model.shape, group, training, layouts, constants) for group in model.groups]
     held = sum(each.kept * count for each, count in zip(layers, piece.layers, strict=True))
     activations = constants.activations_factor * piece.in_flight * held
     working = np.max([each.working * (count > 0) for each, count in zip(layers, piece.layers, strict=True)], axis=0)
     logits = piece.exit * logits_kept(model.shape, training, layouts, constants)
+    both = kept.gathered + kept.gathered_gradients
+    whole = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
+    first = kept.first_gradients
+    output = np.maximum(first, np.minimum(kept.gradients, first + _output_gradient(model, piece, training, layouts)))
     always = {
         "weights": kept.weights,
         "optimizer_states": kept.optimizer,
         "communication_buffers": _buffers(kept, training, layouts, constants),
-        "key_value_cache": piece.in_flight * 0 + _cache(model.shape, piece, training, layouts),
+        "key_value_cache": _cache(model.shape, piece, training, layouts),
     }
-    size = len(layouts)
-    gathered = kept.gathered
-    both = gathered + kept.gathered_gradients
-    whole = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
-    return [
-        phase(piece.name, "loss", size, **always, gradients=kept.first_gradients, gathered_weights=gathered + whole,
-              activations=activations, logits=logits),
-        phase(piece.name, "backward", size, **always, gradients=kept.first_gradients, gathered_weights=both,
-              activations=activations, working=working),
-        phase(piece.name, "end of backward", size, **always, gradients=kept.gradients, gathered_weights=both,
-              working=working),
-        phase(piece.name, "optimizer step", size, **always, gradients=kept.gradients, optimizer_step=kept.transient),
-    ]  # fmt: skip
+    moments: dict[str, dict[str, Column]] = {
+        "loss": {
+            "gradients": first, "gathered_weights": kept.gathered + whole, "activations": activations, "logits": logits,
+        },
+        "output's backward pass": {
+            "gradients": output, "gathered_weights": both, "activations": activations,
+            "logits": np.minimum(logits, piece.exit * logit_gradients(model.shape, training, layouts)),
+        },
+        "a layer's backward pass": {
+            "gradients": first, "gathered_weights": both, "activations": activations, "working": working,
+        },
+        "end of the backward pass": {"gradients": kept.gradients, "gathered_weights": both, "working": working},
+        "optimizer's step": {"gradients": kept.gradients, "optimizer_step": kept.transient},
+    }  # fmt: skip
+    return [phase(piece.name, moment, len(layouts), **always, **parts) for moment, parts in moments.items()]
+
+
+def _output_gradient(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) -> Column:
+    """The largest gradient is the first: that of the projection to the vocabulary."""
+    trained = training.method is Method.FULL
+    width = WIDTHS_BYTES[training.precision.gradients] * trained
+    return piece.exit * (width * model.shape.vocab * model.shape.hidden / layouts.tensor)
 
 
 def _buffers(kept: States, training: Training, layouts: Layouts, constants: Constants) -> Column:

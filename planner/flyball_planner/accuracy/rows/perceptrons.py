@@ -1,5 +1,7 @@
 """Rows that train a multi-layer perceptron, told layer by layer."""
 
+from collections.abc import Iterator
+
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration
 from flyball_planner.layouts.columns import Layout
@@ -17,15 +19,11 @@ def perceptron(configuration: Configuration) -> ModelCost:
     entering = configuration.number("input")
     if not widths or entering is None:
         raise Unsuited("the row does not tell its layers")
-    kept = _kept_a_neuron(configuration)
-    norm = 2 if configuration.number("batchnorm_layers") else 0
-    inputs = [int(entering), *widths[:-1]]
-    last = len(widths) - 1
-    blocks = [
-        _layer(before, after, norm=norm if at < last else 0, kept=kept if at < last else 1.0)
-        for at, (before, after) in enumerate(zip(inputs, widths, strict=True))
-    ]
-    blocks[0:0] = [Block("input", 1, 0, (), kept_elements=entering)]
+    blocks: list[Block] = []  # none for the batch itself: it is there before the peak and adds nothing to it
+    for at, (before, after) in enumerate(zip([int(entering), *widths[:-1]], widths, strict=True)):
+        blocks.append(Block("product", 1, after * (before + 1), (), kept_elements=after))
+        if at < len(widths) - 1:
+            blocks += _after_product(configuration, after)
     return ModelCost(
         model="mlp",
         family="mlp",
@@ -49,13 +47,11 @@ def perceptron_layout(configuration: Configuration) -> Layout:
     return Layout(micro_batch=configuration.count("batch", 1))
 
 
-def _layer(before: int, after: int, *, norm: int, kept: float) -> Block:
-    return Block("layer", 1, after * (before + 1 + norm), (), kept_elements=kept * after)
-
-
-def _kept_a_neuron(configuration: Configuration) -> float:
-    """What enters norm and activation, what leaves it, and what leaves dropout."""
-    activated = 0.0 if configuration["activation"] == "Identity" else 1.0
-    norm = 1.0 if configuration.number("batchnorm_layers") else 0.0
-    dropout = DROPOUT_NUMBERS if configuration.number("dropout_layers") else 0.0
-    return 1.0 + activated + norm + dropout
+def _after_product(configuration: Configuration, width: int) -> Iterator[Block]:
+    """What norm, activation and dropout put out, each kept for its backward pass."""
+    if configuration.number("batchnorm_layers"):
+        yield Block("norm", 1, 2 * width, (), kept_elements=width)
+    if configuration["activation"] != "Identity":
+        yield Block("activation", 1, 0, (), kept_elements=width)
+    if configuration.number("dropout_layers"):
+        yield Block("dropout", 1, 0, (), kept_elements=DROPOUT_NUMBERS * width)
