@@ -31,3 +31,8 @@ def note(folder: str, depth: int) -> int:
         calls.write(f"{depth}\n")
     time.sleep(0.05)
     return depth
+
+
+def count_samples(samples: int) -> int:
+    """Does what it is told."""
+    return samples

@@ -15,6 +15,7 @@ RECORDS = st.lists(st.dictionaries(st.text(max_size=5), st.integers()), max_size
 
 
 @given(RECORDS)
+@FEW
 def test_what_was_appended_is_read_again(
     tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, int]]
 ) -> None:
