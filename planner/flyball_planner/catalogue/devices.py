@@ -1,6 +1,6 @@
 """Which devices there are, and which one a name means."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -79,10 +79,9 @@ def find_device(name: str) -> Device:
     profile = find_profile(name)
     if profile:
         return replace(find_device(profile.device), default_format=profile.default_format)
-    exact = REGISTRY.added.get(name) or next((each for each in _catalogue() if each.name == name), None)
-    if exact:
-        return exact
-    index = {**_index(_catalogue()), **_index(REGISTRY.added.values())}
+    if name in REGISTRY.added:
+        return REGISTRY.added[name]
+    index = {**_own_index(), **_index(REGISTRY.added.values())} if REGISTRY.added else _own_index()
     found = next((index[meant] for meant in readings(name) if meant in index), None) or _only(name, index)
     return REGISTRY.added.get(found.name, found)  # one that replaces another answers to the other's names too
 
@@ -127,7 +126,12 @@ def _catalogue() -> tuple[Device, ...]:
     return tuple(device(row, Place(f"accelerators.csv, {row['name']}")) for row in rows) + processors()
 
 
-def _index(known: Iterable[Device]) -> Index:
+@cache
+def _own_index() -> Index:
+    return _index(_catalogue())
+
+
+def _index(known: Collection[Device]) -> Index:
     """Devices by the words of their names; each may also be called by the size of its memory."""
     index: Index = {}
     for each in known:

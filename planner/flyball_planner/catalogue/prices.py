@@ -46,9 +46,9 @@ class Offer:
         """The price as it may be shown: with place and date."""
         parts = []
         if self.on_demand_usd_per_hour is not None:
-            parts.append(f"${self.on_demand_usd_per_hour:,.2f}/h on demand (as of {self.as_of})")
+            parts.append(f"${self.on_demand_usd_per_hour:,.2f}/h on demand ({dated(self.as_of)})")
         if self.spot_usd_per_hour is not None:
-            parts.append(f"${self.spot_usd_per_hour:,.2f}/h spot (as of {self.spot_as_of or self.as_of})")
+            parts.append(f"${self.spot_usd_per_hour:,.2f}/h spot ({dated(self.spot_as_of or self.as_of)})")
         caveat = f" [{self.caveat}]" if self.caveat else ""
         return f"{self.provider} {self.instance}, {self.region}: {', '.join(parts)}{caveat}"
 
@@ -88,6 +88,11 @@ def _offer(row: Row) -> Offer:
         confidence=row["confidence"],
         note=row["note"],
     )
+
+
+def dated(as_of: str) -> str:
+    """How old a price is, in words."""
+    return as_of if as_of.startswith("undated") else f"as of {as_of}"
 
 
 def _optional(text: str) -> float | None:

@@ -1,0 +1,30 @@
+"""Classical models: one machine, whose cores and memory decide."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from flyball_planner.catalogue.devices import find_device
+from flyball_planner.interval import Interval
+from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.models.classical_time import classical_seconds
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.precision import PRECISIONS
+from flyball_planner.recommend.hosts import HostOption, host_options
+from flyball_planner.training import Training
+
+PROCESSOR = "Intel Xeon Platinum 8488C"
+"""Of AWS's m7i and r7i; the machines of the others are taken for equals."""
+
+
+def fit_options(model: ModelCost, hours_wanted: float) -> tuple[Sequence[HostOption], Interval]:
+    """Machines that hold the model, those that meet the time first and the cheapest of them first; and its memory."""
+    processor = find_device(PROCESSOR)
+    training = Training(sequence=1, global_batch=1, optimizer=find_optimizer("sgd"), precision=PRECISIONS["fp32"])
+    ram = estimate_memory(model, training, Layouts.of(Layout()), processor).driver[0]
+    found = []
+    for each in host_options(1, 1, ram.high, Interval.exactly(1.0)):
+        hours = classical_seconds(model, processor, cores=each.cores).times(1 / 3600)
+        found.append(replace(each, hours=hours, usd=hours.times(each.usd.middle)))
+    return sorted(found, key=lambda each: (each.hours.middle > hours_wanted, each.usd.middle, each.instance)), ram

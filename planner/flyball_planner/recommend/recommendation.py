@@ -1,0 +1,164 @@
+"""From a data set and a desired time to hardware, with reasons, intervals and dated prices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.plan.subject import Subject
+from flyball_planner.recommend.classical import PROCESSOR, fit_options
+from flyball_planner.recommend.database import Database
+from flyball_planner.recommend.demand import Demand
+from flyball_planner.recommend.devices import DeviceOption, device_options
+from flyball_planner.recommend.disks import Disks, StoragePrice, choose_disks, storage_prices
+from flyball_planner.recommend.hosts import HostOption
+from flyball_planner.recommend.service import SYSTEM_BYTES, size_service
+from flyball_planner.storage.estimator import StorageEstimator
+from flyball_planner.training import Training
+
+CORES_A_DEVICE = Interval(4.0, 6.0, 12.0)
+"""Four at least by common advice for training machines; AWS gives 6 with an A100 (p4d) and 12 with an H100 (p5)."""
+
+RAM_A_DEVICE_MEMORY = Interval(1.0, 1.5, 3.2)
+"""At least the devices' memory (stas00/ml-engineering, compute/cpu-memory); clouds give 3.2 times (p4d, p5)."""
+
+CHECKPOINTS_KEPT = Interval(2.0, 3.0, 5.0)
+"""The last and the one before, at least: a crash while writing must not cost both. Assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to take."""
+
+    demand: Demand
+    cores: Interval
+    ram_bytes: Interval
+    disks: Disks
+    database: Database | None  # for learners that keep patterns in MongoDB
+    devices: tuple[DeviceOption, ...]  # the best first; empty where none is needed
+    hosts: tuple[HostOption, ...]  # machines without accelerators, the cheapest first
+    database_hosts: tuple[HostOption, ...]
+    hours: Interval
+    storage_prices: tuple[StoragePrice, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def usd(self) -> Interval | None:
+        """The first choice and its storage; None where no price is known."""
+        first = self.devices[0].bill if self.devices else None
+        run = (first.on_demand_usd or first.spot_usd) if first else None
+        parts = [run] if run else [each[0].usd for each in (self.hosts, self.database_hosts) if each]
+        return sum(parts, start=Interval.exactly(self.storage_prices[0].usd)) if parts else None
+
+
+def recommend(
+    demand: Demand,
+    subject: Subject | None = None,
+    training: Training | None = None,
+    devices: Sequence[str] = (),
+    estimator: StorageEstimator | None = None,
+) -> Recommendation:
+    """Accelerators for a network, a machine for a classical model; without one, what a hierarchical learner needs."""
+    if subject is None:
+        return _for_service(demand, estimator or StorageEstimator())
+    if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
+        return _for_classical(demand, subject)
+    if training is None:
+        raise PlanError("a model alone tells no time; say how it is trained as well (batch, sequence, optimizer)")
+    return _for_model(demand, tuple(device_options(subject, training, demand, devices)))
+
+
+def _for_classical(demand: Demand, model: ModelCost) -> Recommendation:
+    hosts, ram = fit_options(model, demand.hours)
+    if not hosts:
+        raise PlanError(f"{model.model} takes {ram.middle / 1e9:,.0f} GB: no machine that is known has so much memory")
+    first = hosts[0]
+    late = f"no machine that is known meets {demand.hours:g} h; this is the cheapest"
+    disks = choose_disks(Interval.exactly(demand.data_bytes), demand.data_bytes / (first.hours.middle * 3600))
+    return Recommendation(
+        demand=demand,
+        cores=Interval.exactly(first.cores),
+        ram_bytes=ram + Interval.exactly(SYSTEM_BYTES),
+        disks=disks,
+        database=None,
+        devices=(),
+        hosts=tuple(hosts),
+        database_hosts=(),
+        hours=first.hours,
+        storage_prices=tuple(storage_prices(disks.needed.middle, demand.storage_months)),
+        reasons=(first.told(), f"implementation: {model.implementation}", f"all machines taken as {PROCESSOR}"),
+        warnings=(late,) if first.hours.middle > demand.hours else (),
+    )
+
+
+def _for_service(demand: Demand, estimator: StorageEstimator) -> Recommendation:
+    found = size_service(demand, estimator)
+    return Recommendation(
+        demand=demand,
+        cores=found.cores,
+        ram_bytes=found.ram_bytes,
+        disks=found.disks,
+        database=found.database,
+        devices=(),
+        hosts=found.hosts,
+        database_hosts=found.database_hosts,
+        hours=found.seconds.times(1 / 3600),
+        storage_prices=tuple(storage_prices(found.disks.needed.middle, demand.storage_months)),
+        reasons=(*found.reasons, found.disks.because),
+        warnings=found.warnings,
+    )
+
+
+def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> Recommendation:
+    if not options:
+        raise PlanError("on none of the devices does this training fit; allow other devices, a smaller batch or LoRA")
+    first = options[0]
+    count = float(first.count)
+    memory = first.device.memory_bytes * count
+    disks = _disks(demand, first)
+    return Recommendation(
+        demand=demand,
+        cores=CORES_A_DEVICE.times(count),
+        ram_bytes=RAM_A_DEVICE_MEMORY.times(memory) + Interval.exactly(SYSTEM_BYTES * first.judged.machine.nodes),
+        disks=disks,
+        database=None,
+        devices=options,
+        hosts=(),
+        database_hosts=(),
+        hours=first.hours,
+        storage_prices=tuple(storage_prices(disks.needed.middle, demand.storage_months)),
+        reasons=tuple(_reasons(first, disks)),
+        warnings=_warnings(demand, first),
+    )
+
+
+def _disks(demand: Demand, first: DeviceOption) -> Disks:
+    kept = CHECKPOINTS_KEPT.times(first.whole.checkpoint_bytes) + Interval.exactly(demand.data_bytes)
+    return choose_disks(kept, demand.data_bytes / first.whole.seconds.middle / first.judged.machine.nodes)
+
+
+def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
+    judged = first.judged
+    cores, memory, saved = CORES_A_DEVICE, RAM_A_DEVICE_MEMORY, first.whole.checkpoint_bytes / 1e9
+    said = [
+        first.told(),
+        f"takes {judged.memory_share:.0%} of each device's memory; {judged.layout.data} replicas",
+        f"cores: {cores.low:g} to {cores.high:g} a device, for loading data",
+        f"memory: {memory.low:g} to {memory.high:g} times the devices', for loading and saving",
+        f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB and room",
+        disks.because,
+    ]
+    return [*said, *judged.machine.assumptions]
+
+
+def _warnings(demand: Demand, first: DeviceOption) -> tuple[str, ...]:
+    said = []
+    if not first.in_time:
+        said.append(f"no number of devices that was tried meets {demand.hours:g} h; this is the fastest")
+    elif first.hours.high > demand.hours:
+        said.append(f"it may take up to {first.hours.high:,.1f} h instead of {demand.hours:g}")
+    if first.bill is None:
+        said.append(f"no price of {first.device.name} is known")
+    return tuple(said)

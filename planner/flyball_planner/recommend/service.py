@@ -1,0 +1,74 @@
+"""A hierarchical learner bound by a service: machines with workers, and a database."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from flyball_planner.interval import Interval
+from flyball_planner.recommend.database import Database, size_database
+from flyball_planner.recommend.demand import WORKERS_A_MACHINE, Demand
+from flyball_planner.recommend.disks import Disks, choose_disks
+from flyball_planner.recommend.hosts import HostOption, host_options
+from flyball_planner.storage.estimator import StorageEstimator
+
+SYSTEM_BYTES = 4 * 2**30  # the operating system takes 2 to 4 GB
+WORKER_BYTES = 2**30  # of one worker, with its tokenizer and its batch; assumed
+MEMORY_SAID = "a worker takes a core and 1 GiB, the system 4 GiB (assumed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What such a training needs."""
+
+    machines: Interval
+    cores: Interval
+    ram_bytes: Interval
+    seconds: Interval  # with the middle's number of machines
+    disks: Disks
+    database: Database
+    hosts: tuple[HostOption, ...]  # of the workers
+    database_hosts: tuple[HostOption, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def size_service(demand: Demand, estimator: StorageEstimator) -> Service:
+    """So many machines that the samples are through in time."""
+    machines = _machines(demand)
+    count = int(machines.middle)
+    seconds = demand.seconds_a_sample.times(demand.samples / count)
+    hours = seconds.times(1 / 3600)
+    estimate = estimator.estimate_storage(demand.samples, demand.tokens_a_sample)
+    database = size_database(estimate, demand, seconds)
+    kept = database.disk_bytes + Interval.exactly(demand.data_bytes)
+    ram = SYSTEM_BYTES + WORKERS_A_MACHINE * WORKER_BYTES
+    servers = database.shards or 1
+    return Service(
+        machines=machines,
+        cores=machines.times(WORKERS_A_MACHINE) + Interval.exactly(database.cores),
+        ram_bytes=machines.times(ram) + database.ram_bytes,
+        seconds=seconds,
+        disks=choose_disks(kept, demand.data_bytes / demand.seconds, database.writes_per_second.middle),
+        database=database,
+        hosts=tuple(host_options(count, WORKERS_A_MACHINE, ram, hours)),
+        database_hosts=tuple(host_options(servers, database.cores, database.ram_bytes.high / servers, hours)),
+        reasons=(_why(demand, count), MEMORY_SAID, *database.because, *estimate.reasons),
+        warnings=_warnings(demand, seconds),
+    )
+
+
+def _machines(demand: Demand) -> Interval:
+    span = demand.seconds_a_sample
+    return Interval(*(max(1.0, ceil(demand.samples * s / demand.seconds)) for s in (span.low, span.middle, span.high)))
+
+
+def _why(demand: Demand, machines: int) -> str:
+    span = demand.seconds_a_sample
+    each = f"{demand.samples:,} samples of {span.low:g} to {span.high:g} s"
+    return f"{each} in {demand.hours:g} h: {machines} machines of {WORKERS_A_MACHINE} workers with isolated sessions"
+
+
+def _warnings(demand: Demand, seconds: Interval) -> tuple[str, ...]:
+    if seconds.high <= demand.seconds:
+        return ()
+    slowest = f"at {demand.seconds_a_sample.high:g} s a sample"
+    return (f"{slowest} it takes {seconds.high / 3600:,.1f} h instead of {demand.hours:g}",)

@@ -1,0 +1,152 @@
+"""Hardware for a data set and a time."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.tables import table
+from flyball_planner.errors import PlanError
+from flyball_planner.interval import Interval
+from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.named import named_shape
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.recommend import Demand, recommend
+from flyball_planner.recommend.disks import choose_disks, storage_prices
+from flyball_planner.recommend.hosts import host_options
+from flyball_planner.storage import StorageEstimator
+from flyball_planner.training import Training
+
+
+def test_a_service_bound_learner_gets_machines_and_a_database() -> None:
+    """A million samples of 0.75 s in a day are nine machines of eight workers; the database holds what is stored."""
+    found = recommend(Demand(samples=1_000_000, hours=24))
+    assert found.hosts[0].instances <= 9
+    assert found.cores.middle == 9 * 8 + 4
+    assert found.database is not None
+    stored = StorageEstimator().estimate_storage(1_000_000, 500)
+    assert found.database.disk_bytes.middle == pytest.approx(stored.storage.middle * 1.05)
+    assert found.disks.needed.middle > found.database.disk_bytes.middle
+    assert found.hours.middle <= 24 < found.hours.high
+    assert found.warnings
+    assert found.usd is not None
+    assert found.usd.middle > found.hosts[0].usd.middle
+
+
+def test_all_prices_say_where_and_when() -> None:
+    """AWS, GCP and Azure are there, and none of them without its place and date."""
+    found = recommend(Demand(samples=1_000_000, hours=24))
+    assert {"AWS", "GCP", "Azure"} <= {each.provider for each in found.hosts}
+    told = [(each.region, each.told()) for each in (*found.hosts, *found.database_hosts)]
+    told += [(each.region, each.told()) for each in found.storage_prices]
+    for region, words in told:
+        assert region in words
+        assert "dated" in words or "as of 20" in words
+
+
+@settings(max_examples=20)
+@given(samples=st.integers(1, 10**8), hours=st.floats(0.1, 1e4), factor=st.floats(1.0, 20.0))
+def test_less_time_takes_more_machines(samples: int, hours: float, factor: float) -> None:
+    """A tighter wish never needs less; the middle of what is promised keeps the wish."""
+    relaxed = recommend(Demand(samples, hours * factor))
+    tight = recommend(Demand(samples, hours))
+    assert tight.cores.middle >= relaxed.cores.middle
+    assert tight.hours.middle <= hours or tight.hours.middle == pytest.approx(hours)
+
+
+def test_a_measured_database_tells_how_many_servers() -> None:
+    """Without a measurement nobody claims to know; with one, writes are shared."""
+    unknown = recommend(Demand(1_000_000, 24)).database
+    assert unknown is not None
+    assert unknown.shards is None
+    assert any("flyball analyze" in each for each in unknown.because)
+    measured = recommend(Demand(1_000_000, 24, database_writes_per_second=100.0)).database
+    assert measured is not None
+    assert measured.shards == 5  # for 429 writes a second
+
+
+def test_the_simplest_disk_that_suffices_is_taken() -> None:
+    """A disk that seeks for few operations, solid state for many, several of the fastest where one is too slow."""
+    size = Interval.exactly(1e12)
+    assert choose_disks(size, 50e6, 10).kind == "HDD 7200 rpm"
+    assert choose_disks(size, 50e6, 1000).kind == "SATA III SSD"
+    assert choose_disks(size, 3e9).kind == "NVMe SSD PCIe 3.0 x4"
+    fastest = choose_disks(size, 50e9)
+    assert (fastest.kind, fastest.several) == ("NVMe SSD PCIe 5.0 x4", 4)
+    assert fastest.needed.middle == pytest.approx(1.2e12)
+
+
+def test_storage_is_priced_by_size_and_months() -> None:
+    """Twice as long is twice as dear, and the cheapest comes first."""
+    once, twice = storage_prices(1e12, 1.0), storage_prices(1e12, 2.0)
+    assert [each.usd for each in once] == sorted(each.usd for each in once)
+    assert twice[0].usd == pytest.approx(2 * once[0].usd)
+
+
+def test_large_instances_stand_for_several_machines() -> None:
+    """Nine small machines may be two large ones; none is offered whose memory is too small."""
+    options = host_options(9, 8, 16 * 2**30, Interval.exactly(10.0))
+    by_name = {each.instance: each for each in options}
+    assert by_name["m7i.4xlarge"].instances == 9
+    assert by_name["m7i.24xlarge"].instances == 2
+    assert "m7i.xlarge" not in by_name
+    assert not host_options(1, 8, 2**50, Interval.exactly(1.0))
+
+
+@pytest.mark.parametrize("row", table("hosts"), ids=lambda row: row["instance"])
+def test_host_prices_are_plausible(row: dict[str, str]) -> None:
+    """General instances cost 4 to 7 cents a virtual processor and hour; each has place, date and source."""
+    assert 0.04 <= float(row["usd_per_hour"]) / int(row["vcpus"]) <= 0.07
+    assert row["region"]
+    assert row["as_of"]
+    assert float(row["ram_gib"]) / int(row["vcpus"]) in {4.0, 8.0}
+
+
+def _small() -> Training:
+    return Training(sequence=1024, global_batch=64, optimizer=find_optimizer("adamw"))
+
+
+def test_a_model_gets_accelerators_in_time() -> None:
+    """The first meets the time at the lowest price of those that do; cores, memory and storage follow from it."""
+    demand = Demand(samples=200_000, hours=24, tokens_a_sample=1024)
+    found = recommend(demand, named_shape("gpt2"), _small(), devices=("A100 80GB", "H100", "T4"))
+    first = found.devices[0]
+    assert first.in_time
+    assert first.hours.middle <= 24
+    assert first.usd == min(each.usd for each in found.devices if each.in_time)
+    assert found.cores.low == 4 * first.count
+    assert found.ram_bytes.low >= first.device.memory_bytes * first.count
+    assert found.disks.needed.low > demand.data_bytes
+    assert found.usd is not None
+    assert "of 20" in first.told() or "undated" in first.told()
+    assert found.reasons[0] == first.told()
+
+
+def test_a_classical_model_gets_a_machine() -> None:
+    """Its memory fits, the time is met if any machine meets it, and the implementation is named."""
+    forest = model_cost("random_forest", {"n": 1_000_000, "p": 50, "trees": 500, "depth": 20})
+    found = recommend(Demand(samples=1_000_000, hours=5, bytes_a_sample=400), forest)
+    assert found.hosts[0].ram_bytes >= found.ram_bytes.high - 4 * 2**30
+    assert found.hours.middle <= 5
+    assert found.devices == ()
+    assert any(forest.implementation in each for each in found.reasons)
+    hurried = recommend(Demand(samples=1_000_000, hours=1e-6, bytes_a_sample=400), forest)
+    assert "this is the cheapest" in hurried.warnings[0]
+
+
+def test_a_shorter_time_takes_more_devices() -> None:
+    """What one device does in a day needs more of them in two hours."""
+    shape, training = named_shape("gpt2-medium"), _small()
+    day = recommend(Demand(3_000_000, 24, 1024), shape, training, devices=("A100 80GB",)).devices[0]
+    hurried = recommend(Demand(3_000_000, 2, 1024), shape, training, devices=("A100 80GB",)).devices[0]
+    assert hurried.count > day.count
+    assert hurried.hours.middle < day.hours.middle
+
+
+def test_what_cannot_be_is_told() -> None:
+    """A model too large, a demand without samples, a model without a training: each with what to do."""
+    with pytest.raises(PlanError, match="allow other devices"):
+        recommend(Demand(1000, 1), named_shape("llama-3.1-70b"), _small(), devices=("GTX 1650",))
+    with pytest.raises(PlanError, match="samples is 0"):
+        Demand(0, 1)
+    with pytest.raises(PlanError, match="how it is trained"):
+        recommend(Demand(1000, 1), named_shape("gpt2"))
