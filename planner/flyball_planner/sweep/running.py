@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from flyball_planner.errors import PlanError
+from flyball_planner.sweep.commands import Command
 from flyball_planner.sweep.configurations import Configuration
 from flyball_planner.sweep.journal import Journal
 from flyball_planner.sweep.trial import Outcome, Task, run_trial
@@ -64,7 +65,7 @@ def run_sweep(
     cluster, …); a new one is asked for when a worker's death has broken the last.
     """
     wanted = list(dict.fromkeys(configurations))
-    with _opened(journal, {"subject": subject, "repeats": repeats}) as results:
+    with _opened(journal, {"subject": subject, "task": _named(task), "repeats": repeats}) as results:
         outcomes = _earlier(results, wanted, retry_failed=retry_failed)
         watch = _Watch(len(wanted), outcomes, on_progress, clock)
         waiting = [each for each in wanted if each not in outcomes]
@@ -77,6 +78,13 @@ def run_sweep(
 
 def _opened(journal: Path | None, subject: Mapping[str, object]) -> AbstractContextManager[Journal | None]:
     return Journal(journal, subject) if journal else nullcontext()
+
+
+def _named(task: Task) -> object:
+    """What tells a task from another in a journal: a command's words, a function's place."""
+    if isinstance(task, Command):
+        return list(task.arguments)
+    return f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', type(task).__qualname__)}"
 
 
 def _tried(

@@ -19,7 +19,7 @@ def client() -> Iterator[Client]:
     """A cluster that gives up a task with the first worker that it kills."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]  # theirs
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
         Client(cluster) as connected,  # type: ignore[no-untyped-call]
     ):
         yield connected
