@@ -1,7 +1,6 @@
 """GPUs that are slowed down by heat, or will be within minutes: core against the device's own limit, and memory."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +8,9 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.thermal_onset import onset
 from flyball_collector.diagnosis.forecast.trail import Newest, Ring, Trail
-from flyball_collector.diagnosis.forecast.trend import theil_sen
-from flyball_collector.diagnosis.forecast.words import duration
+from flyball_collector.diagnosis.forecast.words import time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subjects
@@ -22,89 +21,38 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
 NEAR = 12.0
-"""Degrees below the limit within which a forecast is made at all."""
+"""Degrees below the limit within which a forecast is made at all …"""
+
+READINGS_NEAR = 3.0
+"""… or as far as so many readings lead, where they are seldom …"""
+
+MOST_NEAR = 30.0
+"""… but no further."""
 
 POINTS = 16
 RINGS = ((2.0, 16), (10.0, 16))
 """Half a minute and nearly three minutes: heat goes through a heat sink in tens of seconds."""
 
-SURELY = 2.0
-"""What the warming still promises, as a multiple of the degrees left."""
+SELDOM = 5.0
+"""Seconds between readings from which on …"""
 
-SURE_SHARE = 0.25
-"""Of the newest slope: as much the lower bound and the slope before must be at least."""
+FEW = (4, 6, 10)
+"""… so many of them may do: they are as long a time, and a sensor's whole degrees are little of what it warms."""
 
-LOOKS = 3
-"""In a row that foresee the same."""
+LOOKS, LOOKS_SECONDS = 3, 20.0
+"""In a row that foresee the same; where readings are seldom as many as come in so many seconds, or before the limit is
+met, at least one."""
 
-SENSOR = 0.3
-"""Degrees by which a sensor that tells whole ones is off, as a rule."""
+LEAST_SECONDS = 10.0
+"""From the first to the last point."""
 
-CLEARLY = 0.02
-"""Degrees a second below which nothing is forecast: room temperature moves that fast."""
+HOLD_SECONDS, HOLD_READINGS = 30.0, 1.5
+"""What was foreseen stands so long, or as long as so many readings take."""
 
-HOLD_SECONDS = 30.0
 LEAVE = 5.0
 """Degrees below the limit at which a slowdown is over; and seconds for which the driver must say that it slows."""
 
-THROTTLE_SHARE = 0.05
-"""Of a minute; the driver's bits may flash when the clock changes."""
-
 HARDWARE, SOFTWARE = "hw_thermal", "sw_thermal"
-
-
-class Onset(NamedTuple):
-    """Along rows: the seconds until the limit is met; NaN where it is not."""
-
-    left: Floats
-    low: Floats
-    high: Floats
-
-
-def onset(times: Floats, margins: Floats, horizon: float) -> Onset:
-    """When margins (time × row; degrees left) reach zero, if an approach to a rest does not end before.
-
-    Temperatures approach a rest exponentially: in each part of the time they go less far than in the part before. The
-    slope's lower bound must be near the slope, and what the newest part still promises must cover the margin twice.
-    """
-    times = times if times.ndim == 2 else np.repeat(times[:, None], margins.shape[1], axis=1)
-    trend = theil_sen(times, -margins)
-    halves, thirds = _promise(times, margins, 2), _promise(times, margins, 3)
-    early, late = halves.before, halves.newest
-    rest = np.fmin(halves.rest, thirds.rest)
-    margin = np.maximum(margins[-1], 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left, low, high = margin / late, margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
-        share = np.clip(margin / rest, 0, 0.99)
-        high = np.where(share > 0, np.fmax(high, left * -np.log1p(-share) / share), high)  # slower towards a rest
-    warms = (trend.low >= SURE_SHARE * late) & (late >= CLEARLY) & (early >= SURE_SHARE * late)
-    warms &= (rest >= SURELY * margin) & (left <= horizon) & (margins[0] - margins[-1] >= 2.0)
-    warms &= trend.points >= max(8, len(times) - 3)
-    return Onset(*(np.where(warms, values, np.nan) for values in (left, np.fmin(low, left), np.fmax(high, left))))
-
-
-class _Promise(NamedTuple):
-    before: Floats  # slope of the part before the newest
-    newest: Floats
-    rest: Floats  # degrees that all parts to come add up to
-
-
-def _promise(times: Floats, margins: Floats, parts: int) -> _Promise:
-    """How the warming fades from one part of the time to the next, and where that would end.
-
-    Noise might hide a fading: both slopes are taken a standard error to its side.
-    """
-    count = len(times)
-    cuts = [count * part // parts for part in range(parts + 1)]
-    last, before = slice(cuts[-2], None), slice(cuts[-3], cuts[-2] + 1)
-    newest, earlier = (theil_sen(times[part], -margins[part], z=0.0) for part in (last, before))
-    span = times[-1] - times[cuts[-2]]
-    error = np.fmax(np.fmax(newest.spread, earlier.spread), SENSOR) * np.sqrt(12 / (count - cuts[-2])) / span
-    with np.errstate(divide="ignore", invalid="ignore"):
-        least = np.maximum(newest.slope - error, 0.0)
-        fades = np.clip(least / (earlier.slope + error), 0.0, 1.0)
-        rest = least * span * fades / (1 - fades)
-    return _Promise(earlier.slope, newest.slope, rest)
 
 
 def from_limit(margin: float) -> str:
@@ -129,7 +77,9 @@ class ThermalSlowdown:
         self._horizon = settings.thermal_seconds
         self._memory_limit = settings.memory_slowdown_celsius
         self._core, self._memory = Trail(RINGS, newest=POINTS), Trail(RINGS, newest=POINTS)
-        self._kept = Kept(slowed_for=0.0, last=np.nan, until=-np.inf, looks=0, met=np.nan, low=np.nan, high=np.nan)
+        self._kept = Kept(
+            slowed_for=0.0, last=np.nan, until=-np.inf, looks=0, enough=LOOKS, met=np.nan, low=np.nan, high=np.nan
+        )
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Margins to each limit, and what slows the clocks now."""
@@ -141,7 +91,8 @@ class ThermalSlowdown:
         for trail, left in ((self._core, margin), (self._memory, memory)):
             trail.add(view.now, left)
             self._foresee(trail, left, seen, view.now)
-        self._kept["looks"] = np.where(seen, self._kept["looks"] + 1, 0)
+        unread = np.isnan(margin) & np.isnan(memory)  # between two readings nothing is foreseen, and nothing is over
+        self._kept["looks"] = np.where(seen, self._kept["looks"] + 1, np.where(unread, self._kept["looks"], 0))
         yield self._claims(view, margin, memory, slowed, hard, said)
 
     def _align(self, gpus: Subjects) -> None:
@@ -169,23 +120,38 @@ class ThermalSlowdown:
         return (hard | soft) & (kept["slowed_for"] >= 3.0), hard, said
 
     def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
-        """Fit those that are near their limit and have come as far as they have yet to go, at three scales."""
-        near = np.flatnonzero(margin <= NEAR)
+        """Fit those that are near their limit and have come as far as they have yet to go, at several scales."""
+        rows = np.flatnonzero(margin <= MOST_NEAR)
+        before, last = trail.newest.back(1, rows)
+        pace = np.nan_to_num(now - before)  # seconds between two readings
+        near = margin[rows] <= np.fmax(NEAR, np.where(pace >= SELDOM, READINGS_NEAR * (last - margin[rows]), 0.0))
+        rows, pace = rows[near], pace[near]
+        seldom = pace >= SELDOM
+        for count in FEW:
+            self._fit(trail.newest, count, rows[seldom], pace[seldom], margin, seen, now)
         sources: tuple[Newest | Ring, ...] = (trail.newest, *trail.rings)
         for source in sources:
-            started = source.highs_back(POINTS - 1, near)
-            rows_near = near[started - margin[near] >= np.maximum(margin[near], 1.0)]
-            if not len(rows_near):
-                continue
-            stretch = source.last(POINTS, rows_near)
-            span = stretch.times[-1] - stretch.times[0]
-            found = onset(stretch.times, stretch.high.astype(np.float64), self._horizon)
-            met = ~np.isnan(found.left) & (span >= 10.0)
-            rows = rows_near[met]
-            self._kept["until"][rows] = now + HOLD_SECONDS
-            seen[rows] = True
-            for name, seconds in (("met", found.left), ("low", found.low), ("high", found.high)):
-                self._kept[name][rows] = now + seconds[met]
+            self._fit(source, POINTS, rows, pace, margin, seen, now)
+
+    def _fit(
+        self, source: Newest | Ring, count: int, rows: Places, pace: Floats, margin: Floats, seen: Flags, now: float
+    ) -> None:
+        """One scale."""
+        started = source.highs_back(count - 1, rows)
+        far = started - margin[rows] >= np.maximum(margin[rows], 1.0)
+        if not far.any():
+            return
+        rows, pace = rows[far], pace[far]
+        stretch = source.last(count, rows)
+        found = onset(stretch.times, stretch.high.astype(np.float64), np.fmax(self._horizon, READINGS_NEAR * pace))
+        long = stretch.times[-1] - stretch.times[0] >= (LEAST_SECONDS if count == POINTS else SELDOM * (count - 1))
+        met = ~np.isnan(found.left) & long
+        rows = rows[met]
+        self._kept["enough"][rows] = _enough(pace[met], found.left[met])
+        self._kept["until"][rows] = now + np.fmax(HOLD_SECONDS, HOLD_READINGS * pace[met])
+        seen[rows] = True
+        for name, seconds in zip(("met", "low", "high"), found, strict=True):
+            self._kept[name][rows] = now + seconds[met]
 
     def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags, said: Flags) -> Claims:
         kept, now = self._kept, view.now
@@ -208,13 +174,11 @@ class ThermalSlowdown:
             part = "memory" if memory[place] < margin[place] or np.isnan(margin[place]) else "core"
             if left[place] < 1.0:
                 return f"{part} {degrees} and warming: slowed down any moment"
-            return (
-                f"{part} {degrees} and warming: slowed down in {duration(left[place])} "
-                f"({duration(low[place])} to {duration(high[place])})"
-            )
+            return f"{part} {degrees} and warming: slowed down in {time_left(left[place], low[place], high[place])}"
 
+        surely = foreseen & (kept["looks"] >= kept["enough"])
         return Claims(
-            kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | (foreseen & (kept["looks"] >= LOOKS)),
+            kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | surely,
             stays=slowed | foreseen | ((kept["slowed_for"] > 0) | (margin < LEAVE)),
             confidence=confidence, known=~(np.isnan(margin) & np.isnan(memory)) | said, severity=severity,
             seconds_left=left, seconds_left_low=low, seconds_left_high=high, because=because,
@@ -223,3 +187,9 @@ class ThermalSlowdown:
                 "margin_celsius": margin, "memory_margin_celsius": memory,
             },
         )  # fmt: skip
+
+
+def _enough(pace: Floats, left: Floats) -> Places:
+    """How many looks in a row must foresee a slowdown."""
+    seconds = np.where(pace >= SELDOM, np.fmin(left, LOOKS_SECONDS), LOOKS_SECONDS)
+    return np.clip(seconds / np.maximum(pace, 1.0), 1, LOOKS).astype(np.int64)

@@ -49,6 +49,15 @@ def theil_sen(times: Floats, values: Floats, *, z: float = 2.576, correlated: bo
     return Trend(slope, low, high, points, spread)
 
 
+def rises(values: Floats, z: float = 2.576) -> NDArray[np.bool_]:
+    """Whether the lower bound of each trend's slope is above zero: counted, which costs a fraction of the slopes."""
+    earlier, later = _pairs(len(values))
+    points: Places = np.sum(~np.isnan(values), axis=0, dtype=np.int64)
+    falls = np.count_nonzero(values[later] <= values[earlier], axis=0)
+    bound = (points * (points - 1) // 2 - z * np.sqrt(points * (points - 1) * (2 * points + 5) / 18)) / 2
+    return np.asarray((falls <= np.floor(bound)) & (bound >= 0) & (points > 1))
+
+
 def walk(values: Floats) -> Floats:
     """How far a random walk would go, as a rule, by steps like those of each series (time × series)."""
     steps = np.diff(values, axis=0)

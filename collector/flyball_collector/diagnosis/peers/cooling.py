@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
@@ -11,8 +12,10 @@ from flyball_collector.diagnosis.peers.groups import Peers
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.view import View
 
-_SECONDS = 60
-_LEAST_SAMPLES = 3
+Floats = NDArray[np.float64]
+
+_SECONDS, _LONGER_SECONDS = 60, 300
+_FEW_SAMPLES = 3  # with fewer in the first of these times, readings are seldom: then the second counts
 _PEERS = 4
 _SPREADS = 3.5
 _LEAST_SPREAD = 2.0  # celsius; places on a board differ by as much
@@ -37,15 +40,13 @@ class CoolingDetector:
         if not len(view.gpus) or not self._cadence.due(view):
             return ()
         groups = self._peers.of(view)
-        heat, power = view.gpu("gpu_temperature_celsius", _SECONDS), view.gpu("gpu_power_watts", _SECONDS)
-        busy = view.gpu("gpu_utilization_ratio", _SECONDS)
+        heat, power, busy = _usual(view)
         usual, usual_power = groups.others_median(heat), groups.others_median(power)
         spread = np.maximum(1.4826 * groups.others_median(np.abs(heat - groups.quantile(heat, 0.5))), _LEAST_SPREAD)
         excess = heat - usual
         alike = np.abs(power - usual_power) <= _EQUAL_POWER * usual_power
         idle = np.abs(busy - groups.others_median(busy))
         known = alike & ~(idle > _EQUAL_BUSY) & (groups.known(heat) >= _PEERS)
-        known &= view.gpu_samples("gpu_temperature_celsius", _SECONDS) >= _LEAST_SAMPLES
         hottest = heat >= groups.quantile(heat, 1.0)
         return (
             Claims(
@@ -68,3 +69,18 @@ class CoolingDetector:
                 },
             ),
         )
+
+
+def _usual(view: View) -> tuple[Floats, Floats, Floats]:
+    """Temperature, power and use over a minute, or over as long as some readings take.
+
+    One reading alone raises nothing: the condition must hold for a minute, however seldom it is looked at.
+    """
+    metrics = ("gpu_temperature_celsius", "gpu_power_watts", "gpu_utilization_ratio")
+    heat, power, busy = (view.gpu(metric, _SECONDS) for metric in metrics)
+    seldom = view.gpu_samples("gpu_temperature_celsius", _SECONDS) < _FEW_SAMPLES
+    if not seldom.any():
+        return heat, power, busy
+    longer = (view.gpu(metric, _LONGER_SECONDS) for metric in metrics)
+    heat, power, busy = (np.where(seldom, m, n) for m, n in zip(longer, (heat, power, busy), strict=True))
+    return heat, power, busy

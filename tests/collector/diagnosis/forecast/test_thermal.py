@@ -15,13 +15,13 @@ Floats = NDArray[np.float64]
 START = 1.7e9
 
 
-def play(**readings: Floats) -> list[Event]:
-    """The events of one GPU with these readings, one a second."""
+def play(every: float = 1.0, /, **readings: Floats) -> list[Event]:
+    """The events of one GPU with these readings, one a second or more seldom."""
     machines, detector, conditions = Machines(1, gpus=1), ThermalSlowdown(ForecastSettings()), Conditions()
     events: list[Event] = []
-    for second in range(len(next(iter(readings.values())))):
-        gpu = {name.replace("__", "/"): values[second : second + 1].astype(float) for name, values in readings.items()}
-        view = ArrayView(machines, START + second, gpu=gpu)
+    for number in range(len(next(iter(readings.values())))):
+        gpu = {name.replace("__", "/"): values[number : number + 1].astype(float) for name, values in readings.items()}
+        view = ArrayView(machines, START + every * number, gpu=gpu)
         events += conditions.take(detector.observe(view), view.now_ns)
     return events
 
@@ -49,6 +49,45 @@ def test_a_failing_cooler_is_told_before_the_slowdown(rate: float, ahead: float)
     assert raised.severity is Severity.CRITICAL
     assert meets - seconds(raised) >= ahead
     assert raised.seconds_left == pytest.approx(meets - seconds(raised), rel=0.5, abs=10)
+
+
+@pytest.mark.parametrize(
+    ("every", "rate", "ahead"),
+    [(10, 0.1, 60), (10, 0.2, 20), (10, 0.3, 10), (30, 0.05, 90), (30, 0.1, 60), (57, 0.03, 114), (57, 0.05, 114)],
+)
+def test_seldom_readings_tell_it_as_well(every: int, rate: float, ahead: float) -> None:
+    """A few that warm steadily do, with a time and an interval around it that says how sure it is."""
+    celsius = told(failing(rate))[::every]
+    events = play(every, gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=np.full(len(celsius), 87.0))
+    raised, meets = events[0], every * int(np.argmax(celsius >= 87))
+    assert meets - seconds(raised) >= ahead
+    assert raised.seconds_left == pytest.approx(meets - seconds(raised), rel=0.6, abs=every)
+    assert raised.seconds_left_low <= raised.seconds_left <= raised.seconds_left_high  # type: ignore[operator]  # told
+    assert "warming: slowed down in" in raised.because
+
+
+@pytest.mark.parametrize("every", [10, 30, 57])
+def test_a_start_that_is_read_seldom_is_no_alarm(every: int) -> None:
+    """Some rise for three or four readings before they rest below the limit."""
+    time = np.maximum(np.arange(1800) - 60, 0)
+    for seed, (slow, part) in enumerate([(20, 0.5), (60, 0.5), (90, 0.3), (240, 0.2)]):
+        warmth = 1 - part * np.exp(-time / 4) - (1 - part) * np.exp(-time / slow)
+        for rest in (75.0, 83.0):
+            celsius = told(30 + (rest - 30) * warmth, seed)[::every]
+            limit = np.full(len(celsius), 87.0)
+            assert play(every, gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=limit) == []
+
+
+def test_readings_of_other_hosts_in_between_change_nothing() -> None:
+    """Looks at which a GPU says nothing neither count nor break what is foreseen."""
+    celsius = told(failing(0.1))[::10]
+    between = np.full(2 * len(celsius), np.nan)
+    between[::2] = celsius
+    alone, among = (
+        play(every, gpu_temperature_celsius=readings, gpu_slowdown_temperature_celsius=np.full(len(readings), 87.0))[0]
+        for every, readings in ((10, celsius), (5, between))
+    )
+    assert (alone.time_ns, alone.seconds_left) == (among.time_ns, among.seconds_left)
 
 
 def test_the_drivers_margin_counts_before_the_threshold() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
+from flyball_collector.diagnosis.forecast.trend import rises, theil_sen, walk
 
 SLOPES = st.floats(-10, 10)
 SEEDS = st.integers(0, 2**31)
@@ -32,6 +32,14 @@ def test_a_trend_follows_what_is_added_and_multiplied(seed: int, slope: float, f
     other = theil_sen(times + 1e9, factor * (values + slope * times[:, None]))
     np.testing.assert_allclose(other.slope, factor * (plain.slope + slope), atol=1e-6)
     np.testing.assert_allclose(other.low, factor * (plain.low + slope), atol=1e-6)
+
+
+@given(SEEDS, st.integers(2, 16), st.sampled_from([1.96, 2.576]))
+def test_rising_is_counted_as_it_is_fitted(seed: int, count: int, z: float) -> None:
+    """A lower bound above zero is found without the slopes, also of steps, ties and unknown values."""
+    values = np.round(noise(seed, count, 12) + np.linspace(0, 1, 12) * np.arange(count)[:, None])
+    values[np.random.default_rng(seed).random(values.shape) < 0.1] = np.nan
+    np.testing.assert_array_equal(rises(values, z), theil_sen(np.arange(float(count)), values, z=z).low > 0)
 
 
 @given(SEEDS, st.integers(8, 32))

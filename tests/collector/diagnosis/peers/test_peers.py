@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -163,6 +164,20 @@ def test_the_odd_hot_one_is_told_and_hot_places_are_not() -> None:
     assert all(event.because.startswith("62 °C at") for event in events)
     events, _ = play(1, range(200), lambda *_: None, readings=lambda _, second: readings(50.0, second))
     assert told(events, "cooling_outlier") == []
+
+
+@pytest.mark.parametrize("every", [1, 10, 30, 57])
+def test_the_odd_hot_one_is_told_however_seldom_it_is_read(every: int) -> None:
+    """It has been hotter for a minute when it is told: after three readings at least, and within two minutes."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        heats = all_but(43.0, G1=62.0, G4=47.0, G5=39.0)
+        return board(second, temperature_celsius=heats, power_watts=all_but(390.0), utilization_ratio=all_but(1.0))
+
+    events, _ = play(1, range(0, 400, every), lambda *_: None, readings=readings)
+    (raised,) = [event for event in events if event.kind.name == "cooling_outlier"]
+    assert raised.subject.gpu == "G1"
+    assert max(60, 2 * every) <= raised.time_ns // 10**9 - EPOCH <= 120
 
 
 def test_hotter_at_more_work_is_no_outlier() -> None:
