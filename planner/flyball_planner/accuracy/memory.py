@@ -1,10 +1,11 @@
 """Judges predicted memory by measured peaks: each suite cold and calibrated, and whether what ran was said to fit."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
-from flyball_planner.accuracy.judging import Outcomes, calibration_folds, predict_rows, sum_up
-from flyball_planner.accuracy.memory_fitting import fitted_without
+from flyball_planner.accuracy.judging import Outcome, Outcomes, calibration_folds, predict_rows, sum_up
+from flyball_planner.accuracy.memory_fitting import NOT_FITTED, fitted_without
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
 from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
 from flyball_planner.accuracy.rows.settings import read_device
@@ -18,16 +19,28 @@ from flyball_planner.memory.verdict import Fit, fits
 FILE = "memory_measured.csv"
 METRIC = "peak_memory"
 OUT_OF_MEMORY = "OOM"
+ONE_DEVICE = "every suite but lambda-monitor, one device"
+SEVERAL_DEVICES = "every suite but lambda-monitor, several devices"
 
 
 def judge_peak_memory(tables: Tables) -> Findings:
-    """Every suite, cold and calibrated."""
+    """Every suite, cold and calibrated; then all of them together."""
     found = Findings()
+    every: list[Outcome] = []
     for suite, rows in tables.suites(FILE).items():
         constants = fitted_without(tables, suite)
         cold = predict_rows(rows, METRIC, partial(_predict, constants), measured_bytes, _card)
         found += sum_up(cold, METRIC, COLD) + _calibrated(rows, constants) + _fitting(suite, rows, constants)
-    return found
+        every += cold.judged if suite != NOT_FITTED else ()
+    alone = [each for each in every if each.row.configuration.count("n_gpus", 1) == 1]
+    several = [each for each in every if each.row.configuration.count("n_gpus", 1) > 1]
+    return found + _together(ONE_DEVICE, alone) + _together(SEVERAL_DEVICES, several)
+
+
+def _together(name: str, outcomes: list[Outcome]) -> Findings:
+    """One line over suites; their rows are listed already."""
+    results = sum_up(Outcomes(outcomes), METRIC, COLD).results
+    return Findings([replace(result, suite=name) for result in results])
 
 
 def _predict(constants: Constants, configuration: Configuration) -> Interval:

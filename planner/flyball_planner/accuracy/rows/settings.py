@@ -30,6 +30,8 @@ from flyball_planner.training import Method, Training
 DEVICES_A_NODE = 8
 CLOUD_DEVICES = {"p3.16xlarge": "V100 SXM2 16GB", "p3.8xlarge": "V100 SXM2 16GB"}  # Amazon's own names of machines
 
+CLOUD_NOISE = (r"^[A-Za-z]+_\d+x", r"_(trt|p)\d*$")  # a cloud and its count of devices; which of several equal machines
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -95,9 +97,9 @@ def read_layout(configuration: Configuration) -> Layout:
 def read_device(configuration: Configuration) -> Device:
     """The device of a row."""
     name = configuration["gpu"]
-    plain = re.sub(
-        r"^[A-Za-z]+_\d+x", "", CLOUD_DEVICES.get(name, name)
-    )  # a cloud's name and count before the device's
+    plain = CLOUD_DEVICES.get(name, name)
+    for noise in CLOUD_NOISE:
+        plain = re.sub(noise, "", plain)
     try:
         return find_device(plain)
     except UnknownName as unknown:
