@@ -83,6 +83,6 @@ def _of_csv(text: str, source: str) -> Iterable[Placed]:
 READERS: Mapping[str, Callable[[str, str], Iterable[Placed]]] = {
     ".yaml": _of_yaml,
     ".yml": _of_yaml,
-    ".json": _of_yaml,  # JSON is YAML
+    ".json": lambda text, source: _of_yaml(text.expandtabs(), source),  # JSON is YAML, but for tabs between tokens
     ".csv": _of_csv,
 }

@@ -13,9 +13,10 @@ NETWORK_MICROSECONDS = 14.0
 
 _PORTS = re.compile(r"(?:(\d+)\s*x\s+)?(.+?)(?:\s+(?:per|a) node)?", re.IGNORECASE)
 _RATE = re.compile(
-    r"(?P<rate>\d+(?:\.\d+)?)\s*(?P<thousand>[GT])(?P<unit>bit|b|B)(?:/s|ps)?\b"
+    r"(?P<rate>\d+(?:\.\d+)?)\s*(?P<thousand>[GTgt])(?P<unit>bits?|Bytes?|b|B)(?:/s|ps)?\b"
     r"(?P<each>.*\b(?:per|a|each) (?:GPU|device|card|accelerator|chip)\b)?"
 )
+_GIGA = {"G": 1, "T": 1000}
 _INSIDE = re.compile(r"nvlink|intra-?node|pcie", re.IGNORECASE)
 
 
@@ -59,7 +60,7 @@ def _rate(part: str, devices_a_node: int) -> Link | None:
     match = _RATE.search(part)
     if match is None:
         return None
-    gigabits = float(match["rate"]) * (1000 if match["thousand"] == "T" else 1) * (8 if match["unit"] == "B" else 1)
+    gigabits = float(match["rate"]) * _GIGA[match["thousand"].upper()] * (8 if match["unit"][0] == "B" else 1)
     return _share(part, gigabits * (devices_a_node if match["each"] else 1), devices_a_node)
 
 

@@ -9,6 +9,7 @@ from flyball_planner.catalogue.hardware import DeviceKind, Link
 from flyball_planner.catalogue.links import link_named, network_named
 from flyball_planner.catalogue.tables import table
 from flyball_planner.errors import PlanError, UnknownName
+from flyball_planner.precision import Format
 
 
 def test_links_are_one_way() -> None:
@@ -34,6 +35,8 @@ def test_a_network_is_shared_by_the_devices_of_a_node(ports: int, devices_a_node
         ("config: intra-node 150 GB/s, inter-node 800 Gbps", 100),
         ("NVLink; 4x Omni-Path per node", 50),
         ("NVLink; 400 Gb/s RDMA per GPU", 400),
+        ("800 gbps", 100),
+        ("100 GB/s", 100),
         ("EFA v2", 400),
         ("HDR", 25),
     ],
@@ -86,6 +89,14 @@ def test_a_pod_is_a_machine() -> None:
     """The TPU pod is all of its chips on one torus."""
     pod = machine("TPU_v4_pod")
     assert (pod.devices, pod.nodes, pod.device.kind) == (4096, 1, DeviceKind.TPU)
+
+
+def test_a_card_of_two_devices_can_be_planned_by_its_halves() -> None:
+    """A process sees half of an MI250X; both halves together are the card."""
+    half, card = machine("MI250X GCD").device, machine("MI250X").device
+    assert half.memory_bytes * 2 == card.memory_bytes
+    assert half.rate(Format.BF16) * 2 == card.rate(Format.BF16)
+    assert half.devices_a_node == 2 * card.devices_a_node
 
 
 def test_counts_below_one_are_refused() -> None:

@@ -68,7 +68,7 @@ CSV = "name,memory_gib,memory_gb_per_second,bf16_tflops,tensor_cores\nAbacus 9,6
 
 def test_files_in_three_formats(tmp_path: Path) -> None:
     """YAML, JSON and CSV say the same."""
-    for name, text in (("own.yaml", YAML), ("own.json", json.dumps({"devices": [OWN]})), ("own.csv", CSV)):
+    for name, text in (("own.yaml", YAML), ("own.json", json.dumps({"devices": [OWN]}, indent="\t")), ("own.csv", CSV)):
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         found = load_hardware(file)[0]
