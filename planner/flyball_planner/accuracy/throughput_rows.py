@@ -1,0 +1,113 @@
+"""From a row of a throughput table to a run that can be timed: what the row says, and the machine it ran on."""
+
+import re
+from dataclasses import dataclass, replace
+
+from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.rows.settings import framework_is, read_device, read_setting
+from flyball_planner.accuracy.rows.words import words
+from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.catalogue.hardware import Device, Link, Machine
+from flyball_planner.layouts.columns import Layout
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Training
+
+FABRICS: tuple[tuple[str, float], ...] = (
+    # What a row's interconnect says, and bytes a second of one device's share of it, one way.
+    ("400 gb/s rdma per gpu", 50e9),
+    ("4x omni-path per node", 4 * 12.5e9 / 8),  # Jean Zay: four Omni-Path 100 adapters for eight devices
+    ("1600 gbps", 200e9 / 8),
+    ("inter-node 800 gbps", 100e9 / 8),
+)
+NODE_FABRICS: tuple[tuple[str, float], ...] = (
+    # Where the row says nothing: the maker's own system of these devices (DGX data sheets).
+    ("b300", 100e9),
+    ("b200", 50e9),
+    ("h100", 50e9),
+    ("a100", 25e9),
+    ("v100", 6.25e9),
+)
+LATENCY_SECONDS = 2e-6  # of a message through two adapters and a switch, beside what the libraries need
+RACK_DEVICES = 72  # of GB200 and GB300: one NVLink domain
+UNPADDED_TOKENS = 256
+"""NVIDIA's BERT skips padding, of which half of its samples of 512 tokens consist (MLPerf's BERT data): with all tokens
+its FP32 rows would lie above what the hardware can do at all."""
+FUSING = (
+    "compile",
+    "llm.c",
+    "fused kernels",
+    "megatron-bridge",
+    "megatron-core",
+)  # as frameworks are named in the tables
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row as the planner sees it."""
+
+    subject: TransformerShape | ModelCost
+    training: Training
+    layout: Layout
+    machine: Machine
+
+    @property
+    def tokens(self) -> float:
+        """Of one step."""
+        return float(self.training.global_batch * self.training.sequence)
+
+
+def run_of(row: Configuration) -> Run:
+    """What a row describes; `Unsuited` where it says too little."""
+    if row.count("n_gpus", 1) > 1 and not any(row[name] for name in ("tp", "pp", "dp", "zero_or_fsdp")):
+        raise Unsuited("the row does not tell how the model is spread")
+    setting = read_setting(row)
+    machine = _machine(row)
+    tensor, pipeline, context = setting.layout.tensor, setting.layout.pipeline, setting.layout.context
+    if machine.devices % (tensor * pipeline * context):
+        raise Unsuited(f"{machine.devices} devices are no multiple of {tensor} × {pipeline} × {context}")
+    layout = replace(setting.layout, devices=machine.devices, devices_a_node=machine.devices_a_node)
+    training = _timed_training(row, setting.training)
+    if usual := re.search(r"batch not in the table \(script default (\d+)\)", row["notes"]):
+        layout = replace(layout, micro_batch=int(usual[1]))
+        training = replace(training, global_batch=layout.micro_batch * layout.data)
+    return Run(setting.subject, training, layout, machine)
+
+
+def _timed_training(row: Configuration, training: Training) -> Training:
+    """What matters to time beyond what matters to memory."""
+    told = words(row, "framework")
+    old_megatron = "megatron-style" in told or "megatron-deepspeed" in told  # reduces gradients after the backward pass
+    framework = "deepspeed" if old_megatron else "llm.c" if "llm.c" in told else training.framework
+    unpadded = framework_is(row, "pytorch 21.11 apex") and training.sequence == 512
+    return replace(
+        training,
+        framework=framework,
+        compiled=training.compiled or any(each in told for each in FUSING),
+        fused_loss=training.fused_loss or framework in {"llm.c", "megatron"},
+        sequence=UNPADDED_TOKENS if unpadded else training.sequence,
+    )
+
+
+def _machine(row: Configuration) -> Machine:
+    device = _as_told(read_device(row), row["gpu"])
+    devices = row.count("n_gpus", 1)
+    name, told = words(row, "gpu"), words(row, "interconnect")
+    node = min(RACK_DEVICES, devices) if "gb200" in name or "gb300" in name else row.count("gpus_per_node", 8)
+    speeds = [speed for each, speed in FABRICS if each in told] + [
+        speed for each, speed in NODE_FABRICS if each in name
+    ]
+    network = Link(row["interconnect"] or "of the maker's system", speeds[0], LATENCY_SECONDS) if speeds else None
+    return Machine(device, devices, node, network)
+
+
+def _as_told(device: Device, text: str) -> Device:
+    """The catalogue's device, with what the row says of its memory and power instead of the maker's figures."""
+    if found := re.search(r"([\d.]+) TB/s", text):
+        device = replace(device, memory_bytes_per_second=float(found[1]) * 1e12)
+    found = re.search(r"(\d+) W cap", text)
+    if not (found and device.power_watts):
+        return device
+    share = float(found[1]) / device.power_watts  # under a cap the clock follows the power
+    capped = {each: rate * share for each, rate in device.flops_per_second.items()}
+    return replace(device, power_watts=float(found[1]), flops_per_second=capped)

@@ -1,0 +1,103 @@
+"""A model's coefficients as a belief that measurements narrow: Gaussian in their logarithms, since errors are factors.
+
+Nothing here knows what is predicted: a step's seconds and a peak of memory are calibrated alike.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Predict = Callable[[Vector], Vector]
+"""From the logarithms of the coefficients to the logarithms of what some runs will show."""
+
+NINETY = 1.645  # standard deviations on each side that hold 90 % of a normal distribution
+STEP = 1e-4  # of a logarithm, for derivatives
+LARGEST_MOVE = 0.7  # of a logarithm in one iteration: at most twofold, so that a bend is not overrun
+ITERATIONS = 20
+SETTLED = 1e-3  # of a logarithm: no prediction moves by more than a tenth of a percent
+SCATTER_RUNS = 6.0  # as many runs as the scatter that is believed before counts for
+OUTLIER = 2.5  # deviations beyond which a run counts less (Huber)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Where the coefficients are thought to be, how surely, and how far runs scatter around what they give."""
+
+    names: tuple[str, ...]
+    middle: Vector  # logarithms
+    covariance: Matrix
+    scatter: float  # standard deviation of a logarithm
+    runs: int = 0  # that it was narrowed by
+
+    @property
+    def deviations(self) -> Vector:
+        """Of each coefficient's logarithm."""
+        return np.sqrt(np.diag(self.covariance))
+
+
+def logarithms_of_prediction(belief: Belief, predict: Predict) -> tuple[Vector, Vector]:
+    """The middle and the standard deviation of what some runs will show."""
+    middle = predict(belief.middle)
+    slopes = derivatives(predict, belief.middle, middle)
+    spread = np.einsum("ij,jk,ik->i", slopes, belief.covariance, slopes)
+    return middle, np.sqrt(spread + belief.scatter**2)
+
+
+def predict_interval(belief: Belief, predict: Predict) -> tuple[Vector, Vector, Vector]:
+    """Low, middle and high of a 90 % interval for each run, in the runs' own unit."""
+    middle, deviation = logarithms_of_prediction(belief, predict)
+    reach = (_student(SCATTER_RUNS) if belief.runs else NINETY) * deviation
+    return np.exp(middle - reach), np.exp(middle), np.exp(middle + reach)
+
+
+def narrow(belief: Belief, predict: Predict, measured: Vector, start: Vector | None = None) -> Belief:
+    """The belief after some runs were measured; with none it stays as it was. The search may start nearer."""
+    if not len(measured):
+        return belief
+    truth = np.log(measured)
+    certainty = np.linalg.inv(belief.covariance)
+    point = belief.middle if start is None else start
+    for _ in range(ITERATIONS):
+        guess = predict(point)
+        slopes = derivatives(predict, point, guess)
+        error = truth - guess
+        weights = _weights(error, belief.scatter)
+        hessian = slopes.T @ (slopes * weights[:, None]) + certainty
+        pull = slopes.T @ (weights * error) + certainty @ (belief.middle - point)
+        move = np.clip(np.linalg.solve(hessian, pull), -LARGEST_MOVE, LARGEST_MOVE)
+        point = point + move
+        if np.abs(move).max() < SETTLED:
+            break
+    covariance = np.linalg.inv(hessian)
+    spent = float(np.sum(1 - np.diag(covariance) / np.diag(belief.covariance)))
+    scatter = _scatter(belief.scatter, truth - predict(point), spent)
+    return replace(belief, middle=point, covariance=covariance, scatter=scatter, runs=belief.runs + len(measured))
+
+
+def derivatives(predict: Predict, point: Vector, there: Vector) -> Matrix:
+    """How each prediction moves with each coefficient: runs × coefficients."""
+    moved = [predict(point + STEP * direction) for direction in np.eye(len(point))]
+    slopes: Matrix = (np.stack(moved, axis=1) - there[:, None]) / STEP
+    return slopes
+
+
+def _weights(error: Vector, scatter: float) -> Vector:
+    """Of runs, by how far they lie off: one strange run must not carry the others away."""
+    weights: Vector = np.minimum(1.0, OUTLIER * scatter / np.maximum(np.abs(error), 1e-12)) / scatter**2
+    return weights
+
+
+def _scatter(before: float, error: Vector, spent: float) -> float:
+    """What runs lie off, where so many of them were spent on finding the coefficients."""
+    seen = float(np.sum(np.minimum(np.abs(error), 2 * OUTLIER * before) ** 2))
+    free = max(0.0, len(error) - spent)
+    return float(np.sqrt((SCATTER_RUNS * before**2 + seen) / (SCATTER_RUNS + free)))
+
+
+def _student(freedom: float) -> float:
+    """Deviations that hold 90 % where the deviation itself comes from few runs: Student's t, expanded in 1/freedom."""
+    return NINETY + (NINETY**3 + NINETY) / (4 * freedom)

@@ -1,0 +1,113 @@
+"""From a model, its training, layouts and machines to the work of a step."""
+
+import numpy as np
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.layouts.columns import Layouts
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.timing import network, transformer
+from flyball_planner.timing.achieved import achieved
+from flyball_planner.timing.collectives import Column, Fabric, Group
+from flyball_planner.timing.defaults import ETHERNET, PCIE
+from flyball_planner.timing.products import Unit
+from flyball_planner.timing.states import states_of
+from flyball_planner.timing.work import Exchange, Schedule, Work
+from flyball_planner.training import Attention, Checkpointing, Method, Training
+
+TENSOR_OVERLAPPING = frozenset({"megatron"})  # Transformer Engine's products send while they compute
+SELECTIVE_SHARE = 0.5  # PyTorch's selective checkpointing keeps every second product; Megatron's all but attention's
+STRIDES = {"tensor": (), "expert": (), "context": ("tensor",), "pipeline": ("tensor", "context", "data")}
+"""How ranks are numbered: tensor innermost, then context, data, pipeline, as Megatron does; experts from within."""
+
+
+def build_work(subject: TransformerShape | ModelCost, training: Training, layouts: Layouts, machine: Machine) -> Work:
+    """The work of a step in each layout."""
+    if isinstance(subject, TransformerShape):
+        return _transformer_work(subject, training, layouts, machine)
+    return _network_work(subject, training, layouts, machine)
+
+
+def _transformer_work(shape: TransformerShape, training: Training, layouts: Layouts, machine: Machine) -> Work:
+    body, head = transformer.passes(shape, training, layouts, machine.device)
+    messages = transformer.messages(shape, training, layouts)
+    nothing, stages = np.zeros(len(layouts)), layouts.pipeline
+    hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
+    layers = transformer.layers_of(shape)
+    crossings = 2.0 * transformer.expert_layers(shape) / stages
+    weights = body.products.weights + (0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor)
+    trained = weights * float(training.method is Method.FULL)
+    return Work(
+        body=body,
+        head=head,
+        tensor=Exchange(messages.hidden, 2 * layers / stages, _group(layouts, "tensor"), hidden),
+        expert=Exchange(messages.routed, crossings, _group(layouts, "expert"), nothing),
+        copies=messages.copies,
+        context=Exchange(messages.keys, layers / stages, _group(layouts, "context"), nothing + 1),
+        transfer=Exchange(messages.handed, nothing + 1, _group(layouts, "pipeline"), nothing),
+        states=states_of(training, layouts, weights, trained),
+        schedule=_schedule(training, layouts),
+        unit=_unit(layouts, machine),
+        fabric=_fabric(layouts, machine),
+        host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+    )
+
+
+def _network_work(model: ModelCost, training: Training, layouts: Layouts, machine: Machine) -> Work:
+    nothing = np.zeros(len(layouts))
+    weights = nothing + (model.parameters if model.trained_by_gradient else 0)
+    silent = Exchange(nothing, nothing, _group(layouts, "tensor"), nothing)
+    return Work(
+        body=network.forward_pass(model, training, layouts, machine.device),
+        head=network.no_pass(layouts),
+        tensor=silent,
+        expert=silent,
+        copies=nothing,
+        context=silent,
+        transfer=Exchange(nothing, nothing, _group(layouts, "pipeline"), nothing),
+        states=states_of(training, layouts, weights, weights),
+        schedule=_schedule(training, layouts),
+        unit=_unit(layouts, machine),
+        fabric=_fabric(layouts, machine),
+        host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+    )
+
+
+def _schedule(training: Training, layouts: Layouts) -> Schedule:
+    full = layouts.checkpoints(Checkpointing.FULL).astype(float)
+    selective = layouts.checkpoints(Checkpointing.SELECTIVE)
+    materialised = training.attention is Attention.MATERIALISED
+    every_second = selective & (not materialised and training.framework == "pytorch")
+    return Schedule(
+        micro_batches=layouts.micro_batches(training.global_batch),
+        stages=layouts.pipeline,
+        interleave=layouts.interleave,
+        recomputed=np.where(every_second, SELECTIVE_SHARE, full),
+        recomputed_attention=np.where(selective & materialised, 1.0, full),
+        nodes=np.ceil(layouts.devices / layouts.devices_a_node),
+    )
+
+
+def _unit(layouts: Layouts, machine: Machine) -> Unit:
+    ones = np.ones(len(layouts))
+    return Unit(ones * achieved(machine.device).units, ones * machine.device.memory_bytes_per_second)
+
+
+def _fabric(layouts: Layouts, machine: Machine) -> Fabric:
+    ones = np.ones(len(layouts))
+    within = machine.device.within_node or machine.device.host_link or PCIE
+    between = machine.between_nodes or ETHERNET
+    return Fabric(
+        within=ones * within.bytes_per_second,
+        between=ones * between.bytes_per_second,
+        hop_within=ones * within.latency_seconds,
+        hop_between=ones * between.latency_seconds,
+        devices_a_node=layouts.devices_a_node,
+    )
+
+
+def _group(layouts: Layouts, name: str) -> Group:
+    stride: Column = np.ones(len(layouts))
+    for inner in STRIDES[name]:
+        stride = stride * getattr(layouts, inner)
+    return Group(getattr(layouts, name), stride)

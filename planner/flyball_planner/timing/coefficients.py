@@ -1,0 +1,65 @@
+"""How well a device and its software do their work: few numbers, fitted to measured runs, and how sure they are."""
+
+import csv
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_planner.calibration.belief import Belief
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Shares are of what the hardware can do at best; all are positive, and vary by factors rather than by sums."""
+
+    matmul: float  # share of the best product's rate that the products of a training reach
+    ramp: float  # waves of a product's tiles that filling and draining the device costs
+    unaligned: float  # share of the speed that is left where a matrix's edge is no multiple of 64
+    convolution: float  # share of a product's speed that a convolution reaches
+    grouped: float  # the same of experts' products
+    attention: float  # share of the best product's rate that flash attention reaches
+    batched: float  # the same of attention's products where they are computed one head at a time
+    memory: float  # share of the memory's bandwidth
+    launch: float  # seconds that the host needs for one kernel
+    link: float  # share of the links within a node
+    hop: float  # seconds of one hop within a node; between nodes three times that
+    network: float  # share of the network between nodes
+    exposed: float  # share of overlapped exchange that slows the computation nevertheless
+    fixed: float  # seconds a step, beside all that
+    uneven: float  # what each doubling of nodes adds to a step, as a share
+
+
+NAMES = tuple(each.name for each in fields(Coefficients))
+SCATTER = "scatter"
+Vector = NDArray[np.float64]
+
+
+def from_logarithms(logarithms: Vector) -> Coefficients:
+    """The coefficients of a point that a fit or a calibration is at."""
+    return Coefficients(*(float(each) for each in np.exp(logarithms)))
+
+
+@cache
+def fitted(left_out: str = "") -> Belief:
+    """What measured suites say of the coefficients, one of them left out so that it can be judged; unknown ones were
+    never in.
+
+    The file is written by `python -m flyball_planner.accuracy.fit_timing`, which says how.
+    """
+    rows = {(row["left_out"], row["name"]): row for row in _rows()}
+    suite = left_out if (left_out, SCATTER) in rows else ""
+    chosen = [rows[suite, name] for name in NAMES]
+    return Belief(
+        names=NAMES,
+        middle=np.log([float(row["middle"]) for row in chosen]),
+        covariance=np.diag([float(row["deviation"]) ** 2 for row in chosen]),
+        scatter=float(rows[suite, SCATTER]["middle"]),
+    )
+
+
+def _rows() -> list[dict[str, str]]:
+    text = files("flyball_planner.timing").joinpath("data/coefficients.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

@@ -1,0 +1,74 @@
+"""The work of a model that is told by its operators: networks over images, and any other that is not cut but copied."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flyball_planner.catalogue.hardware import Device
+from flyball_planner.layouts.columns import Layouts
+from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
+from flyball_planner.precision import WIDTHS_BYTES
+from flyball_planner.timing.achieved import best_rate
+from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table
+from flyball_planner.timing.transformer import BATCHED_BACKWARD
+from flyball_planner.timing.work import Pass
+from flyball_planner.training import Training
+
+COUNTED_BYTES = 2.0  # of a number, as `Operator.moved_bytes` counts a network's
+
+Repeated = tuple[Operator, float]
+
+
+def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device: Device) -> Pass:
+    """All operators of one micro-batch."""
+    operators = [(operator, operator.times * block.repeats) for block in model.blocks for operator in block.operators]
+    products = [each for each in operators if _is_product(each[0])]
+    others = [each for each in operators if not _is_product(each[0])]
+    attending = [each for each in others if each[0].kind is OperatorKind.ATTENTION]
+    nothing = np.zeros(len(layouts))
+    width = WIDTHS_BYTES[training.precision.activations] / COUNTED_BYTES if model.trained_by_gradient else 1.0
+    return Pass(
+        products=_products(products, layouts, best_rate(device, training.precision.compute), width),
+        attention_flops=nothing + layouts.micro_batch * sum(each.flops * times for each, times in attending),
+        attention_rate=nothing + best_rate(device, training.precision.compute),
+        attention_backward=nothing + BATCHED_BACKWARD,
+        flash=nothing,
+        moved_bytes=nothing + layouts.micro_batch * width * sum(each.moved_bytes * times for each, times in others),
+        launches=nothing + sum(times for _, times in operators),
+    )
+
+
+def no_pass(layouts: Layouts) -> Pass:
+    """Nothing to compute."""
+    nothing = np.zeros(len(layouts))
+    return Pass(Products.none(len(layouts)), nothing, nothing + 1, nothing, nothing, nothing, nothing)
+
+
+def _is_product(operator: Operator) -> bool:
+    return operator.kind in {OperatorKind.MATMUL, OperatorKind.CONVOLUTION} and operator.rows > 0
+
+
+def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, width: float) -> Products:
+    if not operators:
+        return Products.none(len(layouts))
+    steps = [each for each, _ in operators]
+    convolved = np.array([each.kind is OperatorKind.CONVOLUTION for each in steps])[:, None]
+    ones = np.ones((len(steps), len(layouts)))
+    samples = layouts.micro_batch[None, :]
+
+    def column(values: Sequence[float]) -> Table:
+        table: Table = np.array(values)[:, None] * ones
+        return table
+
+    weights = column([each.inner * each.columns for each in steps])
+    return Products(
+        rows=column([each.rows for each in steps]) * samples,
+        inner=column([each.inner for each in steps]),
+        columns=column([each.columns for each in steps]),
+        count=column([times for _, times in operators]),
+        rate=rate * ones,
+        trained=ones * column([float(each.backward > 0) for each in steps]),
+        kind=np.where(convolved, CONVOLVED, PLAIN) * ones,
+        tile=np.where(convolved, FINE_TILE, TILE) * ones,
+        moved=width * (column([each.moved_bytes for each in steps]) * samples + COUNTED_BYTES * weights),
+    )

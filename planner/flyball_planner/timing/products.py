@@ -1,0 +1,113 @@
+"""Matrix products on a device with matrix units: how long they take, from their shapes."""
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.float64]  # products × layouts
+
+TILE = (
+    128.0  # edge of the output tile that a thread block computes; the other edge is twice it (cuBLAS on Volta … Hopper)
+)
+FINE_TILE = 16.0  # what matrix units multiply at once: the least that a kernel for odd sizes computes
+PLAIN, CONVOLVED, GROUPED = 0.0, 1.0, 2.0
+"""Kinds: products proper; convolutions, which gather their input; those of experts, with as many rows as come."""
+ALIGNMENT = 64.0  # 128 bytes of 16 bits: NVIDIA's guide to matrix products asks for it from Ampere on
+SPLIT_INNER = 1024.0  # longer inner dimensions are split over idle units, so that a last wave costs no more than this
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The products of one forward pass on one device: `rows`×`inner` times `inner`×`columns`, each `count` times."""
+
+    rows: Table
+    inner: Table
+    columns: Table
+    count: Table
+    rate: Table  # FLOP/s of the format they are computed in, as far as the best product reaches it
+    trained: Table  # 1 where the gradient of the right-hand side is computed too
+    kind: Table  # one of the kinds below
+    tile: Table  # edge of the smallest piece that is computed at once
+    moved: Table  # bytes between memory and units, each number once
+
+    @classmethod
+    def none(cls, layouts: int) -> Self:
+        """No product at all."""
+        return cls(*(np.zeros((0, layouts)) for _ in fields(cls)))
+
+    @property
+    def flops(self) -> Table:
+        """Of one forward pass."""
+        return _added(2 * self.rows * self.inner * self.columns * self.count)
+
+    @property
+    def weights(self) -> Table:
+        """Numbers on the right-hand sides."""
+        return _added(self.inner * self.columns * self.count)
+
+    @property
+    def trained_weights(self) -> Table:
+        """Those of them that are trained."""
+        return _added(self.inner * self.columns * self.count * self.trained)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The device as its matrix units see it; columns of layouts."""
+
+    units: NDArray[np.float64]  # multiprocessors
+    bytes_per_second: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How near to the best product others come."""
+
+    reached: float  # share of the best rate
+    ramp: float  # waves of `SPLIT_INNER` that filling and draining the device takes
+    unaligned: float  # share of the speed that is left where an edge is no multiple of `ALIGNMENT`
+    convolved: float  # the same of convolutions
+    grouped: float  # and of experts' products
+
+
+def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
+    """The products themselves."""
+    return _seconds(products.rows, products.inner, products.columns, products, unit, speed)
+
+
+def backward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
+    """The gradients of the left-hand sides, and of the right-hand sides where they are trained."""
+    left = _seconds(products.rows, products.columns, products.inner, products, unit, speed)
+    right = _seconds(products.inner, products.rows, products.columns, products, unit, speed, products.trained)
+    return left + right
+
+
+def _seconds(
+    rows: Table,
+    inner: Table,
+    columns: Table,
+    products: Products,
+    unit: Unit,
+    speed: Speed,
+    share: Table | float = 1.0,
+) -> Table:
+    """The longer of computing and moving, where computing comes in whole tiles, and a device fills and drains."""
+    if not rows.size:
+        return np.zeros(rows.shape[1])
+    tile = np.maximum(products.tile, 1.0)
+    tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / TILE) ** 2 / 2
+    waves = tiles / unit.units
+    idle = np.ceil(waves) - waves + speed.ramp
+    computed = 4 * TILE * TILE * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
+    odd = np.maximum(products.inner % ALIGNMENT, products.columns % ALIGNMENT) > 0
+    kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
+    rate = products.rate * speed.reached * kind * np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)
+    seconds = np.maximum(computed / np.maximum(rate, 1.0), products.moved / unit.bytes_per_second)
+    return _added(seconds * products.count * share)
+
+
+def _added(table: Table) -> Table:
+    total: Table = table.sum(axis=0)
+    return total

@@ -1,0 +1,131 @@
+"""From work to seconds: every part of a step, given how well the device does its work."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_planner.timing.coefficients import Coefficients
+from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, send
+from flyball_planner.timing.products import Speed, Unit, backward_seconds, forward_seconds
+from flyball_planner.timing.work import Pass, Work
+
+Column = NDArray[np.float64]
+
+HOPS_BETWEEN = 3.0  # a hop between nodes passes two adapters and a switch
+BACKWARD_MOVED = 2.0  # what the backward pass moves, as a multiple: gradient and kept input in, gradient out
+BACKWARD_LAUNCHES = 1.7  # two products for one, and as many other kernels
+SHARPNESS = 4.0  # of the bend where the slower of two things that run side by side changes
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds of a step by cause; they add up to the whole."""
+
+    forward: Column
+    backward: Column
+    recomputation: Column
+    head: Column  # output projection and loss
+    tensor: Column  # exchange of tensor-parallel ranks
+    expert: Column
+    context: Column
+    launch: Column  # the device waits for the host
+    accumulation: Column  # of gradients over micro-batches
+    bubble: Column  # the pipeline fills and drains
+    transfer: Column  # between pipeline stages
+    data: Column  # exchange of data-parallel ranks, as far as it is not hidden
+    optimizer: Column
+    uneven: Column  # waiting for the slowest
+    fixed: Column
+
+    @property
+    def total(self) -> Column:
+        """The whole step."""
+        whole: Column = np.sum([getattr(self, name) for name in PART_NAMES], axis=0)
+        return whole
+
+
+PART_NAMES = tuple(each.name for each in fields(Parts))
+
+
+def step_seconds(work: Work, known: Coefficients) -> Parts:
+    """All parts of a step of each layout."""
+    unit = Unit(work.unit.units, work.unit.bytes_per_second * known.memory)
+    fabric = _fabric(work.fabric, known)
+    schedule, states = work.schedule, work.states
+    forward, backward, again = _passes(work.body, unit, known, work)
+    head_forward, head_backward, _ = _passes(work.head, unit, known, work)
+    passes = 2 + schedule.recomputed
+    tensor = passes * work.tensor.times * all_reduce(work.tensor.size, work.tensor.group, fabric)
+    tensor = _beside(forward + backward + again, tensor, work.tensor.overlapped, known)
+    routed = all_to_all(work.expert.size, work.copies, work.expert.group, fabric)
+    expert = passes * work.expert.times * routed
+    context = known.exposed * passes * work.context.times * all_gather(work.context.size, work.context.group, fabric)
+    accumulation = states.accumulated_bytes / unit.bytes_per_second
+    device = forward + backward + again + tensor + expert + context + accumulation
+    host = known.launch * work.body.launches * (1 + BACKWARD_LAUNCHES + schedule.recomputed)
+    head_device = head_forward + head_backward
+    head_host = known.launch * work.head.launches * (1 + BACKWARD_LAUNCHES)
+    slot, head = longer(device, host), longer(head_device, head_host)
+    gathered = all_gather(states.gathered_bytes + states.scattered_bytes, states.group, fabric)
+    shared = _beside(slot, gathered, states.overlapped, known)
+    micro = schedule.micro_batches
+    transfer = 2 * schedule.interleave * send(work.transfer.size, work.transfer.group, fabric)
+    returned = all_gather(states.reduced_bytes + states.returned_bytes, states.group, fabric)
+    reduced = _beside(slot, returned, states.overlapped, known)
+    step = states.stepped_bytes / unit.bytes_per_second + states.host_bytes / work.host_bytes_per_second
+    parts = {
+        "forward": micro * forward,
+        "backward": micro * backward,
+        "recomputation": micro * again,
+        "head": micro * head_device,
+        "tensor": micro * tensor,
+        "expert": micro * expert,
+        "context": micro * context,
+        "launch": micro * (slot - device + head - head_device),
+        "accumulation": micro * accumulation,
+        "bubble": slot * (schedule.stages - 1) / schedule.interleave,
+        "transfer": (micro + schedule.stages - 1) * transfer,
+        "data": micro * shared + reduced,
+        "optimizer": step,
+    }
+    uneven = known.uneven * np.log2(schedule.nodes) * sum(parts.values())
+    return Parts(**parts, uneven=uneven, fixed=np.full(len(work), known.fixed))
+
+
+def longer(first: Column, second: Column) -> Column:
+    """The longer of two that run side by side; near the bend they disturb each other."""
+    total: Column = (first**SHARPNESS + second**SHARPNESS) ** (1 / SHARPNESS)
+    return total
+
+
+def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Column, Column, Column]:
+    """Forward, backward, and what is computed again."""
+    moved = part.moved_bytes / unit.bytes_per_second
+    reached = np.where(part.flash > 0, known.attention, known.batched)
+    attention = part.attention_flops / (part.attention_rate * reached)
+    speed = Speed(known.matmul, known.ramp, known.unaligned, known.convolution, known.grouped)
+    products = forward_seconds(part.products, unit, speed)
+    backward = backward_seconds(part.products, unit, speed)
+    schedule = work.schedule
+    return (
+        products + attention + moved,
+        backward + part.attention_backward * attention + BACKWARD_MOVED * moved,
+        schedule.recomputed * (products + moved) + schedule.recomputed_attention * attention,
+    )
+
+
+def _beside(computing: Column, exchanging: Column, overlapped: Column, known: Coefficients) -> Column:
+    """What an exchange adds to the computation beside which it may run."""
+    hidden = longer(computing, exchanging) - computing + known.exposed * exchanging
+    return np.where(overlapped > 0, np.minimum(hidden, exchanging), exchanging)
+
+
+def _fabric(fabric: Fabric, known: Coefficients) -> Fabric:
+    return Fabric(
+        within=fabric.within * known.link,
+        between=fabric.between * known.network,
+        hop_within=fabric.hop_within + known.hop,
+        hop_between=fabric.hop_between + HOPS_BETWEEN * known.hop,
+        devices_a_node=fabric.devices_a_node,
+    )

@@ -1,0 +1,105 @@
+"""What a training step asks of one device, as columns of layouts and independent of how well the device does it.
+
+Separate from the seconds, so that a fit may try many coefficients on the work of many runs at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_planner.timing.collectives import Fabric, Group
+from flyball_planner.timing.products import Products, Unit
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass of one micro-batch through one pipeline stage, and how its backward pass differs."""
+
+    products: Products
+    attention_flops: Column  # what is skipped for causality not counted
+    attention_rate: Column  # FLOP/s
+    attention_backward: Column  # FLOPs of the backward pass as a multiple
+    flash: Column  # 1 where attention never writes its scores
+    moved_bytes: Column  # by operators that are bound by memory
+    launches: Column  # kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Messages of one forward pass among a group; `times` of them, `size` bytes each."""
+
+    size: Column
+    times: Column
+    group: Group
+    overlapped: Column  # 1 where it runs beside products
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What follows from weights: gathering, reducing and stepping them."""
+
+    accumulated_bytes: Column  # moved to add a micro-batch's gradients to the others'
+    gathered_bytes: Column  # weights that are gathered for each pass (ZeRO-3), whole
+    scattered_bytes: Column  # gradients that are reduced after each micro-batch, whole
+    reduced_bytes: Column  # gradients that are summed over ranks once a step, whole
+    returned_bytes: Column  # what every rank gets back of the sum: gradients, or weights that one of them stepped
+    stepped_bytes: Column  # moved by the optimizer
+    host_bytes: Column  # to and from the host a step, where states are offloaded
+    group: Group  # data-parallel ranks
+    overlapped: Column  # 1 where exchange and computation run side by side
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the micro-batches pass through the pipeline."""
+
+    micro_batches: Column
+    stages: Column
+    interleave: Column
+    recomputed: Column  # share of the forward pass that is computed again
+    recomputed_attention: Column  # the same of attention
+    nodes: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One step on one device."""
+
+    body: Pass
+    head: Pass  # what only the last stage does
+    tensor: Exchange
+    expert: Exchange
+    copies: Column  # of each token that go to experts
+    context: Exchange
+    transfer: Exchange  # to the next pipeline stage
+    states: States
+    schedule: Schedule
+    unit: Unit
+    fabric: Fabric
+    host_bytes_per_second: Column
+
+    def __len__(self) -> int:
+        return len(self.schedule.nodes)
+
+
+def join(works: Sequence[Work]) -> Work:
+    """The columns of several works behind each other."""
+    return cast("Work", _join(works))
+
+
+def _join(parts: Sequence[object]) -> object:
+    first = parts[0]
+    if not isinstance(first, np.ndarray):
+        names = [each.name for each in fields(first)]  # type: ignore[arg-type]  # all others are dataclasses
+        return type(first)(*(_join([getattr(part, name) for part in parts]) for name in names))
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if first.ndim == 1:
+        return np.concatenate(arrays)
+    height = max(len(each) for each in arrays)
+    padded = [np.pad(each, ((0, height - len(each)), (0, 0)), constant_values=0.0) for each in arrays]
+    return np.concatenate(padded, axis=1)

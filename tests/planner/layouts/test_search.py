@@ -1,0 +1,141 @@
+"""Tests of the search for the best layout."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.errors import PlanError
+from flyball_planner.layouts.candidates import Choices, candidates
+from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.rules import allowed, refusals
+from flyball_planner.layouts.search import search_layouts
+from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.shape import Experts, Kind, Norm, TransformerShape
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.timing.estimate import estimate_step
+from flyball_planner.training import Checkpointing, Sharding, Training
+
+GPT2 = TransformerShape(Kind.DECODER, 12, 768, 12, 3072, 50257, 12, 64)
+LLAMA_70B = TransformerShape(
+    Kind.DECODER, 80, 8192, 64, 28672, 128256, 8, 128, gated=True, tied=False, norm=Norm.RMS, dropout=False
+)
+SMALL = Training(1024, 512, find_optimizer("adamw"))
+LARGE = Training(8192, 256, find_optimizer("adamw"), framework="megatron", fp32_gradients=True)
+NODE = machine("A100 SXM 80GB", 8)
+CLUSTER = machine("H100 SXM", 64, network="3200 Gbps")
+
+
+def test_a_small_model_is_copied_and_not_cut() -> None:
+    """What fits on one device needs neither tensor nor pipeline parallelism."""
+    first = search_layouts(GPT2, SMALL, NODE).first
+    assert (first.tensor, first.pipeline, first.checkpointing) == (1, 1, Checkpointing.NONE)
+
+
+def test_a_large_model_is_cut_until_it_fits() -> None:
+    """70 billion parameters with their states do not fit on one device: the first choice shares them, and fits."""
+    found = search_layouts(LLAMA_70B, LARGE, CLUSTER)
+    assert found.first.tensor * found.first.pipeline > 1 or found.first.sharding is Sharding.ZERO3
+    memory = estimate_memory(LLAMA_70B, LARGE, Layouts.of(found.first), CLUSTER.device)
+    assert memory.driver.high[0] <= memory.usable_bytes
+
+
+def test_the_first_is_as_fast_as_any_and_says_why() -> None:
+    """No layout of the list is faster by more than the percent that counts as equal; each says what differs."""
+    found = search_layouts(LLAMA_70B, LARGE, CLUSTER)
+    assert min(each.slower for each in found.best) > -0.011
+    assert all(each.reasons for each in found.best)
+    assert found.best[0].step_seconds == pytest.approx(
+        float(estimate_step(LLAMA_70B, LARGE, Layouts.of(found.first), CLUSTER).middle[0])
+    )
+    assert found.candidates > found.allowed > found.fitting >= len(found.best)
+
+
+def test_ten_thousand_candidates_take_less_than_a_second() -> None:
+    """A search over more than 10,000 candidates is quick enough to be asked interactively."""
+    search_layouts(GPT2, SMALL, NODE)  # data files are read once
+    started = time.process_time()
+    found = search_layouts(LLAMA_70B, LARGE, CLUSTER)
+    assert found.candidates > 10_000
+    assert time.process_time() - started < 1.0
+
+
+def test_what_cannot_fit_is_said_with_what_to_do() -> None:
+    """70 billion parameters on one small device end in an error that names ways out."""
+    found = search_layouts(LLAMA_70B, replace(LARGE, global_batch=8), machine("RTX 4090", 1))
+    assert not found.best
+    with pytest.raises(PlanError, match="take more devices"):
+        _ = found.first
+
+
+def test_what_is_not_possible_is_said_with_the_reason() -> None:
+    """A batch that no replica can divide leaves no layout."""
+    found = search_layouts(GPT2, replace(SMALL, global_batch=7), NODE, Choices(tensor=(1,), pipeline=(1,)))
+    with pytest.raises(PlanError, match="global batch of 7"):
+        _ = found.first
+
+
+def test_choices_are_kept() -> None:
+    """Only what the user allows is looked at."""
+    found = search_layouts(LLAMA_70B, LARGE, CLUSTER, Choices(tensor=(8,), checkpointing=(Checkpointing.FULL,)))
+    assert {each.layout.tensor for each in found.best} == {8}
+    assert {each.layout.checkpointing for each in found.best} == {Checkpointing.FULL}
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        (Layout(8, tensor=8), "12 heads"),
+        (Layout(8, pipeline=8), "12 layers"),
+        (Layout(16, devices_a_node=8, tensor=16), "leaves the node"),
+        (Layout(8, tensor=2, pipeline=3), "no multiple of tensor × pipeline"),
+        (Layout(8, micro_batch=3), "global batch of 512"),
+        (Layout(8, interleave=2), "need a pipeline"),
+        (Layout(8, tensor=4, pipeline=2, sharding=Sharding.ZERO1), "nobody to divide"),
+        (Layout(8, pipeline=2, sharding=Sharding.ZERO3), "for every micro-batch"),
+        (Layout(8, sequence_parallel=True), "needs tensor parallelism"),
+        (Layout(8, pipeline=4, micro_batch=128), "fewer micro-batches than stages"),
+        (Layout(8, expert=2), "1 experts"),
+    ],
+)
+def test_impossible_layouts_are_refused_with_the_reason(layout: Layout, reason: str) -> None:
+    """Each rule names what it refuses."""
+    columns = Layouts.of(layout)
+    said = [each.reason for each in refusals(GPT2, SMALL, columns) if each.broken[0]]
+    assert any(reason in each for each in said), said
+    assert not allowed(GPT2, SMALL, columns)[0]
+
+
+def test_networks_over_images_are_only_copied() -> None:
+    """What is told by operators alone is not cut into pieces."""
+    network = model_cost("resnet50", {})
+    found = search_layouts(network, Training(1, 1024, find_optimizer("sgd-momentum")), NODE)
+    assert (found.first.tensor, found.first.pipeline) == (1, 1)
+    assert not allowed(network, SMALL, Layouts.of(Layout(8, tensor=2)))[0]
+
+
+def test_experts_may_be_spread() -> None:
+    """A mixture of experts has layouts that spread them."""
+    mixture = replace(GPT2, experts=Experts(count=8, active=2, ffn=3072))
+    columns = candidates(mixture, SMALL, 8, 8)
+    assert set(np.unique(columns.expert)) == {1, 2, 4, 8}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from([1, 2, 4, 8, 16, 32]), st.sampled_from([16, 48, 64, 100]))
+def test_every_allowed_candidate_can_be_run(devices: int, batch: int) -> None:
+    """Devices, heads, layers and the batch come out even in each."""
+    training = replace(SMALL, global_batch=batch)
+    every = candidates(GPT2, training, devices, 8)
+    kept = every.where(allowed(GPT2, training, every))
+    for row in range(len(kept)):
+        layout = kept[row]
+        assert layout.tensor * layout.pipeline * layout.context * layout.data == devices
+        assert GPT2.heads % layout.tensor == 0
+        assert GPT2.layers % (layout.pipeline * layout.interleave) == 0
+        assert batch % (layout.data * layout.micro_batch) == 0

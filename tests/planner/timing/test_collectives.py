@@ -1,0 +1,76 @@
+"""Tests of how long ranks take to exchange data."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.timing.collectives import (
+    Fabric,
+    Group,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    bandwidth,
+    nodes_of,
+    send,
+)
+
+FABRIC = Fabric(*(np.array([each]) for each in (300e9, 25e9, 0.0, 0.0, 8.0)))
+SLOW_START = Fabric(*(np.array([each]) for each in (300e9, 25e9, 5e-6, 15e-6, 8.0)))
+SIZE = np.array([1.2e9])
+
+
+def group(ranks: int, stride: int = 1) -> Group:
+    """So many ranks, so far apart."""
+    return Group(np.array([float(ranks)]), np.array([float(stride)]))
+
+
+def test_an_all_reduce_within_a_node_follows_the_ring() -> None:
+    """Twice the size, less the part that each rank has, over one link."""
+    assert all_reduce(SIZE, group(8), FABRIC)[0] == pytest.approx(2 * 1.2e9 * 7 / 8 / 300e9)
+
+
+def test_a_lone_rank_exchanges_nothing() -> None:
+    """Groups of one cost nothing, latency included."""
+    for exchange in (all_reduce, all_gather, send):
+        assert exchange(SIZE, group(1), SLOW_START)[0] == 0.0
+    assert all_to_all(SIZE, np.array([2.0]), group(1), SLOW_START)[0] == 0.0
+
+
+def test_a_ring_over_nodes_has_the_network_of_all_its_members() -> None:
+    """Eight neighbours of a node share one crossing; ranks of which each node has one cross alone."""
+    assert bandwidth(group(64), FABRIC)[0] == pytest.approx(200e9)
+    assert bandwidth(group(8, stride=8), FABRIC)[0] == pytest.approx(25e9)
+
+
+def test_groups_know_how_many_nodes_they_touch() -> None:
+    """Strided groups spread over more nodes than dense ones."""
+    assert [nodes_of(group(*each), FABRIC)[0] for each in ((8, 1), (16, 1), (8, 8), (2, 4))] == [1, 2, 8, 1]
+
+
+def test_small_messages_take_the_hops() -> None:
+    """Without bytes only latency is left: seven hops there, seven back."""
+    assert all_reduce(np.array([0.0]), group(8), SLOW_START)[0] == pytest.approx(2 * 7 * 5e-6)
+
+
+def test_copies_to_one_node_cross_the_network_once() -> None:
+    """Eight experts on three other nodes cost less than eight crossings."""
+    eight = all_to_all(SIZE, np.array([8.0]), group(32), FABRIC)[0]
+    one = all_to_all(SIZE, np.array([1.0]), group(32), FABRIC)[0]
+    assert one == pytest.approx(1.2e9 * 3 / 4 / 25e9)
+    assert one < eight < 3 / (3 / 4) * one
+
+
+def test_the_next_stage_may_be_on_another_node() -> None:
+    """A stage whose neighbour is a node away sends over the network."""
+    assert send(SIZE, group(2, stride=8), FABRIC)[0] == pytest.approx(1.2e9 / 25e9)
+    assert send(SIZE, group(2, stride=4), FABRIC)[0] == pytest.approx(1.2e9 / 300e9)
+
+
+@given(st.integers(1, 9).map(lambda power: 2**power), st.floats(1e3, 1e11))
+def test_exchanges_grow_with_size_and_never_beat_the_wire(ranks: int, size: float) -> None:
+    """Twice the bytes take longer, and no group is faster than its slowest link."""
+    less = all_gather(np.array([size]), group(ranks), SLOW_START)[0]
+    more = all_gather(np.array([2 * size]), group(ranks), SLOW_START)[0]
+    assert more > less >= size * (ranks - 1) / ranks / 300e9

@@ -1,0 +1,155 @@
+"""Tests of the time of a step: its parts, and the laws it must obey."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.named import named_shape
+from flyball_planner.models.transformer.shape import Kind, TransformerShape
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.precision import PRECISIONS
+from flyball_planner.timing.estimate import StepEstimate, estimate_step
+from flyball_planner.timing.seconds import PART_NAMES
+from flyball_planner.training import Attention, Checkpointing, Method, Sharding, Training
+
+GPT = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128)
+TRAINING = Training(1024, 64, find_optimizer("adamw"), precision=PRECISIONS["fp16"], framework="deepspeed")
+NODE = machine("A100 SXM 80GB", 8)
+SIXTEEN = machine("A100 SXM 80GB", 16, network="1600 Gbps")
+
+
+def step(*layouts: Layout, training: Training = TRAINING, shape: TransformerShape = GPT) -> StepEstimate:
+    """The step of some layouts of one node."""
+    return estimate_step(shape, training, Layouts.of(*layouts), NODE)
+
+
+def seconds(layout: Layout, training: Training = TRAINING) -> float:
+    """The middle of one."""
+    return float(step(layout, training=training).middle[0])
+
+
+def test_parts_add_up_to_the_step() -> None:
+    """Nothing is counted twice, nothing left out."""
+    found = step(Layout(8, tensor=2, pipeline=2, micro_batch=2), Layout(8, micro_batch=8))
+    added = np.sum([getattr(found.parts, name) for name in PART_NAMES], axis=0)
+    assert added == pytest.approx(found.middle)
+    assert sum(found.parts_of(0).values()) == pytest.approx(found.middle[0])
+
+
+def test_the_interval_surrounds_its_middle() -> None:
+    """Low, middle and high rise, by factors alike on both sides."""
+    found = step(Layout(8, micro_batch=8))
+    assert found.low[0] < found.middle[0] < found.high[0]
+    assert found.middle[0] / found.low[0] == pytest.approx(found.high[0] / found.middle[0])
+
+
+def test_recomputation_costs_about_a_forward_pass() -> None:
+    """Full checkpointing lengthens the step by no more than a third and by no less than a fifth."""
+    plain, again = Layout(8, micro_batch=8), Layout(8, micro_batch=8, checkpointing=Checkpointing.FULL)
+    assert 1.2 < seconds(again) / seconds(plain) < 1.34
+
+
+def test_a_pipeline_has_a_bubble_that_chunks_shrink() -> None:
+    """The share of stages less one over micro-batches, divided by the chunks of a stage."""
+    plain, chunked = Layout(8, pipeline=4, micro_batch=8), Layout(8, pipeline=4, interleave=2, micro_batch=8)
+    found = step(plain, chunked)
+    assert found.parts.bubble[0] == pytest.approx(2 * found.parts.bubble[1])
+    assert found.parts.bubble[0] > 0
+
+
+def test_small_kernels_wait_for_the_host() -> None:
+    """A small model with a small micro-batch is bound by launches, a large one is not."""
+    small = replace(GPT, hidden=512, heads=8, kv_heads=8, head_dim=64, ffn=2048)
+    found = estimate_step(small, TRAINING, Layouts.of(Layout(8, micro_batch=1)), NODE)
+    assert found.parts_of(0)["launch"] > 0.25 * found.middle[0]
+    assert step(Layout(8, micro_batch=8)).parts_of(0).get("launch", 0.0) < 0.01 * found.middle[0]
+
+
+def test_causal_flash_attention_does_half_the_work() -> None:
+    """At long sequences it decides: a decoder's attention takes about half of an encoder's time."""
+    training = replace(TRAINING, sequence=65_536, global_batch=8, attention=Attention.FLASH)
+    layout = Layouts.of(Layout(8))
+    causal = estimate_step(GPT, training, layout, NODE)
+    both_ways = estimate_step(replace(GPT, kind=Kind.ENCODER), training, layout, NODE)
+    assert 0.5 < causal.middle[0] / both_ways.middle[0] < 0.75
+
+
+def test_materialised_scores_cost_time() -> None:
+    """Reading and writing the matrix of scores is slower than never writing it."""
+    materialised = replace(TRAINING, attention=Attention.MATERIALISED)
+    assert seconds(Layout(8, micro_batch=8), materialised) > seconds(Layout(8, micro_batch=8))
+
+
+def test_the_network_is_slower_than_the_node() -> None:
+    """The same tensor parallelism costs more where it leaves the node."""
+    training = replace(TRAINING, framework="pytorch")
+    inside = estimate_step(GPT, training, Layouts.of(Layout(16, tensor=8, micro_batch=4)), SIXTEEN)
+    outside = estimate_step(GPT, training, Layouts.of(Layout(16, tensor=16, micro_batch=4)), SIXTEEN)
+    assert outside.parts.tensor[0] > 2 * inside.parts.tensor[0]
+
+
+def test_fully_sharded_weights_are_gathered_for_each_micro_batch() -> None:
+    """ZeRO-3 exchanges more than ZeRO-1, and hides most of it where the framework can."""
+    hidden, waiting = replace(TRAINING, framework="pytorch"), TRAINING
+    sharded = Layout(8, micro_batch=2, sharding=Sharding.ZERO3)
+    divided = replace(sharded, sharding=Sharding.ZERO1)
+    assert step(sharded).parts.data[0] > step(divided).parts.data[0]
+    assert step(sharded, training=hidden).parts.data[0] < step(sharded, training=waiting).parts.data[0]
+
+
+def test_adapters_spare_the_gradients_of_frozen_weights() -> None:
+    """Low-rank adaptation trains faster than full training."""
+    assert seconds(Layout(8, micro_batch=8), replace(TRAINING, method=Method.LORA)) < 0.9 * seconds(
+        Layout(8, micro_batch=8)
+    )
+
+
+def test_utilisation_follows_from_time() -> None:
+    """MFU is the model's FLOPs over the printed rate, and recomputation counts in HFU alone."""
+    found = step(Layout(8, micro_batch=8, checkpointing=Checkpointing.FULL))
+    assert found.mfu[0] == pytest.approx(found.model_flops / (found.middle[0] * 8 * 312e12))
+    assert 1.25 < found.hfu[0] / found.mfu[0] < 4 / 3
+    assert found.tokens_per_second[0] == pytest.approx(64 * 1024 / found.middle[0])
+
+
+def test_a_well_known_training_takes_what_it_took() -> None:
+    """GPT-2 124M on eight A100 takes about 300 ms a step in a fused C program (llm.c): within the interval."""
+    training = replace(
+        TRAINING, global_batch=512, precision=PRECISIONS["bf16"], compiled=True, framework="llm.c", fused_loss=True
+    )
+    layout = Layouts.of(Layout(8, micro_batch=64, sharding=Sharding.ZERO1))
+    assert estimate_step(named_shape("gpt2"), training, layout, NODE).seconds().holds(0.3)
+
+
+def test_networks_over_images_are_timed_by_their_operators() -> None:
+    """ResNet-50 on one A100 with automatic mixed precision makes some 2,000 images a second (NVIDIA's examples)."""
+    training = Training(1, 256, find_optimizer("sgd-momentum"), precision=PRECISIONS["fp16-autocast"])
+    one = machine("A100 SXM 80GB", 1)
+    found = estimate_step(model_cost("resnet50", {}), training, Layouts.of(Layout(1, micro_batch=256)), one)
+    assert 1200 < found.samples_per_second[0] < 3200
+
+
+@settings(max_examples=25)
+@given(
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([8, 16, 32]),
+)
+def test_a_faster_device_is_never_slower(tensor: int, pipeline: int, micro_batch: int, batches: int) -> None:
+    """Whatever the layout, an H100 beats an A100 and never beats its printed rate."""
+    if tensor * pipeline > 8:
+        return
+    layout = Layout(8, tensor=tensor, pipeline=pipeline, micro_batch=micro_batch)
+    training = replace(TRAINING, global_batch=layout.data * micro_batch * batches)
+    columns = Layouts.of(layout)
+    old = estimate_step(GPT, training, columns, NODE)
+    new = estimate_step(GPT, training, columns, machine("H100 SXM", 8))
+    assert new.middle[0] <= old.middle[0]
+    assert new.mfu[0] < 1

@@ -1,0 +1,79 @@
+"""Tests of whole trainings: time between steps, failures, energy, money."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.interval import Interval
+from flyball_planner.timing.run import Habits, Loading, cost_dollars, device_watts, loading_wait, whole_run
+
+STEP = Interval(0.9, 1.0, 1.2)
+NODE = machine("H100 SXM", 8)
+CLUSTER = machine("H100 SXM", 16_384, network="3200 Gbps")
+
+
+def test_a_run_is_longer_than_its_steps() -> None:
+    """Start, evaluation and failures come on top, and goodput says by how much."""
+    found = whole_run(STEP, 10_000, NODE, mfu=0.4)
+    assert found.seconds.middle > 10_000
+    assert found.goodput == pytest.approx(10_000 / found.seconds.middle)
+    assert found.seconds.low < found.seconds.middle < found.seconds.high
+
+
+def test_a_large_cluster_fails_as_often_as_reported() -> None:
+    """54 days on 16,384 devices: 419 interruptions, as Llama 3's training had."""
+    habits = Habits(evaluation_share=0.0, checkpoint_bytes=5e12)
+    found = whole_run(Interval.exactly(1.0), 54 * 86_400, CLUSTER, 0.4, habits)
+    assert found.failures == pytest.approx(419, rel=0.1)
+    assert 0.8 < found.goodput < 0.97
+
+
+def test_checkpoints_are_written_more_often_where_failures_are_frequent() -> None:
+    """Young's interval shrinks with the number of devices, and grows with the time a checkpoint takes."""
+    habits = Habits(checkpoint_bytes=1e12)
+    one, many = (whole_run(STEP, 1e7, each, 0.4, habits).checkpoint_seconds_between for each in (NODE, CLUSTER))
+    slow = whole_run(STEP, 1e7, NODE, 0.4, replace(habits, checkpoint_bytes_per_second=1e8)).checkpoint_seconds_between
+    assert many < one < slow
+
+
+def test_asynchronous_checkpoints_cost_less() -> None:
+    """Only the copy to the host stops the training."""
+    habits = Habits(checkpoint_bytes=1e12, checkpoint_seconds_between=600)
+    waiting = whole_run(STEP, 1e5, NODE, 0.4, habits)
+    beside = whole_run(STEP, 1e5, NODE, 0.4, replace(habits, asynchronous=True))
+    assert beside.checkpoint_seconds < waiting.checkpoint_seconds / 10
+    assert beside.seconds.middle < waiting.seconds.middle
+
+
+def test_data_that_comes_late_stops_the_step() -> None:
+    """A step waits for what reading and preparing take beyond it, and not for what is quicker."""
+    assert loading_wait(1.0, 1000, Loading(bytes_a_sample=2e6, bytes_per_second=1e9)) == pytest.approx(1.0)
+    assert loading_wait(1.0, 1000, Loading(seconds_a_sample=0.01, workers=20)) == 0.0
+    assert loading_wait(1.0, 1000, Loading(seconds_a_sample=0.01, workers=5)) == pytest.approx(1.0)
+
+
+def test_busy_devices_draw_their_limit_and_idle_ones_a_quarter() -> None:
+    """Power follows utilisation between the two."""
+    assert device_watts(NODE.device, 0.6) == pytest.approx(700)
+    assert device_watts(NODE.device, 0.0) == pytest.approx(175)
+
+
+def test_energy_and_cost_follow_from_time() -> None:
+    """Eight devices of 700 W with their host, for an hour; a price is one of a device and an hour."""
+    found = whole_run(Interval.exactly(3600.0), 1, NODE, 0.6, Habits(evaluation_share=0.0))
+    assert found.energy_joules.middle == pytest.approx(8 * 700 * 1.4 * 1.2 * found.seconds.middle)
+    assert found.energy_joules.low < found.energy_joules.middle < found.energy_joules.high
+    assert cost_dollars(Interval.exactly(7200.0), 3.0, 8).middle == pytest.approx(48.0)
+    assert found.device_hours.middle == pytest.approx(8 * found.seconds.middle / 3600)
+
+
+@given(st.floats(0.01, 1e3), st.floats(1, 1e6), st.sampled_from([8, 64, 1024]))
+def test_goodput_is_a_share(step: float, steps: float, devices: int) -> None:
+    """No cluster makes more steps than it has time for, and more steps take longer."""
+    cluster = machine("H100 SXM", devices, network="3200 Gbps")
+    found = whole_run(Interval.exactly(step), steps, cluster, 0.4)
+    assert 0 < found.goodput < 1
+    assert whole_run(Interval.exactly(step), 2 * steps, cluster, 0.4).seconds.middle > found.seconds.middle
