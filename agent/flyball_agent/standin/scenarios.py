@@ -68,9 +68,14 @@ def _leak(scenario: Scenario) -> None:
     scenario.set({"memory_used": ramp(40 * GIB, TOTAL, 10, 250)}, 0)
 
 
+def slow_gpu(gpus: int) -> int:
+    """Which of so many is the straggler."""
+    return gpus // 2
+
+
 def _straggler(scenario: Scenario) -> None:
     """One GPU is slow, and all others wait for it."""
-    slow = scenario.gpus // 2
+    slow = slow_gpu(scenario.gpus)
     scenario.set({"utilization_gpu": noise(97, 2), "power": noise(420_000, 12_000), "energy": count(420_000)})
     scenario.set({"gpm_sm_active": noise(88 * STRAGGLER_FACTOR, 3), "gpm_tensor_active": noise(30, 3)})
     scenario.set({

@@ -36,7 +36,7 @@ def demo(
 
 def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
     from flyball_agent.standin.library import StandInError
-    from flyball_agent.standin.scenarios import start_standin
+    from flyball_agent.standin.scenarios import slow_gpu, start_standin
 
     try:
         library = start_standin(home / host / "gpus", scenario, gpus)
@@ -44,4 +44,5 @@ def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{home / host}: {error.strerror}; name another with --directory") from None
-    return AgentPlan(host, {"host": host, "nvml_library": library})
+    training = (f"training-{host}", str(gpus), str(slow_gpu(gpus))) if scenario == "straggler" and gpus > 1 else ()
+    return AgentPlan(host, {"host": host, "nvml_library": library}, training)

@@ -130,12 +130,12 @@ def fleet(told: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def hosts_table(found: list[dict[str, Any]]) -> Table:
-    """The table; a dash is unknown, never zero."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("HOST", no_wrap=True)
-    table.add_column("STATE")
-    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU MEM", "HOT", "SEEN", "CLOCK", "NOT READ"):
-        table.add_column(title, justify="right", no_wrap=True)
+    """The table; a dash is unknown, never zero. It fits 80 columns: names of more than 16 letters fold."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="dim")
+    table.add_column("HOST", overflow="fold", vertical="bottom")
+    table.add_column("STATE", no_wrap=True, vertical="bottom")
+    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU\nMEM", "HOT", "SEEN", "CLOCK", "NOT\nREAD"):
+        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
     for host in found:
         table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])
     return table

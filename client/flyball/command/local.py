@@ -46,6 +46,7 @@ class AgentPlan:
 
     folder: str
     settings: Mapping[str, object] = field(default_factory=dict)
+    training: Sequence[str] = ()  # of a stand-in training that reports to it: run, ranks, the slow one; none: no such
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def run(plan: LocalPlan, console: Console) -> None:
     with _lock(plan.directory, plan.command), _stop_signals():
         for name, port in (("grpc", plan.grpc_port), ("http", plan.http_port)):
             check_port(name, port, plan.command)
-        children = [_collector(plan), *(_agent(plan, agent) for agent in plan.agents)]
+        trainings = (_training(plan, agent) for agent in plan.agents if agent.training)
+        children = [_collector(plan), *(_agent(plan, agent) for agent in plan.agents), *trainings]
         try:
             for child in children:
                 child.start()
@@ -167,6 +169,12 @@ def _agent(plan: LocalPlan, agent: AgentPlan) -> Child:
         **agent.settings,
     }
     return _daemon(plan, "agent", agent.folder, settings)
+
+
+def _training(plan: LocalPlan, agent: AgentPlan) -> Child:
+    name, path = f"{agent.folder}-training", socket_path(plan.directory / agent.folder)
+    command = [sys.executable, "-m", "flyball_agent.standin.training", str(path), *agent.training]
+    return Child(name, command, plan.directory / f"{name}.log")
 
 
 def _daemon(plan: LocalPlan, part: str, name: str, settings: Mapping[str, object]) -> Child:
@@ -273,7 +281,7 @@ def _keep_running(children: Sequence[Child], console: Console, now: Callable[[],
 
 
 def _stop(children: Sequence[Child]) -> None:
-    """Agents first, together: what they say at the end still arrives."""
+    """Agents, and who reports to them, first and together: what they say at the end still arrives."""
     collector, *agents = children
     for agent in agents:
         agent.ask_to_stop()

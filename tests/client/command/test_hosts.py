@@ -1,8 +1,12 @@
 """`flyball hosts`: the fleet, and below it the worst that stands."""
 
+import io
 from typing import Any
 
-from flyball.command.hosts import fleet, problems
+import pytest
+from rich.console import Console
+
+from flyball.command.hosts import fleet, hosts_table, problems
 
 
 def entry(kind: str, severity: str = "critical", **more: Any) -> dict[str, Any]:
@@ -58,3 +62,21 @@ def test_two_errors_of_one_gpu_are_not_two_gpus() -> None:
     two = [entry("gpu_xid", gpu="GPU-1", resource=f"XID {code}", id=str(code)) for code in (48, 79)]
     lines = [line.plain for line in problems(overview(*two))]
     assert [line.split(": ")[0] for line in lines[:2]] == ["critical  a GPU-1 XID 48", "critical  a GPU-1 XID 79"]
+
+
+@pytest.mark.parametrize("name", ["gpu-node-0001", "gpu-node-0001.rack-17.cluster.example.org"])
+def test_the_table_fits_a_terminal_of_80_columns(name: str) -> None:
+    """With the widest figures that hosts have; nothing of a name or a figure is cut off."""
+    told = overview()
+    wide = {"status": [1, 3], "silences": [112, 0], "cpu_ratio": [1.0, 0.5], "memory_ratio": [1.0, None]}
+    figures = {"age_seconds": [119 * 60.0, None], "clock_skew_seconds": [-0.9996, -119.0]}
+    (first, second) = fleet({**told, **wide, **figures})
+    gpus = {"gpus": 16, "gpu_utilization_ratio": 1.0, "gpu_memory_ratio": 1.0, "gpu_temperature_celsius": 104.0}
+    console = Console(file=io.StringIO(), width=80)
+    console.print(hosts_table([{**first, **gpus, "status": "up", "name": name}, {**second, **gpus}]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]  # given above
+    cells = shown.split()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert {"waiting", "104", "-999.6", "-119.00", "119", "never", "112", "READ"} <= set(cells)
+    assert "".join(line.split(" ")[0] for line in shown.splitlines()[2:-1]) == name
