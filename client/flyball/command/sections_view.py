@@ -9,6 +9,7 @@ from rich.text import Text
 from flyball.command.words import clean
 from flyball_planner.report.section import Section, Table
 
+_NAME_COLUMNS = 14
 TONES = {"good": "green", "warning": "yellow", "bad": "red", "plain": ""}
 
 
@@ -36,7 +37,9 @@ def _table(table: Table, tone: str) -> RenderableType:
         head = table.heads[column] if column < len(table.heads) else ""
         figures = column in table.figures
         style = "dim" if not table.heads and column == 0 else tone if not table.heads else ""
-        shown.add_column(clean(head), justify="right" if figures else "left", style=style, no_wrap=figures)
+        longest = max((len(row[column]) for row in table.rows), default=0)
+        least = min(longest, _NAME_COLUMNS) if column == 0 else None  # narrow terminals keep what a row is about
+        shown.add_column(clean(head), justify="right" if figures else "left", style=style, min_width=least)
     for row in table.rows:
         shown.add_row(*(Text(clean(cell)) for cell in row))
     return shown

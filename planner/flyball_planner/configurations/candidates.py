@@ -14,6 +14,7 @@ from flyball_planner.configurations.ladder import ladder, size
 from flyball_planner.configurations.recipe import batch_tokens
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
@@ -72,6 +73,7 @@ def _training(
 
 def _best(bounds: Bounds, machine: Machine, shape: TransformerShape, training: Training) -> Candidate | None:
     layouts = Layouts.of(*_layouts(machine, training.global_batch // machine.devices))
+    layouts = layouts.where(allowed(shape, training, layouts))
     memory = estimate_memory(shape, training, layouts, machine.device)
     fitting = (memory.driver.middle <= bounds.memory_share * machine.device.memory_bytes) & (
         memory.driver.high <= memory.usable_bytes
@@ -81,16 +83,16 @@ def _best(bounds: Bounds, machine: Machine, shape: TransformerShape, training: T
     inside = (
         fitting & (layouts.micro_batch >= bounds.micro_batch.low) & (layouts.micro_batch <= bounds.micro_batch.high)
     )
-    allowed = inside if inside.any() else fitting
+    wanted = inside if inside.any() else fitting
     step = estimate_step(shape, training, layouts, machine)
-    row = _fastest(step.middle, allowed, layouts.micro_batch)
+    row = _fastest(step.middle, wanted, layouts.micro_batch)
     return _candidate(shape, training, layouts, memory, step, row)
 
 
-def _fastest(seconds: NDArray[np.float64], allowed: NDArray[np.bool_], micro_batch: NDArray[np.float64]) -> int:
+def _fastest(seconds: NDArray[np.float64], wanted: NDArray[np.bool_], micro_batch: NDArray[np.float64]) -> int:
     """The largest micro-batch among those that are nearly the fastest."""
-    best = seconds[allowed].min()
-    near = allowed & (seconds <= NEARLY * best)
+    best = seconds[wanted].min()
+    near = wanted & (seconds <= NEARLY * best)
     return int(np.argmax(np.where(near, micro_batch, -1.0)))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from flyball_planner.interval import Interval
+from flyball_planner.memory.change import best_single_change
+from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan import advice
 from flyball_planner.plan.choose import Choice, choose
@@ -11,7 +13,7 @@ from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
 from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
 from flyball_planner.plan.roofline import Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import scaled_batches, scaled_devices
-from flyball_planner.plan.subject import model_section, trained_by_gradient, training_section
+from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
 from flyball_planner.plan.whole import Whole, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
@@ -28,7 +30,7 @@ def make_plan(specification: Specification) -> Plan:
     model = model_section(specification)
     cost = cost_section(judged.machine, whole.seconds, specification.price)
     devices = scaled_devices(specification)
-    change: str | None = None
+    change = best_change(subject, judged)
     return Plan(
         title=specification.title,
         model=model,
@@ -50,6 +52,17 @@ def make_plan(specification: Specification) -> Plan:
         assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
         warnings=tuple(_warnings(specification, judged, whole.seconds)),
     )
+
+
+def best_change(subject: Subject, judged: Judged) -> str | None:
+    """The single change that frees most memory, and whether it then fits."""
+    if not trained_by_gradient(subject):
+        return None
+    change = best_single_change(subject, judged.training, judged.layout, judged.machine.device)
+    if change is None:
+        return None
+    enough = "; then it fits" if judged.verdict != FITS and change.fit is Fit.YES else ""
+    return f"{change.what}, which frees {size(change.saved_bytes)}{enough}"
 
 
 def hardware_section(judged: Judged) -> HardwareSection:

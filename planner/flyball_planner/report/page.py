@@ -18,7 +18,7 @@ _DARK = """
 --warning: #e0a030; --bad: #f07a72; --c1: #4f95ea; --c2: #e07040; --c3: #22ab7c; --c4: #cf9310; --c5: #d86a95;
 --c6: #f07a72; --c7: #9388ea; --c8: #8d8c87;
 """
-_COLOURS = "\n".join(f".c{n} {{ fill: var(--c{n}); }}" for n in range(1, 9))
+_COLOURS = "\n".join(f".c{n} {{ fill: var(--c{n}); }} .l{n} {{ stroke: var(--c{n}); }}" for n in range(1, 9))
 _STYLE = f"""
 :root {{ color-scheme: light dark; {_LIGHT} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}
@@ -59,6 +59,7 @@ text.name {{ fill: var(--ink); }}
 .ideal {{ fill: none; stroke: var(--quiet); stroke-width: 1.5; stroke-dasharray: 5 5; }}
 .limit {{ stroke: var(--bad); stroke-width: 2; }}
 .whisker {{ stroke: var(--ink); stroke-width: 1.5; }}
+.band {{ fill-opacity: 0.18; }}
 .disc {{ fill-opacity: 0.55; stroke: var(--paper); }}
 .dot {{ stroke: var(--paper); stroke-width: 2; }}
 footer {{ color: var(--quiet); font-size: 13px; }}

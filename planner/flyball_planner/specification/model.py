@@ -61,18 +61,23 @@ def read_model(entry: Entry | None, sequence: int | None, findings: Findings, fi
 
 def _of_name(keys: Mapping[str, Entry], sequence: int | None, findings: Findings) -> Model | None:
     name = str(keys["name"].value)
-    if name in shape_names():
-        said = _training_keys(keys, ("name",), findings)
-        return Model(name, named_shape(name), said)
     try:
         family = find_family(name)
     except PlanError:
-        findings.add("model.name", unknown("model", name, (*model_names(), *shape_names())))
-        return None
+        return _named(name, keys, findings)
     own = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
     if sequence and "sequence" in {key.name for key in specification_keys(family.name)} and "sequence" not in own:
         own["sequence"] = sequence
     return _of_family(family.name, own, findings)
+
+
+def _named(name: str, keys: Mapping[str, Entry], findings: Findings) -> Model | None:
+    try:
+        shape = named_shape(name)
+    except PlanError:
+        findings.add("model.name", unknown("model", name, (*model_names(), *shape_names())))
+        return None
+    return Model(name, shape, _training_keys(keys, ("name",), findings))
 
 
 def _of_family(name: str, own: dict[str, Any], findings: Findings) -> Model | None:

@@ -23,7 +23,11 @@ SHORT_FORMS = {"model": "name", "hardware": "device", "scalability": "devices"}
 
 def read_specification(text: str, file: str = "specification", files: Files | None = None) -> Specification:
     """The specification that a YAML text states; `files` opens what it names, beside it."""
-    root = read_document(text, file)
+    return read_entry(read_document(text, file), file, files)
+
+
+def read_entry(root: Entry, file: str = "specification", files: Files | None = None) -> Specification:
+    """The same of values that are read already."""
     root = Entry(_expanded(root), root.line)
     findings = Findings([], root)
     read_section("", root, FILE, findings)

@@ -1,0 +1,108 @@
+"""`flyball recommend`: which hardware a data set and a desired time ask for, and what that costs."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.specifications import WRONG, load
+
+if TYPE_CHECKING:
+    from flyball_planner.recommend import Recommendation
+    from flyball_planner.report.section import Section, Table
+
+EXAMPLE = "Examples: flyball recommend --samples 1000000 --hours 48; flyball recommend --plan run.yaml --hours 24"
+SHOWN = 8
+
+
+def recommend(
+    hours: Annotated[float, typer.Option("--hours", help="When it should be through.")],
+    samples: Annotated[int, typer.Option("--samples", "-n", help="Samples of a service-bound learner.")] = 0,
+    tokens: Annotated[float, typer.Option("--tokens", "-t", help="Tokens of a sample.")] = 500.0,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="A specification: which devices train it in time.")
+    ] = None,
+    device: Annotated[list[str] | None, typer.Option("--device", help="Only these devices; may be repeated.")] = None,
+    format_: FormOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Recommend devices, memory, cores, storage and a database, with dated prices."""
+    from flyball_planner.errors import PlanError
+    from flyball_planner.recommend import Demand
+    from flyball_planner.recommend import recommend as recommended
+
+    if (samples > 0) == (plan is not None):
+        raise CommandError("name either --samples or --plan FILE", WRONG)
+    try:
+        if plan is None:
+            found = recommended(Demand(samples, hours, tokens))
+        else:
+            said = load(plan)
+            demand = Demand(said.training.samples, hours, float(said.training.sequence))
+            found = recommended(demand, said.subject, said.training, tuple(device or ()))
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
+    tell(Told("Recommended hardware", _sections(found), _document(found)), format_, output)
+
+
+def _sections(found: "Recommendation") -> "tuple[Section, ...]":
+    from flyball_planner.report.section import Section
+
+    devices = tuple(each.told() for each in found.devices[:SHOWN])
+    hosts = tuple(each.told() for each in found.hosts[:SHOWN])
+    stored = tuple(each.told() for each in found.storage_prices[:SHOWN])
+    sections = (
+        Section("", tables=(_needs(found),)),
+        Section("Warnings", points=found.warnings, tone="warning"),
+        Section("Devices", points=devices),
+        Section("Machines", points=hosts),
+        Section("Storage", points=stored),
+        Section("Database", points=found.database.because if found.database else ()),
+        Section("Why", points=found.reasons),
+    )
+    return tuple(each for each in sections if each.tables or each.points)
+
+
+def _needs(found: "Recommendation") -> "Table":
+    from flyball_planner.report.section import Table
+    from flyball_planner.report.words import duration, figure, money, size, spread
+
+    rows = [
+        ("Time", spread(found.hours, lambda hours: duration(3600 * hours))),
+        ("Cores", spread(found.cores, figure)),
+        ("Memory", spread(found.ram_bytes, size)),
+        ("Disk", f"{spread(found.disks.needed, size)} on {found.disks.several} × {found.disks.kind}"),
+        ("Cost", spread(found.usd, money) if found.usd else "no price is known"),
+    ]
+    if found.database is not None:
+        rows.insert(4, ("MongoDB", f"{size(found.database.ram_bytes.middle)} of memory, {found.database.cores} cores"))
+    return Table(tuple(rows))
+
+
+def _document(found: "Recommendation") -> dict[str, Any]:
+    return {
+        "hours": asdict(found.hours),
+        "cores": asdict(found.cores),
+        "ram_bytes": asdict(found.ram_bytes),
+        "disks": asdict(found.disks),
+        "database": asdict(found.database) if found.database else None,
+        "usd": asdict(found.usd) if found.usd else None,
+        "devices": [
+            {
+                "device": each.device.name,
+                "devices": each.count,
+                "in_time": each.in_time,
+                "hours": asdict(each.hours),
+                "usd": each.bill.usd if each.bill else None,
+                "told": each.told(),
+            }
+            for each in found.devices
+        ],
+        "hosts": [asdict(each) for each in found.hosts],
+        "storage_prices": [asdict(each) for each in found.storage_prices],
+        "reasons": list(found.reasons),
+        "warnings": list(found.warnings),
+    }

@@ -1,0 +1,98 @@
+"""`flyball storage`: what a hierarchical learner will store, level by level."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.specifications import WRONG, read_text
+
+if TYPE_CHECKING:
+    from flyball_planner.report.section import Chart
+    from flyball_planner.storage.estimator import LevelEstimate, StorageEstimate, StorageEstimator
+
+EXAMPLE = "Examples: flyball storage --samples 1000000 --tokens 500; flyball storage -n 1000000 -t 500 -o storage.html"
+
+
+def storage(
+    samples: Annotated[int, typer.Option("--samples", "-n", min=1, help="Samples that are learnt.")],
+    tokens: Annotated[float, typer.Option("--tokens", "-t", help="Tokens of a sample, on average.")],
+    nodes: Annotated[int, typer.Option(help="Levels of the hierarchy.")] = 4,
+    chunk_size: Annotated[int, typer.Option(help="Tokens, or patterns, of one pattern.")] = 15,
+    zipf_alpha: Annotated[float, typer.Option(help="How unevenly patterns repeat; 1 for natural data.")] = 1.0,
+    counts: Annotated[
+        Path | None, typer.Option(help="JSON of what was counted: [{level, observations, unique, storage_bytes}].")
+    ] = None,
+    format_: FormOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Estimate storage by Zipf's law and deduplication; counts of a real training make it better."""
+    from flyball_planner.errors import PlanError
+    from flyball_planner.storage.estimator import StorageEstimator
+
+    try:
+        estimator = StorageEstimator(num_nodes=nodes, chunk_size=chunk_size, zipf_alpha=zipf_alpha)
+        if counts is not None:
+            estimator = _calibrated(estimator, counts)
+        found = estimator.estimate_storage(samples, tokens)
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
+    tell(_told(found), format_, output)
+
+
+def _calibrated(estimator: "StorageEstimator", path: Path) -> "StorageEstimator":
+    import msgspec
+
+    from flyball_planner.storage.learnt import LevelCount
+
+    try:
+        counted = msgspec.json.decode(read_text(path), type=list[LevelCount])
+    except msgspec.MsgspecError as error:
+        raise CommandError(f"--counts {path}: {error}", WRONG) from None
+    return estimator.calibrated(counted)
+
+
+def _told(found: "StorageEstimate") -> Told:
+    from flyball_planner.report.section import Section, Table
+    from flyball_planner.report.words import count, size, spread
+
+    rows = tuple(
+        (each.name, count(each.observations), spread(each.unique_patterns, count), f"{each.deduplication:.1%}",
+         f"{each.bytes_a_pattern:,.0f} B", spread(each.storage, size))
+        for each in found.level_estimates
+    )  # fmt: skip
+    heads = ("Level", "Observed", "Stored patterns", "Deduplicated", "A pattern", "On disk")
+    sections = (
+        Section("", (f"{spread(found.storage, size)} in all for {found.samples:,} samples.",)),
+        Section("Levels", tables=(Table(rows, heads, (1, 2, 3, 4, 5)),)),
+        Section("Assumptions", points=found.reasons),
+    )
+    return Told("Storage", sections, _document(found), lambda: {"Levels": _chart(found)})
+
+
+def _document(found: "StorageEstimate") -> dict[str, Any]:
+    levels = [{"name": each.name, "storage_mb": each.storage_mb, **asdict(each)} for each in found.level_estimates]
+    return {
+        "samples": found.samples,
+        "total_storage_gb": found.total_storage_gb,
+        "storage_bytes": asdict(found.storage),
+        "level_estimates": levels,
+        "assumptions": list(found.reasons),
+    }
+
+
+def _chart(found: "StorageEstimate") -> "Chart":
+    """How often the pattern of each rank is seen, on logarithmic axes."""
+    from flyball_planner.report.lines import Line, lines_chart
+
+    lines = [Line(each.name, _points(each)) for each in found.level_estimates]
+    caption = "Frequency of patterns by rank: Zipf's law, C / rank^α, at each level."
+    return lines_chart("distribution", caption, ("rank", "frequency"), lines)
+
+
+def _points(level: "LevelEstimate") -> tuple[tuple[float, float], ...]:
+    ranks, frequencies = level.distribution()
+    return tuple((float(x), float(y)) for x, y in zip(ranks, frequencies, strict=True))

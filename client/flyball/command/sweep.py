@@ -1,0 +1,136 @@
+"""`flyball sweep -- COMMAND`: tries configurations for real and ranks them by what they get done in a second."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.specifications import WRONG
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from flyball_planner.sweep.configurations import Configuration, Value
+    from flyball_planner.sweep.running import Progress
+    from flyball_planner.sweep.trial import Outcome
+
+EXAMPLE = (
+    "Example: flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}"
+)
+SHOWN = 20
+
+
+def sweep(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{name} becomes the value of a name.")],
+    tried: Annotated[list[str] | None, typer.Option("--try", help="NAME=VALUES: 3-10, or 1,2,4.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each quick run.")] = 100,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each configuration.")] = 1,
+    at_once: Annotated[int, typer.Option(min=1, help="Configurations that run at once; they disturb each other.")] = 1,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that one run may take.")] = None,
+    journal: Annotated[Path | None, typer.Option(help="Keeps results: a stopped sweep goes on.")] = None,
+    format_: FormOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Try every combination of some values with a command of yours, and rank them."""
+    from flyball_planner.errors import PlanError
+    from flyball_planner.sweep.commands import Command
+    from flyball_planner.sweep.running import run_sweep
+
+    try:
+        outcomes = run_sweep(
+            Command(tuple(command), timeout),
+            _grid(tried or [], samples),
+            open_executor=lambda: _threads(at_once),
+            at_once=at_once,
+            repeats=repeats,
+            journal=journal,
+            on_progress=_tell_progress,
+        )
+    except PlanError as error:
+        raise CommandError(str(error)) from None
+    if all(each.failure for each in outcomes):
+        raise CommandError(f"all {len(outcomes)} configurations failed; the first: {outcomes[0].failure}")
+    tell(told(outcomes), format_, output)
+
+
+def _threads(at_once: int) -> "AbstractContextManager[Any]":
+    """A command is a process already; threads only wait for it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(at_once)
+
+
+def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
+    from flyball_planner.sweep.configurations import grid, usual_grid
+
+    if not tried:
+        return usual_grid(samples=samples)
+    named = dict(map(values_of, tried))
+    return grid({**named, "samples": named.get("samples", [samples])})
+
+
+def values_of(words: str) -> "tuple[str, list[Value]]":
+    """`depth=3-10` or `rate=0.1,0.2`: a name and its values."""
+    name, equals, listed = words.partition("=")
+    if not equals or not name.isidentifier() or not listed:
+        raise CommandError(f"--try {words}: expected NAME=VALUES, as in depth=3-10 or batch=16,32", WRONG)
+    first, dash, last = listed.partition("-")
+    if dash and first.isdigit() and last.isdigit():
+        return name, list(range(int(first), int(last) + 1))
+    return name, [_value(word.strip()) for word in listed.split(",")]
+
+
+def _value(word: str) -> "Value":
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def _tell_progress(progress: "Progress") -> None:
+    latest = progress.latest
+    said = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
+    left = "" if progress.remaining_seconds is None else f", {progress.remaining_seconds:,.0f} s left"
+    typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {said}", err=True)
+
+
+def told(outcomes: "Sequence[Outcome]") -> Told:
+    """The ranking, what matters how much, and what failed."""
+    from flyball_planner.report.section import Section, Table
+    from flyball_planner.sweep.ranking import effects, ranked
+
+    best = ranked(outcomes)
+    rows = tuple(
+        (f"{place}", str(each.configuration), f"{each.patterns_per_second:,.4g}", f"{each.seconds:.3g} s")
+        for place, each in enumerate(best[:SHOWN], 1)
+    )
+    matters = tuple(
+        (each.name, f"× {each.ratio:.3g}", _best_value(each.patterns_per_second)) for each in effects(outcomes)
+    )
+    failed = tuple(f"{each.configuration}: {each.failure}" for each in outcomes if each.failure)
+    sections = [Section("Ranking", tables=(Table(rows, ("", "Configuration", "Patterns/s", "Time"), (0, 2, 3)),))]
+    if matters:
+        sections.append(Section("What matters", tables=(Table(matters, ("Name", "Best over worst", "Best"), (1,)),)))
+    if failed:
+        sections.append(Section("Failed", points=failed, tone="warning"))
+    document = {
+        "ranking": [_document(each) for each in best],
+        "effects": [{"name": each.name, "ratio": each.ratio} for each in effects(outcomes)],
+        "failed": [_document(each) for each in outcomes if each.failure],
+    }
+    return Told(f"{len(outcomes)} configurations", sections, document)
+
+
+def _best_value(rates: "Mapping[Value, float]") -> str:
+    return str(max(rates, key=lambda value: rates[value]))
+
+
+def _document(outcome: "Outcome") -> dict[str, Any]:
+    told_ = asdict(outcome)
+    return {**told_, "configuration": dict(outcome.configuration), "patterns_per_second": outcome.patterns_per_second}

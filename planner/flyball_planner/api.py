@@ -1,0 +1,100 @@
+"""The planner from Python: a plan in one call, and the names that earlier scripts know.
+
+>>> from flyball_planner.api import plan
+>>> made = plan(model="gpt2-xl", hardware="A100_80GB_fp16", devices=8, training={"batch_size": 512, "tokens": 30e9})
+>>> made.memory.verdict
+'fits'
+>>> made.model.parameters
+1557611200
+>>> made.computation.training_flops > 1e20
+True
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flyball_planner.catalogue.devices import register_hardware
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.configurations.configuration import Configuration
+from flyball_planner.configurations.configure import configure as _configure
+from flyball_planner.models.families import model_cost, model_names, register_model, specification_keys
+from flyball_planner.plan.make import make_plan
+from flyball_planner.plan.plan import Plan
+from flyball_planner.report.render import ReportFormat, render
+from flyball_planner.specification.document import Entry
+from flyball_planner.specification.read import read_entry, read_specification
+from flyball_planner.specification.specification import Specification
+from flyball_planner.storage.estimator import StorageEstimator
+
+__all__ = [
+    "Configuration", "Plan", "ReportFormat", "Specification", "StorageEstimator", "configure", "make_plan",
+    "model_cost", "model_names", "plan", "plan_file", "register_hardware", "register_model", "render",
+    "specification_keys",
+]  # fmt: skip
+
+
+def plan(
+    model: str | Mapping[str, object],
+    hardware: str | Mapping[str, object],
+    devices: int | None = None,
+    **sections: Mapping[str, object] | str,
+) -> Plan:
+    """A plan from the sections of a specification; a name alone stands for a section that says no more.
+
+    >>> made = plan(
+    ...     model={"name": "mlp", "d_in": 784, "d_out": 10, "layers": [512, 256], "n": 60_000, "epochs": 10},
+    ...     hardware="RTX_4090_fp16",
+    ...     training={"batch_size": 128},
+    ... )
+    >>> made.model.parameters, made.training.steps
+    (535818, 4688)
+
+    A mistake is told with what was probably meant, all of them at once:
+
+    >>> plan(model="gpt2-xxl", hardware="RTX_4090_fp16", training={"optimiser": "adamw"})
+    Traceback (most recent call last):
+    ...
+    flyball_planner.specification.problems.SpecificationError: ...
+    """
+    where = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
+    if devices is not None:
+        where["devices"] = devices
+    what = {"name": model} if isinstance(model, str) else model
+    return make_plan(read_entry(_entry({"model": what, "hardware": where, **sections})))
+
+
+def plan_file(path: str | Path) -> Plan:
+    """The plan of a specification in YAML.
+
+    >>> import tempfile
+    >>> from flyball_planner.specification.bundled import example_text
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "run.yaml").write_text(example_text("linear_regression"))
+    >>> plan_file(folder / "run.yaml").computation.bottleneck
+    'compute-bound'
+    """
+    file = Path(path)
+
+    def beside(name: str) -> str:
+        return (file.parent / name).read_text(encoding="utf-8")
+
+    return make_plan(read_specification(file.read_text(encoding="utf-8"), str(file), beside))
+
+
+def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> tuple[Configuration, ...]:
+    """Conservative, balanced and extreme configurations for a machine.
+
+    >>> [each.name for each in configure("RTX_4090_fp16")]
+    ['conservative', 'balanced', 'extreme']
+    """
+    return _configure(machine(hardware, devices), longest_days=longest_days)
+
+
+def _entry(value: Any) -> Entry:
+    """Values that stand on no line."""
+    if isinstance(value, Mapping):
+        return Entry({str(key): _entry(each) for key, each in value.items()}, 0)
+    if isinstance(value, list | tuple):
+        return Entry([_entry(each) for each in value], 0)
+    return Entry(value, 0)

@@ -1,0 +1,125 @@
+"""The chosen candidate written out: every number that a training script asks for, and a specification that plans it."""
+
+from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.configurations.bounds import Bounds
+from flyball_planner.configurations.candidates import Candidate
+from flyball_planner.configurations.configuration import Expected, ModelNumbers, TrainingNumbers
+from flyball_planner.configurations.families import Tuning
+from flyball_planner.configurations.power import Pace
+from flyball_planner.configurations.recipe import (
+    GRADIENT_CLIP,
+    LAST_SHARE,
+    WEIGHT_DECAY,
+    checkpoint_interval,
+    learning_rate,
+    warm_up_steps,
+)
+from flyball_planner.configurations.streaming import WORKER_TOKENS_PER_SECOND
+from flyball_planner.interval import Interval
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.plan.whole import checkpoint_bytes
+from flyball_planner.report.words import duration
+from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND, DEVICE_FAILURES_AN_HOUR
+
+LONGEST_BETWEEN_CHECKPOINTS = 1800.0  # so that a mistake or a power cut costs at most half an hour
+PREFETCH = 2  # batches a worker: torch's own default
+
+
+def model_numbers(chosen: Candidate) -> ModelNumbers:
+    """The transformer's dimensions."""
+    shape = chosen.shape
+    return ModelNumbers(shape.layers, shape.hidden, shape.heads, shape.ffn, shape.vocab, chosen.parameters)
+
+
+def training_numbers(machine: Machine, tuned: Tuning, chosen: Candidate, paced: Pace, tokens: float) -> TrainingNumbers:
+    """Everything that a script is told."""
+    steps = max(1, round(tokens / chosen.tokens_a_step))
+    rate = learning_rate(chosen.parameters)
+    speed = chosen.tokens_a_step / chosen.step.middle
+    return TrainingNumbers(
+        sequence=chosen.training.sequence,
+        micro_batch=chosen.layout.micro_batch,
+        accumulation=max(1, chosen.training.global_batch // (chosen.layout.data * chosen.layout.micro_batch)),
+        global_batch=chosen.training.global_batch,
+        tokens=steps * chosen.tokens_a_step,
+        tokens_per_parameter=tokens / chosen.parameters,
+        steps=steps,
+        warm_up_steps=warm_up_steps(steps, chosen.tokens_a_step),
+        optimizer=chosen.training.optimizer.name,
+        learning_rate=rate,
+        last_learning_rate=LAST_SHARE * rate,
+        weight_decay=WEIGHT_DECAY,
+        gradient_clip=GRADIENT_CLIP,
+        precision=chosen.training.precision.name,
+        attention=tuned.attention,
+        compiled=chosen.training.compiled,
+        checkpointing=chosen.layout.checkpointing.value,
+        sharding=chosen.layout.sharding.value,
+        checkpoint_interval_seconds=_between_checkpoints(machine, chosen),
+        pause_seconds_per_step=paced.pause(chosen.step.middle),
+        loader_workers=max(1, min(8, round(2 * speed / machine.nodes / WORKER_TOKENS_PER_SECOND))),
+        prefetch=PREFETCH,
+    )
+
+
+def expected(bounds: Bounds, machine: Machine, chosen: Candidate, paced: Pace, seconds: Interval) -> Expected:
+    """What the run will take."""
+    return Expected(
+        memory_bytes=chosen.memory,
+        memory_share=chosen.memory.middle / machine.device.memory_bytes,
+        memory_ceiling_share=bounds.memory_share,
+        seconds=seconds,
+        time_human=duration(seconds.middle),
+        tokens_per_second=chosen.tokens_a_step / chosen.step.middle * paced.computing_share,
+        power_watts=paced.watts,
+        power_share=paced.power_share,
+    )
+
+
+def specification_text(name: str, machine: Machine, chosen: Candidate, tokens: float) -> str:
+    """YAML that `flyball plan` takes."""
+    training, layout = chosen.training, chosen.layout
+    steps = max(1, round(tokens / chosen.tokens_a_step))
+    nodes = f"\n  devices_per_node: {machine.devices_a_node}" if machine.nodes > 1 else ""
+    return f"""title: {name} on {machine.devices} × {machine.device.name}
+model:
+  name: {name}
+  shape: {_shape_text(chosen.shape)}
+training:
+  sequence: {training.sequence}
+  batch_size: {training.global_batch}
+  steps: {steps}
+  optimizer: {training.optimizer.name}
+  precision: {training.precision.name}
+  attention: {training.attention.value}
+  compiled: {str(training.compiled).lower()}
+hardware:
+  device: "{machine.device.name}"
+  devices: {machine.devices}{nodes}
+layout:
+  micro_batch: {layout.micro_batch}
+  sharding: {layout.sharding.value}
+  checkpointing: {layout.checkpointing.value}
+"""
+
+
+def _shape_text(shape: TransformerShape) -> str:
+    named = {
+        "layers": shape.layers,
+        "hidden": shape.hidden,
+        "heads": shape.heads,
+        "ffn": shape.ffn,
+        "vocab": shape.vocab,
+        "norm": shape.norm.value,
+    }
+    flags = ("gated", "tied", "norm_bias", "qkv_bias", "attention_output_bias", "ffn_bias", "dropout")
+    words = [f"{name}: {value}" for name, value in named.items()]
+    words += [f"{name}: {str(getattr(shape, name)).lower()}" for name in flags]
+    return "{" + ", ".join(words) + "}"
+
+
+def _between_checkpoints(machine: Machine, chosen: Candidate) -> float:
+    """Young's interval for the failures that large clusters saw; no longer than what one can bear to lose."""
+    write = checkpoint_bytes(chosen.shape, chosen.training) / (machine.nodes * CHECKPOINT_BYTES_PER_SECOND)
+    between_failures = 3600 / (DEVICE_FAILURES_AN_HOUR * machine.devices)
+    return min(LONGEST_BETWEEN_CHECKPOINTS, checkpoint_interval(write, between_failures))

@@ -1,0 +1,89 @@
+"""Configurations as tables."""
+
+from collections.abc import Sequence
+
+from flyball_planner.configurations.configuration import Configuration
+from flyball_planner.configurations.phases import Phase
+from flyball_planner.configurations.processor import ProcessorTuning
+from flyball_planner.configurations.streaming import Streaming
+from flyball_planner.report.section import Table
+from flyball_planner.report.words import count, duration, figure, percent, rate, size, spread
+
+
+def numbers_table(each: Configuration) -> Table:
+    """All that a script is told, and what the run will take."""
+    model, training, what = each.model, each.training, each.expected
+    rows = (
+        (
+            "Model",
+            f"{count(model.parameters)} parameters: {model.layers} layers of {model.hidden}, {model.heads} heads",
+        ),
+        ("Batch", f"{training.micro_batch} × {training.accumulation} accumulated = {training.global_batch} samples"),
+        ("Sequence", f"{training.sequence:,} tokens"),
+        ("Tokens", f"{count(training.tokens)}, {training.tokens_per_parameter:.3g} a parameter"),
+        ("Steps", f"{training.steps:,}, of which {training.warm_up_steps:,} warm up"),
+        ("Learning rate", f"{training.learning_rate:.2g}, falling to {training.last_learning_rate:.2g}"),
+        ("Optimizer", f"{training.optimizer}, decay {training.weight_decay:g}, clip {training.gradient_clip:g}"),
+        ("Precision", f"{training.precision}{', compiled' if training.compiled else ''}"),
+        ("Attention", training.attention),
+        ("Checkpointing", f"activations: {training.checkpointing}; states: {training.sharding}"),
+        ("Save", f"every {duration(training.checkpoint_interval_seconds)}"),
+        ("Loader", f"{training.loader_workers} workers, {training.prefetch} batches ahead each"),
+        ("Memory", f"{spread(what.memory_bytes, size)}: {_of_ceiling(each)}"),
+        ("Time", f"{what.time_human} ({duration(what.seconds.low)} … {duration(what.seconds.high)})"),
+        ("Speed", f"{figure(what.tokens_per_second)} tokens a second"),
+        ("Power", _power(each)),
+    )
+    return Table(tuple(row for row in rows if row[1]))
+
+
+def _power(each: Configuration) -> str:
+    what, pause = each.expected, each.training.pause_seconds_per_step
+    if what.power_watts is None or what.power_share is None:
+        return ""
+    paused = f", with pauses of {duration(pause)} after each step" if pause > 0 else ""
+    return f"{what.power_watts:.0f} W on average, {percent(what.power_share)} of the printed power{paused}"
+
+
+def _of_ceiling(each: Configuration) -> str:
+    what = each.expected
+    return f"{percent(what.memory_share)} of the device, at most {percent(what.memory_ceiling_share)} are wanted"
+
+
+def processor_table(tuned: ProcessorTuning) -> Table:
+    """How a processor is used."""
+    rows = (
+        ("Processes", f"{tuned.processes} of {tuned.threads} threads"),
+        ("Command", tuned.command),
+        *((name, value) for name, value in tuned.environment),
+        *(("Note", note) for note in tuned.notes),
+    )
+    return Table(rows)
+
+
+def phases_table(both: Sequence[Phase]) -> Table:
+    """Phases A and B."""
+    rows = tuple(
+        (
+            each.name,
+            each.purpose,
+            f"{each.sequence:,}",
+            f"{each.samples_a_step:,}",
+            count(each.tokens),
+            f"{each.steps:,}",
+        )
+        for each in both
+    )
+    return Table(rows, ("Phase", "Purpose", "Sequence", "Samples a step", "Tokens", "Steps"), (2, 3, 4, 5))
+
+
+def streaming_table(read: Streaming) -> Table:
+    """How the data are read."""
+    rows = (
+        ("Data on", read.disk.value),
+        ("Needed", f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk with reserve"),
+        ("Readers", f"{read.workers} workers, {read.prefetch} batches ahead each"),
+        ("Shards", size(read.shard_bytes)),
+        ("Cache", size(read.cache_bytes)),
+    )
+    return Table(rows)

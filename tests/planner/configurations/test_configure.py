@@ -1,0 +1,90 @@
+"""Conservative, balanced and extreme configurations of real machines."""
+
+from dataclasses import replace
+
+import pytest
+
+from flyball_planner.catalogue.devices import find_device
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.configurations.accompany import accompany
+from flyball_planner.configurations.bounds import ALL, CONSERVATIVE
+from flyball_planner.configurations.configuration import Configuration
+from flyball_planner.configurations.configure import configure
+from flyball_planner.errors import PlanError
+from flyball_planner.plan.make import make_plan
+from flyball_planner.specification.read import read_specification
+
+
+@pytest.fixture(scope="module", params=[("RTX_4090_fp16", 1), ("GTX_1660Ti_fp32", 1), ("A100_80GB_fp16", 8)])
+def found(request: pytest.FixtureRequest) -> tuple[Configuration, ...]:
+    """All three for a machine."""
+    return configure(machine(*request.param))
+
+
+def test_the_memory_share_is_a_ceiling(found: tuple[Configuration, ...]) -> None:
+    """No configuration takes more than its kind allows."""
+    for each, bounds in zip(found, ALL, strict=True):
+        assert each.expected.memory_share <= bounds.memory_share
+
+
+def test_every_bound_holds_or_is_stated(found: tuple[Configuration, ...]) -> None:
+    """Nothing is missed silently."""
+    for each, bounds in zip(found, ALL, strict=True):
+        missed = {bound.bound for bound in each.missed}
+        for name, span, value in (
+            ("parameters", bounds.parameters, each.model.parameters),
+            ("micro-batch", bounds.micro_batch, each.training.micro_batch),
+            ("sequence", bounds.sequence, each.training.sequence),
+            ("time", bounds.seconds, each.expected.seconds.middle),
+            ("tokens a parameter", bounds.tokens_a_parameter, each.training.tokens_per_parameter),
+        ):
+            assert name in missed or span.holds(value * 0.99) or span.holds(value * 1.01), (each.name, name)
+        if each.expected.power_share is not None and "power" not in missed:
+            assert bounds.power_share.holds(round(each.expected.power_share, 2))
+
+
+def test_each_configuration_can_be_planned(found: tuple[Configuration, ...]) -> None:
+    """Its specification gives the same model and memory, and the same time but for the pauses."""
+    for each in found:
+        plan = make_plan(read_specification(each.specification))
+        assert plan.model.parameters == each.model.parameters
+        assert plan.memory.driver_bytes.middle == pytest.approx(each.expected.memory_bytes.middle)
+        assert plan.layout.micro_batch == each.training.micro_batch
+        share = plan.computation.estimated_train_seconds.middle / each.expected.seconds.middle
+        assert share == pytest.approx(1, rel=0.05) or (each.training.pause_seconds_per_step > 0 and share < 1)
+
+
+def test_numbers_fit_together(found: tuple[Configuration, ...]) -> None:
+    """Batch, steps, tokens and learning rates say one thing."""
+    for each in found:
+        training = each.training
+        assert training.micro_batch * training.accumulation * each.devices == training.global_batch
+        assert training.tokens == training.steps * training.global_batch * training.sequence
+        assert 0 < training.warm_up_steps <= training.steps
+        assert 0 < training.last_learning_rate < training.learning_rate <= 1e-3
+        first, second = accompany(each, "nvme").phases
+        assert first.tokens + second.tokens == pytest.approx(training.tokens)
+
+
+def test_a_conservative_run_pauses_to_stay_cool() -> None:
+    """Its mean power is below 40 % of what is printed, as the pauses bring about."""
+    (each,) = configure(machine("RTX_4090_fp16"), [CONSERVATIVE])
+    assert each.expected.power_share is not None
+    assert each.expected.power_share <= 0.4 + 1e-9
+    assert each.training.pause_seconds_per_step > 0
+
+
+def test_a_processor_gets_threads_and_a_command() -> None:
+    """The fallback without any accelerator is complete too."""
+    (each,) = configure(machine("CPU_8C_3.5Ghz_baseline"), [CONSERVATIVE])
+    with_it = accompany(each, "ssd")
+    assert with_it.processor is not None
+    assert with_it.processor.threads == 8
+    assert each.training.precision == "fp32"
+
+
+def test_a_machine_that_is_too_small_is_refused_in_words() -> None:
+    """Nothing is proposed that cannot run."""
+    tiny = replace(find_device("GTX_1660Ti_fp32"), name="tiny", memory_bytes=2**30)
+    with pytest.raises(PlanError, match="nothing fits"):
+        configure(machine(tiny), [CONSERVATIVE])

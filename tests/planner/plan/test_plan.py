@@ -1,0 +1,133 @@
+"""Plans of whole specifications."""
+
+import json
+from dataclasses import asdict
+
+import msgspec
+import pytest
+
+from flyball_planner.errors import PlanError
+from flyball_planner.plan.make import make_plan
+from flyball_planner.plan.plan import Plan
+from flyball_planner.plan.roofline import Roof, bottleneck, roofline
+from flyball_planner.report.document import json_text
+from flyball_planner.report.render import ReportFormat, render
+from flyball_planner.specification.bundled import example_names, example_text
+from flyball_planner.specification.read import read_specification
+
+
+def planned(text: str) -> Plan:
+    """The plan of a YAML text."""
+    return make_plan(read_specification(text))
+
+
+GPT = (
+    "model: gpt2\nhardware: {{device: {device}, devices: {devices}}}\ntraining: {{batch_size: 64, steps: 1000{more}}}\n"
+)
+
+
+def gpt(device: str = "A100_80GB_fp16", devices: int = 1, more: str = "") -> Plan:
+    """GPT-2 on some devices."""
+    return planned(GPT.format(device=device, devices=devices, more=more))
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_the_examples_are_planned_in_every_format(name: str) -> None:
+    """The JSON document is of the documented types, figures are positive, and intervals hold their middle."""
+    plan = planned(example_text(name))
+    assert msgspec.convert(json.loads(json_text(plan)), Plan) == plan
+    assert plan.memory.verdict == "fits"
+    assert plan.computation.estimated_train_seconds.middle > 0
+    assert 0 < plan.memory.utilization_percent < 100
+    assert all(render(plan, form, verbose=True) for form in ReportFormat)
+
+
+def test_the_parts_of_memory_and_step_add_up() -> None:
+    """Nothing is counted twice or left out of the sums that a reader makes."""
+    plan = gpt()
+    memory = sum(part.amount.middle for part in plan.memory.parts)
+    assert memory == pytest.approx(plan.memory.driver_bytes.middle, rel=0.02)
+    step = sum(part.amount.middle for part in plan.computation.step_parts)
+    assert step == pytest.approx(plan.computation.step_seconds.middle, rel=0.02)
+    assert sum(each.parameters for each in plan.model.parameter_parts) == plan.model.parameters
+
+
+def test_more_devices_are_faster_and_no_more_efficient() -> None:
+    """Scaling rows tell throughput a device against the first row's."""
+    plan = planned(
+        GPT.format(device="A100_80GB_fp16", devices=8, more="") + "scalability: {devices: [1, 2, 4, 8, 16]}\n"
+    )
+    rows = plan.scaling_devices
+    assert [row.devices for row in rows] == [1, 2, 4, 8, 16]
+    speeds = [row.samples_per_second for row in rows]
+    assert speeds == sorted(speeds)
+    assert rows[0].efficiency == 1
+    assert all(row.efficiency <= 1.02 for row in rows)
+    here = next(row for row in rows if row.devices == 8)
+    assert here.step_seconds.middle == pytest.approx(plan.computation.step_seconds.middle)
+
+
+def test_what_does_not_fit_says_so_and_what_would_help() -> None:
+    """The verdict, a warning, and a single change with what it frees."""
+    plan = planned("model: llama-3.1-70b\nhardware: RTX_4090_fp16\ntraining: {batch_size: 8, steps: 10}\n")
+    assert plan.memory.verdict == "does not fit"
+    assert plan.memory.headroom_bytes < 0
+    assert any("does not fit" in warning for warning in plan.warnings)
+    assert plan.memory.best_single_change
+    assert "frees" in plan.recommendations[0].change
+
+
+def test_an_impossible_layout_is_refused_in_words() -> None:
+    """No division by nothing: three samples cannot be spread over eight devices."""
+    with pytest.raises(PlanError, match="no layout is possible"):
+        planned("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n")
+
+
+def test_the_users_price_comes_first() -> None:
+    """Device-hours times the price; offers are compared all the same."""
+    text = GPT.format(device="A100_80GB_fp16", devices=8, more="")
+    plan = planned(text + "cost: {usd_per_device_hour: 2}\n")
+    assert plan.cost.cost_usd is not None
+    assert plan.cost.cost_usd.middle == pytest.approx(2 * plan.cost.device_hours.middle)
+    assert plan.cost.offers
+    spot = planned(text + "cost: {spot: true}\n")
+    demand = planned(text)
+    assert spot.cost.cost_usd is not None
+    assert demand.cost.cost_usd is not None
+    assert spot.cost.cost_usd.middle < demand.cost.cost_usd.middle
+
+
+def test_recommendations_are_estimated_before_they_are_made() -> None:
+    """fp32 on tensor cores: mixed precision is proposed with the step that it would take."""
+    plan = gpt("A100_80GB_fp16", more=", precision: fp32")
+    change = next(each for each in plan.recommendations if "mixed precision" in each.change)
+    assert change.effect.startswith("estimated: a step of")
+
+
+def test_a_layout_that_is_asked_for_is_kept() -> None:
+    """No search replaces it."""
+    plan = planned(GPT.format(device="A100_80GB_fp16", devices=4, more="") + "layout: {tensor: 2, micro_batch: 4}\n")
+    assert (plan.layout.tensor, plan.layout.data, plan.layout.micro_batch) == (2, 2, 4)
+    assert plan.layout.chosen_by == "specification"
+    assert plan.layout.accumulation == 8
+    assert plan.alternatives == ()
+
+
+def test_the_roofline_tells_memory_from_arithmetic() -> None:
+    """An operator below the ridge is bound by memory, above it by arithmetic; a larger batch moves it up."""
+    subject = read_specification("model: gpt2\nhardware: M1_Pro\n").subject
+    roof = Roof(312e12, 2.0e12)
+    small, large = (roofline(subject, 1024, samples, 2.0, roof) for samples in (1, 64))
+    assert large.intensity > small.intensity
+    for point in large.points:
+        assert point.flops_per_second <= roof.attainable(point.flops_per_byte) * (1 + 1e-9)
+    assert sum(point.time_share for point in large.points) == pytest.approx(1, abs=0.05)
+    assert bottleneck({"forward": 1.0, "data": 2.0}, 0.1) == "communication-bound"
+    assert bottleneck({"forward": 1.0}, 0.6) == "memory-bound"
+    assert bottleneck({"forward": 1.0}, 0.4) == "compute-bound"
+    assert bottleneck({"forward": 1.0, "launch": 2.0}, 0.4) == "host-bound"
+
+
+def test_equal_specifications_give_equal_plans() -> None:
+    """Nothing of a plan depends on chance or on the hour."""
+    assert asdict(gpt()) == asdict(gpt())
