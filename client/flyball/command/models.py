@@ -23,13 +23,13 @@ def models(
 
 
 def _list() -> Told:
-    from flyball_planner.models.families import FAMILIES, REGISTERED
+    from flyball_planner.models.families import all_families
     from flyball_planner.models.transformer.counts import parameters
     from flyball_planner.models.transformer.named import named_shape, shape_names
     from flyball_planner.report.section import Section, Table
     from flyball_planner.report.words import count
 
-    families = (*FAMILIES, *REGISTERED.values())
+    families = all_families()
     sizes = {name: parameters(named_shape(name)).total for name in shape_names()}
     rows = tuple((family.name, family.summary) for family in families)
     known = tuple((name, count(size)) for name, size in sizes.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from flyball_planner.errors import PlanError, UnknownName
@@ -18,7 +18,6 @@ from flyball_planner.models import (
     transformers,
     trees,
 )
-from flyball_planner.models.convolution.published import NETWORKS, find_network
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.specification import Key, Specification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -35,6 +34,13 @@ class Family:
     specification: type[Specification]
     build: Callable[..., ModelCost]  # from the specification
     shape: Callable[..., TransformerShape] | None = None  # of a transformer, whose layouts are richer
+
+
+def _published_cost(name: str, wanted: image_networks.PublishedNetwork) -> ModelCost:
+    from flyball_planner.models.convolution.published import published_cost  # noqa: PLC0415  read where one is wanted
+
+    cost = published_cost(name, image=wanted.image, classes=wanted.classes, channels=wanted.channels)
+    return image_networks.trained(cost, wanted)
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -61,32 +67,53 @@ FAMILIES: tuple[Family, ...] = (
     Family("transformer_decoder", "transformer as GPT-2 or Llama is",
            transformers.Transformer, transformers.decoder, transformers.decoder_shape),
     Family("cnn", "a convolutional network by its list of layers", image_networks.Cnn, image_networks.cnn),
-    *(
-        Family(network.name, f"published network ({network.source.split(';')[0]})", image_networks.PublishedNetwork,
-               partial(image_networks.published, network.name))
-        for network in NETWORKS
-    ),
+    Family("resnet50", "residual network of 50 layers", image_networks.PublishedNetwork,
+           partial(_published_cost, "resnet50")),
 )  # fmt: skip
-"""Those that come with the planner; `resnet50` is among the published networks."""
+"""Those that come with the planner, apart from the other published networks."""
 
 REGISTERED: dict[str, Family] = {}
 """What `register_model` added: the one thing of this module that changes, and only by it."""
 
 
+@cache
+def published_families() -> Mapping[str, Family]:
+    """Every published convolutional network, as a family of its own."""
+    from flyball_planner.models.convolution.published import NETWORKS  # noqa: PLC0415  read where one is wanted
+
+    keys = image_networks.PublishedNetwork
+    return {
+        network.name: Family(
+            network.name, f"published network ({network.source})", keys, partial(_published_cost, network.name)
+        )
+        for network in NETWORKS
+        if network.name not in _BY_NAME
+    }
+
+
+def all_families() -> tuple[Family, ...]:
+    """Those of the list, the published networks, and those that were registered."""
+    return (*FAMILIES, *published_families().values(), *REGISTERED.values())
+
+
 def model_names() -> tuple[str, ...]:
     """All names, in the order of the lists."""
-    return (*(family.name for family in FAMILIES), *REGISTERED)
+    return tuple(family.name for family in all_families())
 
 
 def find_family(name: str) -> Family:
     """The family of this name; published networks are found however their name is spelled."""
-    found = REGISTERED.get(name) or _BY_NAME.get(name)
-    if found:
-        return found
+    return REGISTERED.get(name) or _BY_NAME.get(name) or _published_family(name)
+
+
+def _published_family(name: str) -> Family:
+    from flyball_planner.models.convolution.published import find_network  # noqa: PLC0415  read where one is wanted
+
     try:
-        return _BY_NAME[find_network(name).name]
+        network = find_network(name).name
     except UnknownName:
         raise UnknownName("model", name, model_names()) from None
+    return _BY_NAME.get(network) or published_families()[network]
 
 
 def model_cost(name: str, specification: Mapping[str, object]) -> ModelCost:
@@ -116,7 +143,7 @@ def register_model(
     summary: str = "",
 ) -> Family:
     """Add a model of one's own; it is found by its name like the others."""
-    if not name or name in _BY_NAME:
+    if not name or name in _BY_NAME or name in published_families():
         raise PlanError(f"a model named {name!r} comes with the planner; give yours another name")
     family = Family(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family

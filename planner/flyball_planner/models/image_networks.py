@@ -10,7 +10,6 @@ from flyball_planner.models.convolution.composites import Chain
 from flyball_planner.models.convolution.layer_list import layers_of
 from flyball_planner.models.convolution.layers import RELU, Convolution, Flatten, Layer, Linear, Map, Norm, Pool
 from flyball_planner.models.convolution.network import network_blocks
-from flyball_planner.models.convolution.published import published_cost
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 
@@ -50,9 +49,8 @@ class Cnn(NetworkSpecification, frozen=True, kw_only=True):
     channels: Annotated[Count, Meta(description="colours of an image")] = 3
 
 
-def published(name: str, wanted: PublishedNetwork) -> ModelCost:
-    """A published network, trained as the specification says."""
-    cost = published_cost(name, image=wanted.image, classes=wanted.classes, channels=wanted.channels)
+def trained(cost: ModelCost, wanted: NetworkSpecification) -> ModelCost:
+    """A network's cost with what a specification says of its training."""
     return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
 
 

@@ -1,6 +1,8 @@
 """Models by name: all that are promised exist, keys are told, mistakes are named."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, get_args
 
@@ -13,7 +15,7 @@ from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models import families
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import (
-    FAMILIES,
+    all_families,
     find_family,
     model_cost,
     model_names,
@@ -65,7 +67,7 @@ def test_every_promised_model_has_a_cost(name: str) -> None:
     assert cost.trained_by_gradient or cost.working_bytes > 0
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", all_families(), ids=lambda family: family.name)
 def test_every_key_says_what_it_means(family: families.Family) -> None:
     """Each key has a meaning and an expectation, and each default is within its bounds."""
     for key in specification_keys(family.name):
@@ -186,5 +188,15 @@ def test_a_registered_model_is_found_like_the_others() -> None:
 
 def test_a_name_that_is_taken_is_refused() -> None:
     """A user's model cannot hide one that comes with the planner."""
-    with pytest.raises(PlanError, match="another name"):
-        register_model("mlp", _Own, _own_cost)
+    for taken in ("mlp", "vgg16"):
+        with pytest.raises(PlanError, match="another name"):
+            register_model(taken, _Own, _own_cost)
+
+
+def test_published_networks_are_read_only_where_one_is_wanted() -> None:
+    """A plan of a transformer does not wait for ten files of convolutional networks."""
+    code = (
+        "import sys; from flyball_planner.models.families import model_cost; model_cost('transformer_decoder', {});"
+        "print([name for name in sys.modules if name.endswith(('regnet', 'swin', 'published'))])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -73,7 +73,14 @@ def test_a_journal_spares_what_is_done(tmp_path: Path) -> None:
     assert again[:3] == first
     assert [progress.latest.configuration["depth"] for progress in seen] == [6, 7]
     seen.clear()
-    run_sweep(tasks.count, DEPTHS, journal=journal, open_executor=_threads, on_progress=seen.append, retry_failed=True)
+    run_sweep(
+        tasks.fail_at_five,
+        DEPTHS,
+        journal=journal,
+        open_executor=_threads,
+        on_progress=seen.append,
+        retry_failed=True,
+    )
     assert [progress.latest.configuration["depth"] for progress in seen] == [5]
 
 
