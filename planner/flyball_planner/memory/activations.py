@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
-from flyball_planner.memory.adapters import kept_bytes_frozen, output_numbers, widths
+from flyball_planner.memory.adapters import kept_bytes_frozen, output_numbers, products
 from flyball_planner.memory.constants import Constants
 from flyball_planner.models.transformer.kept import kept_bytes
 from flyball_planner.models.transformer.layers import LayerGroup
@@ -43,7 +43,7 @@ def layer_kept(
     partly = layouts.checkpoints(Checkpointing.SELECTIVE)
     some = samples * _selected(shape, group, training, layouts)
     kept = np.where(fully, boundary, np.where(partly, np.minimum(some, all_kept), all_kept))
-    working = _gradients_within(shape, training, layouts) + np.where(fully, all_kept, 0.0)
+    working = _gradients_within(shape, group, training, layouts) + np.where(fully, all_kept, 0.0)
     away = layouts.offload == OFFLOAD.index(Offload.ACTIVATIONS)
     return LayerKept(np.where(away, 0.0, kept), working + np.where(away, PREFETCHED_LAYERS * kept, 0.0))
 
@@ -84,10 +84,10 @@ def _everything(
     if training.method is not Method.FULL:
         lora = training.lora or Lora()
         frozen = kept_bytes_frozen(
-            shape, training.sequence, lora, number_bytes=width, fused_norms=fused_norms(training)
+            shape, training.sequence, group, lora, number_bytes=width, fused_norms=fused_norms(training)
         )
         if training.method is Method.QLORA:
-            frozen += constants.quantised_copies * width * training.sequence * output_numbers(shape)
+            frozen += constants.quantised_copies * width * training.sequence * output_numbers(shape, group)
         return frozen / layouts.tensor
     kept = kept_bytes(
         shape, training.sequence, group, attention=training.attention, number_bytes=width,
@@ -102,7 +102,7 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
     width = WIDTHS_BYTES[training.precision.activations]
     if training.framework == "pytorch" and training.attention is Attention.FLASH:
         attention = shape.heads * shape.head_dim
-        inner = (output_numbers(shape) / 2 + attention) / layouts.tensor
+        inner = (output_numbers(shape, group) / 2 + attention) / layouts.tensor
         some: Column = training.sequence * width * (inner + shape.hidden / _sequence_share(layouts))
         return some
     kept = kept_bytes(shape, training.sequence, group, number_bytes=width, fused_norms=fused_norms(training))
@@ -110,10 +110,10 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
     return scoreless
 
 
-def _gradients_within(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
+def _gradients_within(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
     """Gradients of the widest product's two sides and of the residual stream, gathered where the sequence is spread."""
     width = WIDTHS_BYTES[training.precision.activations]
-    widest = max(leaving for _, leaving in widths(shape).values()) * (2 if shape.gated else 1)
+    widest = max(each.leaving * each.times for each in products(shape, group).values()) * (2 if shape.gated else 1)
     gathered = np.where(layouts.sequence_parallel > 0, 2.0, 0.0) * shape.hidden
     stream = 2.0 * shape.hidden / _sequence_share(layouts)
     numbers: Column = 2 * widest / layouts.tensor + gathered + stream

@@ -1,7 +1,10 @@
-"""Low-rank additions: their parameters, and what a layer over frozen weights keeps for its backward pass."""
+"""What a layer over frozen weights keeps for the backward pass of its low-rank additions."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from flyball_planner.models.transformer.layers import LayerGroup
+from flyball_planner.models.transformer.lora import FEED_FORWARD, lora_targets, product_widths
 from flyball_planner.models.transformer.shape import Norm, TransformerShape
 from flyball_planner.training import Lora
 
@@ -10,28 +13,32 @@ INPUTS = (("q", "k", "v"), ("o",), ("gate",), ("up",), ("down",))
 """Products that share what they are given."""
 
 
-def widths(shape: TransformerShape) -> Mapping[str, tuple[int, int]]:
-    """What enters and leaves each product of a layer."""
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    found = {
-        "q": (shape.hidden, queries),
-        "k": (shape.hidden, keys),
-        "v": (shape.hidden, keys),
-        "o": (queries, shape.hidden),
-        "up": (shape.hidden, shape.ffn),
-        "down": (shape.ffn, shape.hidden),
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One of a layer's products, as a token passes it."""
+
+    entering: int
+    leaving: int
+    times: int
+
+
+def products(shape: TransformerShape, group: LayerGroup) -> Mapping[str, Product]:
+    """A layer's products; of experts those that a token is sent to."""
+    routed = shape.experts.active if shape.experts and group.experts else None
+    return {
+        name: Product(entering, leaving, routed if routed and name in FEED_FORWARD else times)
+        for name, (entering, leaving, times) in product_widths(shape, group).items()
     }
-    return {**found, "gate": (shape.hidden, shape.ffn)} if shape.gated else found
-
-
-def adapter_parameters(shape: TransformerShape, lora: Lora) -> int:
-    """Trained parameters of one layer."""
-    known = widths(shape)
-    return sum(lora.rank * sum(known[target]) for target in lora.targets if target in known)
 
 
 def kept_bytes_frozen(
-    shape: TransformerShape, sequence: int, lora: Lora, *, number_bytes: float, fused_norms: bool
+    shape: TransformerShape,
+    sequence: int,
+    group: LayerGroup,
+    lora: Lora,
+    *,
+    number_bytes: float,
+    fused_norms: bool,
 ) -> float:
     """What one layer keeps of a sample when only its additions are trained.
 
@@ -40,20 +47,19 @@ def kept_bytes_frozen(
     """
     norm = 4.0 if shape.norm is Norm.RMS and not fused_norms else number_bytes
     attention = 2 * (shape.heads + shape.kv_heads) * shape.head_dim
-    inner = (3 if shape.gated else 1) * shape.ffn
+    up = products(shape, group)["up"]
+    inner = (3 if shape.gated else 1) * up.leaving * up.times
     a_token = norm * shape.norms_a_layer * shape.hidden + number_bytes * (attention + inner)
-    return sequence * (a_token + (number_bytes + DROPOUT_BYTES) * _added_inputs(shape, lora))
+    return sequence * (a_token + (number_bytes + DROPOUT_BYTES) * _added_inputs(shape, group, lora))
 
 
-def output_numbers(shape: TransformerShape) -> int:
+def output_numbers(shape: TransformerShape, group: LayerGroup) -> int:
     """What all products of a layer put out, a token."""
-    return sum(leaving for _, leaving in widths(shape).values())
+    return sum(product.leaving * product.times for product in products(shape, group).values())
 
 
-def _added_inputs(shape: TransformerShape, lora: Lora) -> int:
-    known = widths(shape)
-    return sum(
-        known[shared[0]][0]
-        for shared in INPUTS
-        if shared[0] in known and any(target in lora.targets for target in shared)
-    )
+def _added_inputs(shape: TransformerShape, group: LayerGroup, lora: Lora) -> int:
+    known = products(shape, group)
+    targets = lora_targets(lora.targets)
+    added = (next((name for name in shared if name in targets and name in known), None) for shared in INPUTS)
+    return sum(known[name].entering * known[name].times for name in added if name)

@@ -62,7 +62,8 @@ class MemoryEstimate:
     reserved: Range  # what the framework has taken from the driver for them
     driver: Range  # what the driver shows: with contexts and libraries
     allocator_cache: Column  # between allocated and reserved
-    context: Column  # between reserved and driver
+    outside: Mapping[str, Column]  # between reserved and driver: contexts and libraries
+    upper_only: Mapping[str, Column]  # what widens the upper ends alone
     stage: Sequence[str]  # of the pipeline that holds the peak
     moment: Sequence[str]  # of the step at which it comes
     usable_bytes: float
@@ -73,7 +74,8 @@ class MemoryEstimate:
     def breakdown(self, row: int) -> dict[str, float]:
         """Everything that adds up to what the driver shows, largest first."""
         named = {name: float(column[row]) for name, column in self.parts.items()}
-        named |= {"allocator_cache": float(self.allocator_cache[row]), "context": float(self.context[row])}
+        named |= {name: float(column[row]) for name, column in self.outside.items()}
+        named["allocator_cache"] = float(self.allocator_cache[row])
         return dict(sorted(((name, amount) for name, amount in named.items() if amount > 0), key=lambda each: -each[1]))
 
 
@@ -97,16 +99,19 @@ def estimate_memory(
     cache = constants.allocator_share * loose
     if isinstance(subject, ModelCost):
         cache = placed_cache(subject, training, layouts, allocated.middle, otherwise=cache)
-    widening = np.hypot(constants.fragmentation_share, constants.spike_share) * loose
+    upper_only = {"fragmentation": constants.fragmentation_share * loose, "spikes": constants.spike_share * loose}
+    widening = np.hypot(*upper_only.values())
     reserved = _wider(allocated, cache, cache, np.maximum(cache, widening))
     outside = _outside(layouts, device, constants)
+    beyond = np.sum(list(outside.values()), axis=0)
     return MemoryEstimate(
         parts=parts,
         allocated=allocated,
         reserved=reserved,
-        driver=_wider(reserved, outside, 0.5 * outside, 0.5 * outside),
+        driver=_wider(reserved, beyond, 0.5 * beyond, 0.5 * beyond),
         allocator_cache=cache,
-        context=outside,
+        outside=outside,
+        upper_only=upper_only,
         stage=[phases[int(each)].stage for each in peak],
         moment=[phases[int(each)].moment for each in peak],
         usable_bytes=_usable(device, constants),
@@ -146,12 +151,14 @@ def _wider(inner: Range, more: Column, below: Column, above: Column) -> Range:
     return Range(np.asarray(low, dtype=float), middle, np.asarray(high, dtype=float))
 
 
-def _outside(layouts: Layouts, device: Device, constants: Constants) -> Column:
+def _outside(layouts: Layouts, device: Device, constants: Constants) -> dict[str, Column]:
     """Contexts exist on devices that a driver serves; the library of collectives where there are several."""
-    if device.kind is not DeviceKind.GPU:
-        return np.zeros(len(layouts))
-    alone = constants.context_bytes + constants.workspace_bytes
-    return np.where(layouts.devices > 1, alone + constants.library_bytes, alone)
+    served = np.full(len(layouts), float(device.kind is DeviceKind.GPU))
+    return {
+        "device_context": served * constants.context_bytes,
+        "product_workspaces": served * constants.workspace_bytes,
+        "collectives_library": served * np.where(layouts.devices > 1, constants.library_bytes, 0.0),
+    }
 
 
 def _usable(device: Device, constants: Constants) -> float:

@@ -56,7 +56,7 @@ def anatomy(shape: TransformerShape) -> Anatomy:
 
 
 def pieces(model: Anatomy, layouts: Layouts, micro_batches: Column) -> tuple[Piece, ...]:
-    """The stages that may hold the peak; without a pipeline the first is the whole model and the others are empty."""
+    """The stages that may hold the peak; where nothing is piped, the first, which is the whole model."""
     stages = layouts.pipeline
     piped = (stages > 1).astype(float)
     held = np.ceil(model.layers / stages)
@@ -69,10 +69,11 @@ def pieces(model: Anatomy, layouts: Layouts, micro_batches: Column) -> tuple[Pie
     )
     entrances = (np.ones(len(layouts)), np.zeros(len(layouts)), np.zeros(len(layouts)))
     exits = (1 - piped, np.zeros(len(layouts)), piped)
-    return tuple(
+    found = tuple(
         Piece(name, _overlaps(model, start, start + held), entrance, leaving, piped, flight)
         for name, start, entrance, leaving, flight in zip(STAGES, starts, entrances, exits, flights, strict=True)
     )
+    return found if piped.any() else found[:1]
 
 
 def _overlaps(model: Anatomy, start: Column, end: Column) -> tuple[Column, ...]:

@@ -1,14 +1,18 @@
 """The moments at which a transformer's training may need most memory, on each stage of its pipeline."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
-from flyball_planner.memory.adapters import adapter_parameters, widths
+from flyball_planner.memory.adapters import products
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.phases import Phase, phase
 from flyball_planner.memory.pieces import Anatomy, Piece, anatomy, pieces
 from flyball_planner.memory.states import Held, States, states
+from flyball_planner.models.transformer.cost import sequence_tokens
+from flyball_planner.models.transformer.lora import lora_parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.training import Lora, Method, Sharding, Training
@@ -19,6 +23,7 @@ def transformer_phases(
 ) -> list[Phase]:
     """Every moment on every stage; the largest is the peak."""
     model = anatomy(shape)
+    training = replace(training, sequence=sequence_tokens(shape, training.sequence))
     micro_batches = layouts.micro_batches(training.global_batch)
     found = []
     for piece in pieces(model, layouts, micro_batches):
@@ -33,19 +38,24 @@ def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) ->
     dense = sum(held * each.dense for held, each in zip(piece.layers, model.counts, strict=True))
     experts = sum(held * each.experts for held, each in zip(piece.layers, model.counts, strict=True))
     ends = piece.entrance * model.entrance + piece.exit * (model.exit + piece.apart * model.shared)
-    products = sum(held * (each.total - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
-    added = adapter_parameters(shape, training.lora or Lora()) if training.method is not Method.FULL else 0
+    frozen = sum(held * (each.total - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
+    added = 0 if training.method is Method.FULL else lora_parameters(shape, training.lora or Lora())
     expert_share = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
     largest = max(each.dense / layouts.tensor + each.experts / expert_share for each in model.counts)
     return Held(
         dense=(dense + ends) / layouts.tensor,
         experts=experts / expert_share,
-        quantised=products / layouts.tensor,
-        adapters=added * sum(piece.layers) / layouts.tensor,
+        quantised=frozen / layouts.tensor,
+        adapters=added * sum(piece.layers) / model.layers / layouts.tensor,
         largest_layer=largest,
         ends=ends / layouts.tensor,
-        largest_matrix=max(shape.vocab * shape.hidden, *(a * b for a, b in widths(shape).values())) / layouts.tensor,
+        largest_matrix=_largest_matrix(model) / layouts.tensor,
     )
+
+
+def _largest_matrix(model: Anatomy) -> float:
+    inside = (each for group in model.groups for each in products(model.shape, group).values())
+    return max(model.shape.vocab * model.shape.hidden, *(each.entering * each.leaving for each in inside))
 
 
 def _moments(

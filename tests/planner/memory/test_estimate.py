@@ -13,7 +13,7 @@ from flyball_planner.memory.constants import GIB, Constants
 from flyball_planner.memory.estimate import Subject, estimate_memory
 from flyball_planner.models.cost import Block, ModelCost
 from flyball_planner.models.transformer.counts import parameters
-from flyball_planner.models.transformer.shape import Kind, Norm, TransformerShape
+from flyball_planner.models.transformer.shape import Head, Kind, Norm, Patches, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Sharding, Training
@@ -190,6 +190,25 @@ def test_fragmentation_widens_the_upper_end_alone() -> None:
     assert torn.driver.high[0] > calm.driver.high[0]
 
 
+def test_what_lies_outside_is_named() -> None:
+    """Context, workspaces and, with several devices, the library of collectives are told apart."""
+    alone, together = (
+        estimate_memory(SHAPE, TRAINING, Layouts.of(Layout(devices=devices)), CARD).outside for devices in (1, 8)
+    )
+    assert alone["device_context"][0] > 0
+    assert alone["collectives_library"][0] == 0 < together["collectives_library"][0]
+
+
+def test_images_tell_their_own_sequence() -> None:
+    """A vision transformer's tokens are its patches, whatever the training says of sequences."""
+    vision = replace(
+        SHAPE, kind=Kind.VISION, vocab=0, head=Head.CLASSIFIER, patches=Patches(image=224, patch=16), gated=False
+    )
+    one, many = (parts(Layout(micro_batch=512), replace(TRAINING, sequence=tokens), vision) for tokens in (1, 4096))
+    assert one == many
+    assert one["activations"] > 0
+
+
 def test_networks_are_estimated_by_their_blocks() -> None:
     """Activations of a network are what its blocks keep, times the batch."""
     cost = ModelCost("", "", "", 10**6, 0, 1.0, (Block("layer", 10, 10**5, (), kept_elements=10**6),))
@@ -203,7 +222,7 @@ def test_classical_models_hold_what_they_work_on() -> None:
     host = replace(CARD, kind=DeviceKind.CPU)
     told = estimate_memory(cost, TRAINING, Layouts.of(Layout()), host)
     assert told.parts["working"][0] == 5e9
-    assert told.context[0] == 0
+    assert not any(column.any() for column in told.outside.values())
 
 
 def test_ten_thousand_layouts_take_a_fraction_of_a_second() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.models.transformer.lora import PRESETS, TARGETS
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS, Precision
 from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Optimizer, Sharding
@@ -12,10 +13,9 @@ from flyball_planner.training import Attention, Checkpointing, Lora, Method, Off
 LADDER = ("baseline", "packed", "compile", "chunked", "checkpointing", "backward", "offload", "8-bit", "lora", "qlora")
 """The steps of a cumulative ladder of savings, in the order in which they are taken."""
 
-EVERY_PRODUCT = ("q", "k", "v", "o", "gate", "up", "down")
 LORA_RECIPES = {
     **dict.fromkeys(("tiny-llama", "phi-2", "phi-3", "gemma-2b", "gemma-7b", "gemma2-2b", "gemma2b", "gemma2-9b"),
-                    Lora(8, (*EVERY_PRODUCT, "head"))),
+                    Lora(8, TARGETS)),
     **dict.fromkeys(("falcon-7b", "llama-2-7b", "llama-3-8b", "llama-3.1-8b", "llama-3.2-1b", "llama-3.2-3b",
                      "mistral-7b", "mistral-7b-v0.2", "stablelm-base-alpha-3b"), Lora(32, ("q", "v"))),
 }  # fmt: skip
@@ -64,7 +64,7 @@ def read_lora(configuration: Configuration) -> Lora:
     recipe = re.search(r"litgpt (\S+)/\S+\.yaml", words(configuration, "framework"))
     found = LORA_RECIPES.get(recipe[1], Lora()) if recipe else Lora()
     if "torchtune" in words(configuration, "framework"):
-        found = Lora(8, ("q", "v", "o", "gate", "up", "down"))  # its recipes' lora_attn_modules and apply_lora_to_mlp
+        found = PRESETS["torchtune"]
     rank = re.search(r"rank\D{0,3}(\d+)|\br\s?=\s?(\d+)", told)
     return replace(found, rank=int(rank[1] or rank[2])) if rank else found
 
