@@ -1,9 +1,10 @@
 """What a run would cost with each offer, on demand and on spot."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
+from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.prices import Offer
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -43,7 +44,8 @@ def compare(
     """The bills of so many devices for so many hours, the cheapest first and offers with a caveat last.
 
     `repeated` is the share of the time on spot that interruptions cost again. A spot bill ends at the price on demand,
-    at which providers cap it or at which one would rather rent; shares of a device serve nobody who needs a whole one.
+    at which providers cap it or at which one would rather rent. Shares of a device serve nobody who needs a whole one,
+    and instances smaller than a usual node get a caveat: between them is a network where a plan has links.
     """
     span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
     if not span.low >= 0 or devices < 1 or repeated < 0:
@@ -56,12 +58,21 @@ def _bill(offer: Offer, hours: Interval, devices: int, repeated: float) -> Bill:
     instances = ceil(devices / offer.devices)
     on_demand = offer.on_demand_usd_per_hour
     return Bill(
-        offer=offer,
+        offer=_apart(offer, devices),
         instances=instances,
         idle_devices=int(instances * offer.devices) - devices,
         on_demand_usd=None if on_demand is None else hours.times(on_demand * instances),
         spot_usd=_spot(offer, hours.times(1 + repeated), instances),
     )
+
+
+def _apart(offer: Offer, devices: int) -> Offer:
+    """The offer, with a caveat where its instances tear a node apart."""
+    together = min(devices, find_device(offer.device).devices_a_node)
+    if offer.devices >= together:
+        return offer
+    said = f"only {offer.devices:g} of a node's {together} together, the others over a network"
+    return replace(offer, caveat="; ".join(filter(None, (offer.caveat, said))))
 
 
 def _spot(offer: Offer, hours: Interval, instances: int) -> Interval | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
 from flyball_planner.catalogue.links import link_named
@@ -107,45 +108,40 @@ KEYS: dict[str, Key] = {
 }
 
 
+COMPUTED = frozenset(
+    ("kind", "memory_gib", "visible_mib", "memory_gb_per_second", "link", "link_gb_per_second", "host_link")
+)
+"""Keys that are no field of a device as they stand."""
+
+
 def device(entry: Entry, place: Place) -> Device:
     """The device that an entry means."""
     values = read(entry, place)
-    rates = {each: float(values[key]) * 1e12 for key, each in RATES.items() if key in values}  # type: ignore[arg-type]  # `read` made numbers of them
+    rates = {each: values[key] * 1e12 for key, each in RATES.items() if key in values}
     if not rates:
         raise BadEntry(place, "", f"no rate is given; give at least one of {', '.join(RATES)}")
-    given = {key: value for key, value in values.items() if key in _PLAIN}
-    visible = values.get("visible_mib")
     host = _link(values.get("host_link"), None, place, "host_link")
+    plain = {key: value for key, value in values.items() if key not in RATES and key not in COMPUTED}
     return Device(
-        kind=values.get("kind", DeviceKind.GPU),  # type: ignore[arg-type]  # one of the kinds, by its key
-        memory_bytes=values["memory_gib"] * GIB,  # type: ignore[operator]
-        memory_bytes_per_second=values["memory_gb_per_second"] * 1e9,  # type: ignore[operator]
+        kind=values.get("kind", DeviceKind.GPU),
+        memory_bytes=values["memory_gib"] * GIB,
+        memory_bytes_per_second=values["memory_gb_per_second"] * 1e9,
         flops_per_second=rates,
-        visible_bytes=visible * 2**20 if isinstance(visible, float) else None,
+        visible_bytes=values["visible_mib"] * 2**20 if "visible_mib" in values else None,
         within_node=_link(values.get("link"), values.get("link_gb_per_second"), place, "link") or host,
         host_link=host,
-        **{"vendor": "", "architecture": "", **given},  # type: ignore[arg-type]  # each read by its key
+        **{"vendor": "", "architecture": "", **plain},
     )
 
 
-_PLAIN = (
-    KEYS.keys()
-    - RATES.keys()
-    - {
-        *("kind", "memory_gib", "visible_mib", "memory_gb_per_second", "link", "link_gb_per_second", "host_link"),
-    }
-)
-"""Keys that are fields of a device as they stand."""
-
-
-def read(entry: Entry, place: Place) -> dict[str, object]:
+def read(entry: Entry, place: Place) -> dict[str, Any]:
     """What each key says; what is empty is left out."""
     for key in entry:
         if key not in KEYS:
             meant = nearest(key, KEYS)
             hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(KEYS)}"
             raise BadEntry(place, key, f"no such key; {hint}")
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for key, wanted in KEYS.items():
         text = entry.get(key, "").strip()
         if text:
@@ -162,10 +158,10 @@ def _value(key: Key, text: str, place: Place, name: str) -> object:
         raise BadEntry(place, name, f"expected {key.expected}, found {text!r}") from None
 
 
-def _link(name: object, gigabytes: object, place: Place, key: str) -> Link | None:
-    if isinstance(gigabytes, float):
-        return Link(str(name or "own link"), gigabytes * 1e9)
-    if not isinstance(name, str):
+def _link(name: str | None, gigabytes: float | None, place: Place, key: str) -> Link | None:
+    if gigabytes is not None:
+        return Link(name or "own link", gigabytes * 1e9)
+    if name is None:
         return None
     try:
         return link_named(name)

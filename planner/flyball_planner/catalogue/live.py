@@ -43,7 +43,11 @@ def live_offers(
         items = list(ask(provider=list(providers) or None, min_gpu_count=1))
     except Exception as error:  # whatever goes wrong in it, the user has dated prices to go on with
         raise PlanError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
-    return ranked([_offer(item, wanted, today) for item in items if _is(item, wanted)])
+    places: dict[tuple[str, str, str], list[Item]] = {}
+    for item in items:
+        if _is(item, wanted):
+            places.setdefault((item.provider, item.instance_name, item.location), []).append(item)
+    return ranked([_offer(each, wanted, today) for each in places.values()])
 
 
 def _gpuhunt() -> Query:
@@ -66,18 +70,22 @@ def _is(item: Item, wanted: Device) -> bool:
         return False
 
 
-def _offer(item: Item, device: Device, today: date) -> Offer:
+def _offer(items: Sequence[Item], device: Device, today: date) -> Offer:
+    """One instance type at one place: on demand, on spot or both."""
+    first = items[0]
+    on_demand = min((each.price for each in items if not each.spot), default=None)
     return Offer(
-        provider=item.provider,
-        instance=item.instance_name,
+        provider=first.provider,
+        instance=first.instance_name,
         device=device.name,
-        devices=item.gpu_count,
-        region=item.location,
+        devices=first.gpu_count,
+        region=first.location,
         as_of=today.isoformat(),
-        on_demand_usd_per_hour=None if item.spot else item.price,
-        spot_usd_per_hour=item.price if item.spot else None,
+        on_demand_usd_per_hour=on_demand,
+        spot_usd_per_hour=min((each.price for each in items if each.spot), default=None),
         source="gpuhunt",
-        vcpus=item.cpu,
-        ram_bytes=item.memory * 2**30,
+        vcpus=first.cpu,
+        ram_bytes=first.memory * 2**30,
+        caveat="on spot only: may be withdrawn" if on_demand is None else "",
         note="gpuhunt tells sizes of memory apart, not SXM from PCIe",
     )

@@ -94,8 +94,15 @@ def _option(subject: Subject, training: Training, demand: Demand, device: Device
         if option and (best is None or option.hours.middle < best.hours.middle):
             best = option
         if best and best.in_time:
-            return best
+            return _filled(subject, training, demand, best)
     return best
+
+
+def _filled(subject: Subject, training: Training, demand: Demand, option: DeviceOption) -> DeviceOption:
+    """With the devices that are paid anyway, where that is cheaper."""
+    idle = option.bill.idle_devices if option.bill else 0
+    full = _of_count(subject, training, demand, option.device, option.count + idle) if idle else None
+    return full if full and full.in_time and full.usd < option.usd else option
 
 
 def _counts(subject: Subject, training: Training, demand: Demand, device: Device) -> Iterator[int]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isnan
 
 from flyball_planner.catalogue.prices import dated
-from flyball_planner.catalogue.tables import table
+from flyball_planner.catalogue.tables import Row, table
 from flyball_planner.interval import Interval
 
 FREE_SHARE = 0.2
@@ -20,8 +20,6 @@ class Disks:
     """What has to be kept, how fast it has to be read, and what does that."""
 
     needed: Interval  # bytes, with free room
-    read_bytes_per_second: float
-    read_operations_per_second: float
     kind: str
     several: int  # side by side
     because: str
@@ -43,28 +41,42 @@ class StoragePrice:
         return f"${self.usd:,.2f} with {self.provider} {self.name}, {self.region}, {dated(self.as_of)}"
 
 
-def choose_disks(kept: Interval, read_bytes_per_second: float, operations_per_second: float = 0.0) -> Disks:
-    """The cheapest kind of disk that reads fast enough; of the fastest, as many as it takes."""
+def choose_disks(
+    kept: Interval,
+    read_bytes_per_second: float,
+    write_bytes_per_second: float = 0.0,
+    operations_per_second: float = 0.0,
+) -> Disks:
+    """The cheapest kind of disk that is fast enough; of the fastest, as many as it takes."""
     needed = kept.times(1 + FREE_SHARE)
-    asked = _asked(read_bytes_per_second, operations_per_second)
+    asked = _asked(read_bytes_per_second, write_bytes_per_second, operations_per_second)
     rows = {row["name"]: row for row in table("storage")}
-    speed = 0.0
     for kind in LADDER:
-        row = rows[kind]
-        # Where operations are not known, a disk that seeks is too slow for many and a solid-state one is not.
-        operations = float(row["read_operations_per_second"] or "inf")
-        speed = float(row["read_mb_per_second"]) * 1e6
-        if speed >= read_bytes_per_second and operations >= operations_per_second:
-            said = f"{kind}: the simplest disk for {asked}"
-            return Disks(needed, read_bytes_per_second, operations_per_second, kind, 1, said)
-    several = ceil(read_bytes_per_second / speed)
-    said = f"{several} x {LADDER[-1]} side by side, for {asked}"
-    return Disks(needed, read_bytes_per_second, operations_per_second, LADDER[-1], several, said)
+        reads, writes, operations = _speeds(rows[kind])
+        enough = reads >= read_bytes_per_second and writes >= write_bytes_per_second
+        if enough and operations >= operations_per_second:
+            return Disks(needed, kind, 1, f"{kind}: the simplest disk for {asked}")
+    reads, writes, _ = _speeds(rows[LADDER[-1]])
+    several = ceil(max(read_bytes_per_second / reads, write_bytes_per_second / writes))
+    return Disks(needed, LADDER[-1], several, f"{several} x {LADDER[-1]} side by side, for {asked}")
 
 
-def _asked(read_bytes_per_second: float, operations_per_second: float) -> str:
-    operations = f" and {operations_per_second:,.0f} operations a second" if operations_per_second else ""
-    return f"{read_bytes_per_second / 1e6:,.2f} MB/s{operations}"
+def _speeds(row: Row) -> tuple[float, float, float]:
+    """Bytes read and written and operations a second.
+
+    Where a maker prints no speed of writing, it is taken for that of reading; where operations are not known, solid
+    state does as many as are wanted.
+    """
+    reads = float(row["read_mb_per_second"]) * 1e6
+    writes = float(row["write_mb_per_second"] or "nan") * 1e6
+    return reads, reads if isnan(writes) else writes, float(row["read_operations_per_second"] or "inf")
+
+
+def _asked(reads: float, writes: float, operations: float) -> str:
+    said = [f"{reads / 1e6:,.2f} MB/s of data"]
+    said += [f"{writes / 1e6:,.0f} MB/s of checkpoints"] if writes else []
+    said += [f"{operations:,.0f} operations a second"] if operations else []
+    return " and ".join(said)
 
 
 def storage_prices(stored_bytes: float, months: float) -> Sequence[StoragePrice]:

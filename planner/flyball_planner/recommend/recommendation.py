@@ -15,6 +15,7 @@ from flyball_planner.recommend.disks import Disks, StoragePrice, choose_disks, s
 from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.service import SYSTEM_BYTES, size_service
 from flyball_planner.storage.estimator import StorageEstimator
+from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND
 from flyball_planner.training import Training
 
 CORES_A_DEVICE = Interval(4.0, 6.0, 12.0)
@@ -136,7 +137,8 @@ def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> Recommendat
 
 def _disks(demand: Demand, first: DeviceOption) -> Disks:
     kept = CHECKPOINTS_KEPT.times(first.whole.checkpoint_bytes) + Interval.exactly(demand.data_bytes)
-    return choose_disks(kept, demand.data_bytes / first.whole.seconds.middle / first.judged.machine.nodes)
+    reads = demand.data_bytes / first.whole.seconds.middle / first.judged.machine.nodes
+    return choose_disks(kept, reads, CHECKPOINT_BYTES_PER_SECOND)  # the time of the run is estimated with this
 
 
 def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
@@ -144,7 +146,7 @@ def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
     cores, memory, saved = CORES_A_DEVICE, RAM_A_DEVICE_MEMORY, first.whole.checkpoint_bytes / 1e9
     said = [
         first.told(),
-        f"takes {judged.memory_share:.0%} of each device's memory; {judged.layout.data} replicas",
+        f"takes {judged.memory_share:.0%} of each device's memory; replicas: {judged.layout.data}",
         f"cores: {cores.low:g} to {cores.high:g} a device, for loading data",
         f"memory: {memory.low:g} to {memory.high:g} times the devices', for loading and saving",
         f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB and room",

@@ -41,13 +41,13 @@ def size_service(demand: Demand, estimator: StorageEstimator) -> Service:
     database = size_database(estimate, demand, seconds)
     kept = database.disk_bytes + Interval.exactly(demand.data_bytes)
     ram = SYSTEM_BYTES + WORKERS_A_MACHINE * WORKER_BYTES
-    servers = database.shards or 1
+    servers, reads = database.shards or 1, demand.data_bytes / demand.seconds
     return Service(
         machines=machines,
         cores=machines.times(WORKERS_A_MACHINE) + Interval.exactly(database.cores),
         ram_bytes=machines.times(ram) + database.ram_bytes,
         seconds=seconds,
-        disks=choose_disks(kept, demand.data_bytes / demand.seconds, database.writes_per_second.middle),
+        disks=choose_disks(kept, reads, operations_per_second=database.writes_per_second.middle),
         database=database,
         hosts=tuple(host_options(count, WORKERS_A_MACHINE, ram, hours)),
         database_hosts=tuple(host_options(servers, database.cores, database.ram_bytes.high / servers, hours)),

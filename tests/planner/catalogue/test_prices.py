@@ -48,12 +48,20 @@ def test_offers_with_a_caveat_come_last() -> None:
 
 
 def test_whole_instances_are_paid() -> None:
-    """Twelve devices on eight-device nodes pay for sixteen; single ones pay for twelve."""
-    single, node = compare([NODE, SINGLE], hours=10, devices=12)
+    """Twelve devices on eight-device nodes pay for sixteen; single ones pay for twelve, and are no node."""
+    node, single = compare([NODE, SINGLE], hours=10, devices=12)
     assert (single.instances, single.idle_devices, single.usd) == (12, 0, 1440)
     assert (node.instances, node.idle_devices, node.usd) == (2, 4, 1600)
     assert "as of 2026-07-20" in node.told()
     assert "4 of their devices idle" in node.told()
+
+
+def test_single_instances_are_no_node() -> None:
+    """Eight instances of one device have a network where the node of eight has NVLink; one instance alone is fine."""
+    dear, cheap = compare([SINGLE, NODE, replace(SINGLE, on_demand_usd_per_hour=1.0)], hours=1, devices=8)[:2]
+    assert (dear.offer.instance, dear.offer.caveat) == ("eight", "")
+    assert "only 1 of a node's 8 together" in cheap.told()
+    assert compare([SINGLE], hours=1, devices=1)[0].offer.caveat == ""
 
 
 def test_spot_reaches_from_its_price_to_the_one_on_demand() -> None:

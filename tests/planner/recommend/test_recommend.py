@@ -67,9 +67,10 @@ def test_a_measured_database_tells_how_many_servers() -> None:
 def test_the_simplest_disk_that_suffices_is_taken() -> None:
     """A disk that seeks for few operations, solid state for many, several of the fastest where one is too slow."""
     size = Interval.exactly(1e12)
-    assert choose_disks(size, 50e6, 10).kind == "HDD 7200 rpm"
-    assert choose_disks(size, 50e6, 1000).kind == "SATA III SSD"
+    assert choose_disks(size, 50e6, operations_per_second=10).kind == "HDD 7200 rpm"
+    assert choose_disks(size, 50e6, operations_per_second=1000).kind == "SATA III SSD"
     assert choose_disks(size, 3e9).kind == "NVMe SSD PCIe 3.0 x4"
+    assert choose_disks(size, 1e6, 2e9).kind == "NVMe SSD PCIe 3.0 x4"
     fastest = choose_disks(size, 50e9)
     assert (fastest.kind, fastest.several) == ("NVMe SSD PCIe 5.0 x4", 4)
     assert fastest.needed.middle == pytest.approx(1.2e12)
@@ -119,6 +120,16 @@ def test_a_model_gets_accelerators_in_time() -> None:
     assert found.usd is not None
     assert "of 20" in first.told() or "undated" in first.told()
     assert found.reasons[0] == first.told()
+    assert found.disks.kind.startswith("NVMe")
+
+
+def test_devices_that_are_paid_are_used() -> None:
+    """B300s are rented by eight: whoever needs one takes the node and is done sooner, where that is cheaper."""
+    demand = Demand(3_000_000, 24, 1024)
+    (option,) = recommend(demand, named_shape("gpt2-medium"), _small(), devices=("B300",)).devices
+    assert option.bill is not None
+    assert option.bill.idle_devices == 0
+    assert option.count == 8
 
 
 def test_a_classical_model_gets_a_machine() -> None:
