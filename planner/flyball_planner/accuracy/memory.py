@@ -1,7 +1,7 @@
 """Judges predicted memory by measured peaks: each suite cold and calibrated, and whether what ran was said to fit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from flyball_planner.accuracy.judging import Outcome, Outcomes, calibration_folds, predict_rows, sum_up
@@ -19,22 +19,34 @@ from flyball_planner.memory.verdict import Fit, fits
 FILE = "memory_measured.csv"
 METRIC = "peak_memory"
 OUT_OF_MEMORY = "OOM"
-ONE_DEVICE = "every suite but lambda-monitor, one device"
-SEVERAL_DEVICES = "every suite but lambda-monitor, several devices"
+EVERY = f"every suite but {NOT_FITTED}"
+ONE_DEVICE, SEVERAL_DEVICES = f"{EVERY}, one device", f"{EVERY}, several devices"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was said of runs that ran, and of runs that ran out of memory."""
+
+    ran: tuple[Fit, ...] = ()
+    failed: tuple[Fit, ...] = ()
 
 
 def judge_peak_memory(tables: Tables) -> Findings:
     """Every suite, cold and calibrated; then all of them together."""
     found = Findings()
     every: list[Outcome] = []
+    told = Told()
     for suite, rows in tables.suites(FILE).items():
         constants = fitted_without(tables, suite)
         cold = predict_rows(rows, METRIC, partial(_predict, constants), measured_bytes, _card)
-        found += sum_up(cold, METRIC, COLD) + _calibrated(rows, constants) + _fitting(suite, rows, constants)
-        every += cold.judged if suite != NOT_FITTED else ()
+        fitting = _told(rows, constants)
+        found += sum_up(cold, METRIC, COLD) + _calibrated(rows, constants) + _fitting(suite, fitting)
+        if suite != NOT_FITTED:
+            every += cold.judged
+            told = Told(told.ran + fitting.ran, told.failed + fitting.failed)
     alone = [each for each in every if each.row.configuration.count("n_gpus", 1) == 1]
     several = [each for each in every if each.row.configuration.count("n_gpus", 1) > 1]
-    return found + _together(ONE_DEVICE, alone) + _together(SEVERAL_DEVICES, several)
+    return found + _together(ONE_DEVICE, alone) + _together(SEVERAL_DEVICES, several) + _fitting(EVERY, told)
 
 
 def _together(name: str, outcomes: list[Outcome]) -> Findings:
@@ -86,23 +98,27 @@ def _is_usable(row: Row, constants: Constants) -> bool:
     return True
 
 
-def _fitting(suite: str, rows: Sequence[Row], constants: Constants) -> Findings:
-    """Whether each run fits: those that ran should, those that ran out of memory must not."""
+def _told(rows: Sequence[Row], constants: Constants) -> Told:
     ran: list[Fit] = []
     failed: list[Fit] = []
     for row in rows:
         try:
-            told = fits(estimate_row(row.configuration, constants))[0]
+            verdict = fits(estimate_row(row.configuration, constants))[0]
         except PlanError:
             continue  # already among those that were not predicted
-        (failed if row.measured.get("mem_value") == OUT_OF_MEMORY else ran).append(told)
-    if not ran and not failed:
+        (failed if row.measured.get("mem_value") == OUT_OF_MEMORY else ran).append(verdict)
+    return Told(tuple(ran), tuple(failed))
+
+
+def _fitting(suite: str, told: Told) -> Findings:
+    """Whether each run fits: those that ran should, those that ran out of memory must not."""
+    every = told.ran + told.failed
+    if not every:
         return Findings()
-    every = len(ran) + len(failed)
     details = {
-        "ran_out_of_memory": float(len(failed)),
-        "ran_out_of_memory_yet_fits": float(failed.count(Fit.YES)),
-        "ran_yet_does_not_fit": ran.count(Fit.NO) / len(ran) if ran else 0.0,
-        "uncertain": (ran + failed).count(Fit.UNCERTAIN) / every,
+        "ran_out_of_memory": float(len(told.failed)),
+        "ran_out_of_memory_yet_fits": float(told.failed.count(Fit.YES)),
+        "ran_yet_does_not_fit": told.ran.count(Fit.NO) / len(told.ran) if told.ran else 0.0,
+        "uncertain": every.count(Fit.UNCERTAIN) / len(every),
     }
-    return Findings([Result(FILE, suite, "fits", COLD, every, every, details=details)])
+    return Findings([Result(FILE, suite, "fits", COLD, len(every), len(every), details=details)])
