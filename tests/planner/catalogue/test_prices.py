@@ -124,18 +124,17 @@ def test_live_prices_carry_the_day() -> None:
 
     def query(**filters: object) -> list[Item]:
         asked.update(filters)
-        return [
-            Item(),
-            Item(price=20.0, spot=True),
-            Item(gpu_name="A100"),
-            Item(gpu_name="GH200X"),
-            Item(gpu_name=None),
-        ]
+        others = [Item(gpu_name="A100"), Item(gpu_name="GH200X"), Item(gpu_name=None)]
+        return [Item(), Item(price=20.0, spot=True), Item(location="us-west-2", spot=True), *others]
 
-    spot, on_demand = live_offers("H100", date(2026, 11, 21), ["aws"], query)
+    both, spot = live_offers("H100", date(2026, 11, 21), ["aws"], query)
     assert asked["provider"] == ["aws"]
-    assert (spot.spot_usd_per_hour, spot.on_demand_usd_per_hour) == (20.0, None)
-    assert (on_demand.on_demand_usd_per_hour, on_demand.as_of) == (55.0, "2026-11-21")
+    assert (both.spot_usd_per_hour, both.on_demand_usd_per_hour, both.as_of) == (20.0, 55.0, "2026-11-21")
+    assert (spot.region, spot.on_demand_usd_per_hour, spot.caveat) == (
+        "us-west-2",
+        None,
+        "on spot only: may be withdrawn",
+    )
 
 
 def test_live_prices_that_cannot_be_had() -> None:
