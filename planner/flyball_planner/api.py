@@ -18,7 +18,9 @@ from flyball_planner.catalogue.devices import register_hardware
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.configure import configure as _configure
+from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import model_cost, model_names, register_model, specification_keys
+from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
@@ -35,7 +37,7 @@ __all__ = [
 
 
 def plan(
-    model: str | Mapping[str, object],
+    model: str | Mapping[str, object] | TransformerShape | ModelCost,
     hardware: str | Mapping[str, object],
     devices: int | None = None,
     **sections: Mapping[str, object] | str,
@@ -50,6 +52,9 @@ def plan(
     >>> made.model.parameters, made.training.steps
     (535818, 4688)
 
+    A model of your own is taken as it is: a `TransformerShape`, or the `ModelCost` that `trace_module` gives for any
+    `torch.nn.Module`.
+
     A mistake is told with what was probably meant, all of them at once:
 
     >>> plan(model="gpt2-xxl", hardware="RTX_4090_fp16", training={"optimiser": "adamw"})
@@ -60,8 +65,9 @@ def plan(
     where = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
     if devices is not None:
         where["devices"] = devices
-    what = {"name": model} if isinstance(model, str) else model
-    return make_plan(read_entry(_entry({"model": what, "hardware": where, **sections})))
+    own = model if isinstance(model, TransformerShape | ModelCost) else None
+    what = {"name": model} if isinstance(model, str) else {"name": "own"} if own else model
+    return make_plan(read_entry(_entry({"model": what, "hardware": where, **sections}), subject=own))
 
 
 def plan_file(path: str | Path) -> Plan:

@@ -9,7 +9,7 @@ import typer
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell, write_file
-from flyball.command.specifications import WRONG
+from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
     from flyball_planner.configurations.configuration import Configuration
@@ -44,6 +44,7 @@ def configure(
     write: Annotated[Path | None, typer.Option("--write", "-w", help="Write each as a specification there.")] = None,
     format_: FormOption = None,
     output: OutputOption = None,
+    hardware_file: HardwareFileOption = None,
 ) -> None:
     """Propose conservative, balanced and extreme configurations; every bound that cannot hold is stated."""
     from flyball_planner.catalogue.machines import machine
@@ -51,6 +52,7 @@ def configure(
     from flyball_planner.configurations.configure import configure as proposed
     from flyball_planner.errors import PlanError
 
+    use_hardware(hardware_file)
     kinds = tuple(bounds for bounds in ALL if kind is None or bounds.name == kind)
     try:
         found = proposed(machine(device, devices), kinds, longest_days=days)

@@ -8,7 +8,7 @@ import typer
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
-from flyball.command.specifications import WRONG
+from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
     from flyball_planner.catalogue.hardware import Device, Link
@@ -31,9 +31,11 @@ def hardware(
     kind: Annotated[Kind | None, typer.Option(help="Only devices of this kind.")] = None,
     format_: FormOption = None,
     output: OutputOption = None,
+    hardware_file: HardwareFileOption = None,
 ) -> None:
     """List the devices that a specification can name, and what is known of each."""
     del list_  # the list is what is shown anyway
+    use_hardware(hardware_file)
     tell(_details(details) if details else _list(kind), format_, output)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell
-from flyball.command.specifications import WRONG, load
+from flyball.command.specifications import WRONG, HardwareFileOption, load, use_hardware
 
 if TYPE_CHECKING:
     from flyball_planner.plan.plan import Plan
@@ -21,12 +21,14 @@ def plan(
     output: OutputOption = None,
     format_: FormOption = None,
     verbose: VerboseOption = False,
+    hardware_file: HardwareFileOption = None,
 ) -> None:
     """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
     from flyball.command.errors import CommandError
     from flyball_planner.errors import PlanError
     from flyball_planner.plan.make import make_plan
 
+    use_hardware(hardware_file)
     specification = load(file)
     said = specification.report
     if format_ is None and output is None:

@@ -1,16 +1,34 @@
 """Specification files: found, read, and their faults told so that an editor finds the lines."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from flyball.command.errors import CommandError
 
 if TYPE_CHECKING:
     from flyball_planner.specification.specification import Specification
 
+HardwareFileOption = Annotated[
+    Path | None, typer.Option("--hardware-file", help="Devices of your own, in YAML or CSV; they can then be named.")
+]
 WRONG = 2
 """The exit status where the user's input is wrong, as with options."""
 _MOST_BYTES = 4_000_000
+
+
+def use_hardware(path: Path | None) -> None:
+    """Make the devices of a file known."""
+    if path is None:
+        return
+    from flyball_planner.catalogue.files import load_hardware
+    from flyball_planner.errors import PlanError
+
+    try:
+        load_hardware(path)
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
 
 
 def load(path: Path) -> "Specification":

@@ -7,7 +7,7 @@ import typer
 
 from flyball.command.errors import CommandError
 from flyball.command.output import Form, FormOption
-from flyball.command.specifications import WRONG, read_text
+from flyball.command.specifications import WRONG, HardwareFileOption, read_text, use_hardware
 
 EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format json"
 
@@ -15,10 +15,12 @@ EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
     format_: FormOption = None,
+    hardware_file: HardwareFileOption = None,
 ) -> None:
     """Check specifications: every fault with its line, what was expected, and the nearest known name."""
     import json
 
+    use_hardware(hardware_file)
     results = [_checked(path) for path in files]
     if format_ is Form.JSON:
         typer.echo(json.dumps(results, indent=2))

@@ -81,7 +81,8 @@ def specification_text(name: str, machine: Machine, chosen: Candidate, tokens: f
     training, layout = chosen.training, chosen.layout
     steps = max(1, round(tokens / chosen.tokens_a_step))
     nodes = f"\n  devices_per_node: {machine.devices_a_node}" if machine.nodes > 1 else ""
-    return f"""title: {name} on {machine.devices} × {machine.device.name}
+    many = f"{machine.devices} × " if machine.devices > 1 else ""
+    return f"""title: {name} on {many}{machine.device.name}
 model:
   name: {name}
   shape: {_shape_text(chosen.shape)}

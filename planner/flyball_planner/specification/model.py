@@ -15,7 +15,7 @@ from flyball_planner.models.families import find_family, model_cost, model_names
 from flyball_planner.models.specification import UnfitKey
 from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface
 from flyball_planner.models.transformer.named import named_shape, shape_names
-from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.models.transformer.shape import Kind, TransformerShape
 from flyball_planner.specification.document import Entry
 from flyball_planner.specification.keys import MODEL, TRAINING
 from flyball_planner.specification.problems import unknown
@@ -148,7 +148,7 @@ def _of_shape(keys: Mapping[str, Entry], findings: Findings) -> Model | None:
 def _usual(values: Mapping[str, Any]) -> dict[str, Any]:
     """What a shape need not say."""
     heads, hidden = values["heads"], values["hidden"]
-    return {"kind": "decoder", "kv_heads": heads, "head_dim": hidden // heads, "ffn": 4 * hidden}
+    return {"kind": Kind.DECODER, "kv_heads": heads, "head_dim": hidden // heads, "ffn": 4 * hidden}
 
 
 def _known(name: str, findings: Findings) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.models.cost import ModelCost
 from flyball_planner.specification.document import Entry, read_document
 from flyball_planner.specification.hardware import read_machine
 from flyball_planner.specification.keys import FILE, SECTIONS
@@ -12,7 +13,7 @@ from flyball_planner.specification.model import Model, read_model
 from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.sections import Findings, read_section
 from flyball_planner.specification.specification import Price, ReportChoice, Specification
-from flyball_planner.specification.training import complete
+from flyball_planner.specification.training import Subject, complete
 
 Files = Callable[[str], str]
 """Reads a file that a specification names."""
@@ -26,12 +27,14 @@ def read_specification(text: str, file: str = "specification", files: Files | No
     return read_entry(read_document(text, file), file, files)
 
 
-def read_entry(root: Entry, file: str = "specification", files: Files | None = None) -> Specification:
-    """The same of values that are read already."""
+def read_entry(
+    root: Entry, file: str = "specification", files: Files | None = None, subject: Subject | None = None
+) -> Specification:
+    """The same of values that are read already; a `subject` stands in place of what the section `model` says."""
     root = Entry(_expanded(root), root.line)
     findings = Findings([], root)
     read_section("", root, FILE, findings)
-    found = _resolved(root, findings, files or _no_files)
+    found = _resolved(root, findings, files or _no_files, subject)
     if findings.problems or found is None:
         raise SpecificationError(findings.problems, file)
     return found
@@ -47,7 +50,7 @@ def _expanded(root: Entry) -> dict[str, Entry]:
     return sections
 
 
-def _resolved(root: Entry, findings: Findings, files: Files) -> Specification | None:
+def _resolved(root: Entry, findings: Findings, files: Files, subject: Subject | None) -> Specification | None:
     sections = root.value if isinstance(root.value, dict) else {}
     said = {
         name: read_section(name, sections.get(name), keys, findings)
@@ -55,7 +58,8 @@ def _resolved(root: Entry, findings: Findings, files: Files) -> Specification | 
         if name != "model"
     }
     machine = _machine(sections, said["hardware"], findings)
-    model = read_model(sections.get("model"), said["training"].get("sequence"), findings, files)
+    sequence = said["training"].get("sequence")
+    model = Model(_name(subject), subject) if subject else read_model(sections.get("model"), sequence, findings, files)
     if machine is None or model is None:
         return None
     completed = complete(_joined(said["training"], model, findings), model.subject, machine.device, findings)
@@ -89,6 +93,10 @@ def _joined(said: Mapping[str, Any], model: Model, findings: Findings) -> dict[s
         if said[key] != model.said[key]:
             findings.add(f"training.{key}", "stands among the model's keys too, with another value; keep one of them")
     return {**model.said, **said}
+
+
+def _name(subject: Subject) -> str:
+    return subject.model if isinstance(subject, ModelCost) else subject.name or f"{subject.kind.value} transformer"
 
 
 def _title(sections: Mapping[str, Entry], model: Model, machine: Machine) -> str:

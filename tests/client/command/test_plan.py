@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from flyball.command import run
+from flyball_planner.catalogue.devices import REGISTRY
 from flyball_planner.plan.plan import Plan
 from flyball_planner.specification.bundled import example_names, example_text
 
@@ -139,6 +140,21 @@ def test_models_and_hardware_are_listed_with_details(capsys: Captured) -> None:
     for words in (["models", "--details", "mlpp"], ["hardware", "--details", "H1000"]):
         assert run(words) == 2
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_devices_of_ones_own_come_from_a_file(tmp_path: Path, capsys: Captured) -> None:
+    """They are listed and can be planned for; what is wrong with the file is told."""
+    file = tmp_path / "own.yaml"
+    file.write_text("devices: [{name: Our A100, like: A100_80GB_fp16, memory_gb: 96}]\n", encoding="utf-8")
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text("model: gpt2\nhardware: Our A100\ntraining: {steps: 1}\n", encoding="utf-8")
+    try:
+        assert run(["plan", str(run_file), "--hardware-file", str(file), "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["hardware"]["device"] == "Our A100"
+    finally:
+        REGISTRY.clear()
+    assert run(["plan", str(run_file), "--hardware-file", str(tmp_path / "none.yaml")]) == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_configurations_are_written_and_can_be_planned(tmp_path: Path, capsys: Captured) -> None:
