@@ -45,11 +45,16 @@ class Profile:
     note: str = ""
 
 
+SHOWN = 8  # of the devices that a name fits
+
+
 class SeveralDevices(PlanError):
     """A name that fits several devices."""
 
     def __init__(self, name: str, fitting: Iterable[str]) -> None:
-        super().__init__(f"{name!r} may mean {', '.join(sorted(fitting))}; say which")
+        names = sorted(fitting)
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        super().__init__(f"{name!r} may mean {', '.join(names[:SHOWN])}{more}; say which")
 
 
 def devices() -> tuple[Device, ...]:
@@ -109,7 +114,7 @@ def based(entry: Entry, place: Place) -> Entry:
 
 
 def _only(name: str, index: Index) -> Device:
-    fitting = {each.name: each for meant in readings(name) for known, each in index.items() if meant <= known}
+    fitting = {each.name: each for meant in readings(name) for known, each in index.items() if meant and meant <= known}
     if len(fitting) > 1:
         raise SeveralDevices(name, fitting)
     if not fitting:

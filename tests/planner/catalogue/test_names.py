@@ -91,7 +91,16 @@ def test_an_unknown_name_hints_at_the_nearest() -> None:
         find_device("abacus")
 
 
+@pytest.mark.parametrize("name", ["", " ", "()", "GPU", "-"])
+def test_a_name_without_content_is_unknown(name: str) -> None:
+    """Nothing fits a name that says nothing."""
+    with pytest.raises(UnknownName):
+        find_device(name)
+
+
 def test_what_fits_several_is_not_guessed() -> None:
     """A name that leaves the choice open says between what."""
     with pytest.raises(SeveralDevices, match="P100 PCIe 16GB, V100 PCIe 16GB; say which"):
         find_device("PCIe 16GB")
+    with pytest.raises(SeveralDevices, match=r"and \d+ more; say which"):
+        find_device("8GB")

@@ -1,0 +1,123 @@
+"""Writes `docs/hardware.md` from the catalogue: `python -m flyball_planner.catalogue.document docs/hardware.md`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flyball_planner.catalogue.devices import devices, profiles
+from flyball_planner.catalogue.entries import KEYS
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.tables import table
+from flyball_planner.precision import Format
+
+EXAMPLE = """\
+devices:
+  - name: Abacus 9
+    memory_gib: 64
+    memory_gb_per_second: 2000
+    tensor_cores: yes
+    fp32_tflops: 50
+    bf16_tflops: 400
+    link_gb_per_second: 450   # one way
+    power_watts: 500
+    source: its maker's data sheet
+  - name: A100 at 250 W
+    like: A100 80GB           # everything else is as there
+    power_watts: 250
+"""
+
+HEAD = f"""\
+# Hardware
+
+What the planner knows, generated from its data files
+(`python -m flyball_planner.catalogue.document docs/hardware.md`; a test holds this page to it). `flyball hardware
+--details NAME` shows the sources of each figure, and where they disagree.
+
+- A device may be called by any usual name: `A100-SXM-80GB`, `a100_80gb` and `NVIDIA A100-SXM4-80GB` are one.
+- Rates are dense (without sparsity) and, on GeForce cards, those of FP32 accumulation, which PyTorch uses.
+- Memory is in GiB, as makers count it; *visible* is what the driver shows after error correction.
+- Links are one way; makers print both directions together. Latencies are NCCL's own.
+- Prices change: each is kept with its place and date and is never shown without them.
+
+## Your own hardware
+
+A YAML, JSON or CSV file (`--hardware-file`), or `register_hardware` with the same keys. A fault is told with its line,
+its key, what was expected and the nearest known name; a file with a fault adds nothing.
+
+```yaml
+{EXAMPLE}```
+"""
+
+FORMATS = (Format.FP32, Format.TF32, Format.FP16, Format.BF16, Format.FP8, Format.INT8)
+
+
+def page() -> str:
+    """The whole page."""
+    accelerators = [each for each in devices() if each.kind is not DeviceKind.CPU]
+    processors = [each for each in devices() if each.kind is DeviceKind.CPU]
+    parts = (
+        HEAD,
+        _keys(),
+        _table("Named profiles", ("profile", "device", "format", "devices"), _profiles()),
+        _table("Accelerators", ACCELERATOR_HEADS, [_accelerator(each) for each in accelerators]),
+        _table("Processors", PROCESSOR_HEADS, [_processor(each) for each in processors]),
+        _table("Links", ("link", "place", "GB/s one way", "µs"), _links()),
+        _table("Networks", ("network", "Gbit/s", "of a"), _networks()),
+    )
+    return "\n".join(parts)
+
+
+def _keys() -> str:
+    rows = [("`like`", "the name of a device; its entry stands for all keys that are not given")]
+    rows += [(f"`{name}`", key.expected + (" (required)" if key.required else "")) for name, key in KEYS.items()]
+    return _table("Keys", ("key", "expected"), rows, level=3)
+
+
+def _profiles() -> list[tuple[str, ...]]:
+    return [(f"`{each.name}`", each.device, each.default_format, str(each.devices)) for each in profiles().values()]
+
+
+ACCELERATOR_HEADS = ("device", "GiB", "visible MiB", "GB/s", *(f"{each} T/s" for each in FORMATS), "W", "year", "sure")
+
+
+def _accelerator(device: Device) -> tuple[str, ...]:
+    rates = [_figure(device.flops_per_second.get(each), 1e12) for each in FORMATS]
+    return (
+        device.name,
+        _figure(device.memory_bytes, 2**30),
+        _figure(device.visible_bytes, 2**20),
+        _figure(device.memory_bytes_per_second, 1e9),
+        *rates,
+        _figure(device.power_watts, 1),
+        str(device.launch_year or ""),
+        device.confidence,
+    )
+
+
+PROCESSOR_HEADS = ("processor", "cores", "fp32 T/s", "GB/s", "W")
+
+
+def _processor(device: Device) -> tuple[str, ...]:
+    rate, moved = device.rate(Format.FP32), device.memory_bytes_per_second
+    return (device.name, str(device.cores), _figure(rate, 1e12), _figure(moved, 1e9), _figure(device.power_watts, 1))
+
+
+def _links() -> list[tuple[str, ...]]:
+    return [(r["name"], r["place"], r["gigabytes_per_second"], r["latency_microseconds"]) for r in table("links")]
+
+
+def _networks() -> list[tuple[str, ...]]:
+    return [(row["name"], row["gigabits_per_second"], row["scope"]) for row in table("networks")]
+
+
+def _figure(value: float | None, unit: float) -> str:
+    return "" if value is None else f"{value / unit:.6g}"
+
+
+def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], level: int = 2) -> str:
+    lines = [f"{'#' * level} {title}\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
