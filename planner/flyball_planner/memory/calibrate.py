@@ -8,10 +8,11 @@ from flyball_planner.interval import Interval
 from flyball_planner.memory.constants import CONSTANTS, Constants
 
 ACTIVATION_FACTORS = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-COPIES = (0.0, 1.25)
-LEAST_SPREAD = 0.5  # five runs do not tell how the next model errs
+COPIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+LEAST_SPREAD = 0.7  # five runs do not tell how the next model errs
 TRUST = 5.0  # runs that weigh as much as the model does before any is seen
-STRAYING = 0.02  # what the worse choice must lose, as a median error, before the usual one is left
+LARGEST_ERROR = 0.5  # a run that is farther off than this teaches no more: something about it is not told
+STRAYING = 0.02  # what a step away from the usual choice must gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def _error(observed: Sequence[Observation], constants: Constants) -> float:
     """Mean distance from the median ratio: what one factor over everything would not mend."""
     ratios = [each.measured_bytes / each.predict(constants).middle for each in observed]
     common = median(ratios)
-    return sum(abs(each / common - 1) for each in ratios) / len(ratios)
+    return sum(min(LARGEST_ERROR, abs(each / common - 1)) for each in ratios) / len(ratios)
 
 
 def _distance(start: Constants, other: Constants) -> float:
@@ -54,7 +55,7 @@ def _distance(start: Constants, other: Constants) -> float:
 
 
 def _spread(observed: Sequence[Observation], constants: Constants) -> float:
-    """So wide that the runs which were seen lie within, but not below half of the usual."""
+    """So wide that the runs which were seen lie within, but not far below the usual width."""
     needed = LEAST_SPREAD
     for each in observed:
         told = each.predict(constants)

@@ -18,7 +18,7 @@ class Constants:
     """With the loss taken in eight chunks: the 16-bit logits, and one chunk in fp32 with its log-softmax (torchtune's
     CEWithChunkedOutputLoss)."""
 
-    quantised_copies: float = 1.25
+    quantised_copies: float = 1.75
     """How often the output of a product over 4-bit weights is kept once more; fitted on litgpt-config-hub, whose QLoRA
     runs keep more than its LoRA runs."""
 
@@ -50,7 +50,7 @@ class Constants:
     """DeepSpeed's reduce and all-gather buckets: by default 5e8 numbers of 16 bits each (its configuration's
     reference)."""
 
-    allocator_share: float = 0.10
+    allocator_share: float = 0.125
     """Of all that comes and goes: blocks that the caching allocator holds beyond what is in use; fitted on torchtitan
     and bigscience-prequel, which report reserved memory."""
 

@@ -103,13 +103,21 @@ def test_sharding_for_one_method_is_not_for_another() -> None:
     assert (read_sharding(lora), read_checkpointing(lora)) == (Sharding.NONE, Checkpointing.NONE)
 
 
-def test_offload_is_read_where_it_is_said() -> None:
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"act_ckpt": "full + offload"}, Offload.ACTIVATIONS),
+        ({"zero_or_fsdp": "ZeRO-2; offload optimizer=cpu"}, Offload.OPTIMIZER),
+        ({"zero_or_fsdp": "ZeRO-3 case3 optimizer offload"}, Offload.OPTIMIZER),
+        ({"zero_or_fsdp": "ZeRO-3; offload param=cpu,optimizer=cpu"}, Offload.PARAMETERS),
+        ({"zero_or_fsdp": "ZeRO-3; offload none,zero_init=1"}, Offload.NONE),
+        ({"zero_or_fsdp": "ZeRO-3 no offload"}, Offload.NONE),
+        ({"zero_or_fsdp": "FSDP", "optimizer": "fused AdamW, CPU offload"}, Offload.PARAMETERS),
+    ],
+)
+def test_offload_is_read_where_it_is_said(columns: dict[str, str], expected: Offload) -> None:
     """Activations beside the checkpointing, states beside sharding or optimizer."""
-    assert read_offload(told(act_ckpt="full + offload")) is Offload.ACTIVATIONS
-    assert read_offload(told(zero_or_fsdp="ZeRO-2; offload optimizer=cpu")) is Offload.OPTIMIZER
-    assert read_offload(told(zero_or_fsdp="ZeRO-3; offload param=cpu,optimizer=cpu")) is Offload.PARAMETERS
-    assert read_offload(told(zero_or_fsdp="ZeRO-3; offload none")) is Offload.NONE
-    assert read_offload(told(zero_or_fsdp="FSDP", optimizer="fused AdamW, CPU offload")) is Offload.PARAMETERS
+    assert read_offload(Configuration(columns)) is expected
 
 
 def test_low_rank_additions_follow_recipe_and_notes() -> None:

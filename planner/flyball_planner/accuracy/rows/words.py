@@ -137,15 +137,16 @@ def read_shard_group(configuration: Configuration) -> int:
 
 
 def read_offload(configuration: Configuration) -> Offload:
-    """What lies in the host's memory."""
+    """What lies in the host's memory; FSDP offloads everything unless only the optimizer is named beside it."""
     if "offload" in words(configuration, "act_ckpt"):
         return Offload.ACTIVATIONS
-    told = words(configuration, "zero_or_fsdp", "optimizer")
-    if "offload" not in told or "offload none" in told:
+    shards = words(configuration, "zero_or_fsdp")
+    told = f"{shards} {words(configuration, 'optimizer')}"
+    if "offload" not in told or re.search(r"\b(no|without)[ -]offload|offload:? (no|none)\b", told):
         return Offload.NONE
-    fully_sharded = read_sharding(configuration) is Sharding.ZERO3 and "offload " not in told
-    whole = "param" in told or fully_sharded
-    return Offload.PARAMETERS if whole and "optimizer offload" not in told else Offload.OPTIMIZER
+    if "param" in told or re.search(r"\b(full|all|whole)\b.{0,12}offload", told):
+        return Offload.PARAMETERS
+    return Offload.PARAMETERS if "fsdp" in shards and "optimizer" not in shards else Offload.OPTIMIZER
 
 
 def read_optimizer(configuration: Configuration) -> Optimizer:
