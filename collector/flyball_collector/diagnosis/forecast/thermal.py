@@ -121,17 +121,22 @@ class ThermalSlowdown:
 
     def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
         """Fit those that are near their limit and have come as far as they have yet to go, at several scales."""
-        rows = np.flatnonzero(margin <= MOST_NEAR)
-        before, last = trail.newest.back(1, rows)
-        pace = np.nan_to_num(now - before)  # seconds between two readings
-        near = margin[rows] <= np.fmax(NEAR, np.where(pace >= SELDOM, READINGS_NEAR * (last - margin[rows]), 0.0))
-        rows, pace = rows[near], pace[near]
+        rows, pace = self._near(trail.newest, margin)
         seldom = pace >= SELDOM
-        for count in FEW:
+        for count in FEW if seldom.any() else ():
             self._fit(trail.newest, count, rows[seldom], pace[seldom], margin, seen, now)
         sources: tuple[Newest | Ring, ...] = (trail.newest, *trail.rings)
         for source in sources:
             self._fit(source, POINTS, rows, pace, margin, seen, now)
+
+    def _near(self, newest: Newest, margin: Floats) -> tuple[Places, Floats]:
+        """Rows that are near their limit, and the seconds between two readings of each."""
+        near = margin <= NEAR
+        wide = np.flatnonzero((margin <= MOST_NEAR) & ~near & (newest.pace >= SELDOM))
+        if len(wide):
+            near[wide] = margin[wide] <= READINGS_NEAR * (newest.back(1, wide)[1] - margin[wide])
+        rows = np.flatnonzero(near)
+        return rows, np.nan_to_num(newest.pace[rows])
 
     def _fit(
         self, source: Newest | Ring, count: int, rows: Places, pace: Floats, margin: Floats, seen: Flags, now: float

@@ -42,12 +42,17 @@ def onset(times: Floats, margins: Floats, horizon: float | Floats) -> Onset:
     Temperatures approach a rest exponentially: in each part of the time they go less far than in the part before. The
     slope's lower bound must be near the slope, and what the newest part still promises must cover the margin twice.
     """
-    rows = np.flatnonzero(_may_warm(margins))
+    times = times if times.ndim == 2 else np.repeat(times[:, None], margins.shape[1], axis=1)
+    horizon = np.broadcast_to(horizon, margins.shape[1])
     found = Onset(*(np.full(margins.shape[1], np.nan) for _ in Onset._fields))
+    rows = np.flatnonzero(_may_warm(margins))
     if len(rows):
-        some = times[:, rows] if times.ndim == 2 else np.repeat(times[:, None], len(rows), axis=1)
-        fitted = _fit(some, margins[:, rows], np.broadcast_to(horizon, margins.shape[1])[rows])
-        for whole, part in zip(found, fitted, strict=True):
+        halves = _promise(times[:, rows], margins[:, rows], 2)
+        going_on = _goes_on(halves, margins[:, rows], horizon[rows])
+        rows = rows[going_on]
+        halves = _Promise(*(each[going_on] for each in halves))
+    if len(rows):
+        for whole, part in zip(found, _fit(times[:, rows], margins[:, rows], halves), strict=True):
             whole[rows] = part
     return found
 
@@ -66,18 +71,27 @@ def _sure(points: int) -> float:
     return 1.96 if points < FEW else 2.576
 
 
-def _fit(times: Floats, margins: Floats, horizon: Floats) -> Onset:
-    trend = theil_sen(times, -margins, z=_sure(len(times)))
-    halves, thirds = _promise(times, margins, 2), _promise(times, margins, 3)
-    early, late = halves.before, halves.newest
-    rest = np.fmin(halves.rest, thirds.rest)
+def _goes_on(halves: "_Promise", margins: Floats, horizon: Floats) -> Flags:
+    """The newer half warms as the older did, soon enough, and promises what is left."""
+    margin, late = np.maximum(margins[-1], 0.0), halves.newest
+    goes_on = (late >= CLEARLY) & (halves.before >= SURE_SHARE * late) & (margin <= horizon * late)
+    return np.asarray(goes_on & (halves.rest >= _surely(len(margins)) * margin))
+
+
+def _surely(points: int) -> float:
+    return SURELY if points >= FEW else SURELY_BY_FEW
+
+
+def _fit(times: Floats, margins: Floats, halves: "_Promise") -> Onset:
+    """Of those that go on."""
+    trend, thirds = theil_sen(times, -margins, z=_sure(len(times))), _promise(times, margins, 3)
+    late, rest = halves.newest, np.fmin(halves.rest, thirds.rest)
     margin = np.maximum(margins[-1], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         left, low, high = margin / late, margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
         share = np.clip(margin / rest, 0, 0.99)
         high = np.where(share > 0, np.fmax(high, left * -np.log1p(-share) / share), high)  # slower towards a rest
-    warms = (trend.low >= SURE_SHARE * late) & (late >= CLEARLY) & (early >= SURE_SHARE * late)
-    warms &= (rest >= (SURELY if len(times) >= FEW else SURELY_BY_FEW) * margin) & (left <= horizon)
+    warms = (trend.low >= SURE_SHARE * late) & (rest >= _surely(len(times)) * margin)
     return Onset(*(np.where(warms, values, np.nan) for values in (left, np.fmin(low, left), np.fmax(high, left))))
 
 

@@ -1,6 +1,7 @@
 """What rows did lately, finer for the last seconds and coarser for the last day: a few rings of lows and highs."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ class Newest:
     def __init__(self, slots: int, rows: int) -> None:
         self.slots = slots
         self.count: Places = np.zeros(rows, dtype=np.int64)  # readings ever
+        self.pace: Floats = np.full(rows, np.nan)  # seconds between the two newest
+        self._newest: Floats = np.full(rows, np.nan)  # when the newest was taken
         self._times: Floats = np.full((slots, rows), np.nan)
         self._values: Values = np.full((slots, rows), np.nan, dtype=np.float32)
 
@@ -35,6 +38,8 @@ class Newest:
         self._times[slot, rows] = now
         self._values[slot, rows] = values[rows]
         self.count[rows] += 1
+        self.pace[rows] = now - self._newest[rows]
+        self._newest[rows] = now
 
     def last(self, count: int, rows: Places) -> Stretch:
         """The newest readings of some rows; unknown where a row has not had so many."""
@@ -60,6 +65,7 @@ class Newest:
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
         self.count[rows] = 0
+        self.pace[rows] = self._newest[rows] = np.nan
 
     def rearrange(self, source: Places) -> None:
         """Give each row what the row at `source` has; −1: nothing."""
@@ -69,6 +75,7 @@ class Newest:
         times = np.full((self.slots, len(source)), np.nan)
         times[:, kept] = self._times[:, source[kept]]
         self.count, self._times, self._values = count, times, _moved(self._values, source)
+        self.pace, self._newest = (_moved(each[None], source)[0] for each in (self.pace, self._newest))
 
 
 class Ring:
@@ -167,7 +174,7 @@ class Trail:
     @property
     def bytes(self) -> int:
         """Memory of the rings."""
-        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots) * self.rows
+        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 24) * self.rows
 
     def add(self, now: float, values: Floats) -> None:
         """Take one reading a row."""
@@ -190,8 +197,11 @@ class Trail:
             ring.rearrange(source)
 
 
-def _moved(matrix: Values, source: Places) -> Values:
-    moved: Values = np.full((len(matrix), len(source)), np.nan, dtype=np.float32)
+_Array = TypeVar("_Array", Floats, Values)
+
+
+def _moved(matrix: _Array, source: Places) -> _Array:
+    moved = np.full((len(matrix), len(source)), np.nan, dtype=matrix.dtype)
     kept = source >= 0
     moved[:, kept] = matrix[:, source[kept]]
     return moved
