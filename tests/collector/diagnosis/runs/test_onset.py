@@ -89,6 +89,18 @@ def test_a_move_tells_when_it_began_and_by_how_much() -> None:
     assert np.exp(moved.usual[0]) == pytest.approx(0.2, rel=0.05)
 
 
+def test_a_lone_slow_report_is_not_where_a_move_began() -> None:
+    """A checkpoint shortly before it does not make it older than it is."""
+    series = noisy(340, 8, spread=0.005)
+    series[290] *= 4
+    series[300:] *= 1.5
+    onsets = Onsets()
+    for count in range(1, 341):
+        moved = look(onsets, series[:, None], count)
+    assert moved.moved[0]
+    assert abs(moved.since[0] - 300) <= 1
+
+
 def test_less_than_the_least_shift_is_no_move() -> None:
     """Five per cent are not ten, however steady they are."""
     series = noisy(600, 2, spread=0.004)
