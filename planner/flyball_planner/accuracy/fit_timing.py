@@ -102,10 +102,10 @@ def _effective(own: Belief, common: Belief) -> float:
 
 
 def read_suites(folder: Path) -> list[Suite]:
-    """All suites whose rows can be predicted."""
+    """All suites, their rows with well-known models."""
     found = []
     for name, rows in sorted(read_tables(folder).suites(FILE).items()):
-        timed = timed_rows(rows, "step_time").timed
+        timed = [each for each in timed_rows(rows, "step_time").timed if not each.run.spread]
         if timed:
             found.append(Suite(name, work_of(timed), seconds_of(timed)))
     return found

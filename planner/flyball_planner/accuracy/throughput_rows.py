@@ -4,13 +4,17 @@ import re
 from dataclasses import dataclass, replace
 
 from flyball_planner.accuracy.result import Unsuited
-from flyball_planner.accuracy.rows.settings import framework_is, read_device, read_setting
+from flyball_planner.accuracy.rows.images import image_size
+from flyball_planner.accuracy.rows.settings import framework_is, read_device, read_layout, read_training
+from flyball_planner.accuracy.rows.subjects import read_subject
 from flyball_planner.accuracy.rows.words import words
 from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device, Link, Machine
 from flyball_planner.layouts.columns import Layout
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.timing.image_law import LAW_SPREAD, image_network
 from flyball_planner.training import Training
 
 FABRICS: tuple[tuple[str, float], ...] = (
@@ -50,6 +54,7 @@ class Run:
     training: Training
     layout: Layout
     machine: Machine
+    spread: float = 0.0  # of its time's logarithm, beyond what every run has: where little is known of the model
 
     @property
     def tokens(self) -> float:
@@ -61,17 +66,29 @@ def run_of(row: Configuration) -> Run:
     """What a row describes; `Unsuited` where it says too little."""
     if row.count("n_gpus", 1) > 1 and not any(row[name] for name in ("tp", "pp", "dp", "zero_or_fsdp")):
         raise Unsuited("the row does not tell how the model is spread")
-    setting = read_setting(row)
     machine = _machine(row)
-    tensor, pipeline, context = setting.layout.tensor, setting.layout.pipeline, setting.layout.context
+    told = read_layout(row)
+    tensor, pipeline, context = told.tensor, told.pipeline, told.context
     if machine.devices % (tensor * pipeline * context):
         raise Unsuited(f"{machine.devices} devices are no multiple of {tensor} × {pipeline} × {context}")
-    layout = replace(setting.layout, devices=machine.devices, devices_a_node=machine.devices_a_node)
-    training = _timed_training(row, setting.training)
+    layout = replace(told, devices=machine.devices, devices_a_node=machine.devices_a_node)
+    training = _timed_training(row, read_training(row))
     if usual := re.search(r"batch not in the table \(script default (\d+)\)", row["notes"]):
         layout = replace(layout, micro_batch=int(usual[1]))
         training = replace(training, global_batch=layout.micro_batch * layout.data)
-    return Run(setting.subject, training, layout, machine)
+    subject, spread = _subject(row)
+    return Run(subject, training, layout, machine, spread)
+
+
+def _subject(row: Configuration) -> tuple[TransformerShape | ModelCost, float]:
+    """The model, and what is not known of it."""
+    parameters, side = row.number("params"), image_size(row)
+    try:
+        return read_subject(row), 0.0
+    except Unsuited:
+        if parameters is None or side is None:
+            raise
+        return image_network(row["model"], int(parameters), side), LAW_SPREAD
 
 
 def _timed_training(row: Configuration, training: Training) -> Training:
@@ -106,8 +123,9 @@ def _as_told(device: Device, text: str) -> Device:
     if found := re.search(r"([\d.]+) TB/s", text):
         device = replace(device, memory_bytes_per_second=float(found[1]) * 1e12)
     found = re.search(r"(\d+) W cap", text)
-    if not (found and device.power_watts):
+    if not found:
         return device
-    share = float(found[1]) / device.power_watts  # under a cap the clock follows the power
+    usual = find_device(re.split(r"[-\s]", text)[0]).power_watts or float(found[1])
+    share = min(1.0, float(found[1]) / usual)  # under a cap the clock follows the power
     capped = {each: rate * share for each, rate in device.flops_per_second.items()}
     return replace(device, power_watts=float(found[1]), flops_per_second=capped)

@@ -1,6 +1,8 @@
 """Judges the time of a step: cold, calibrated with a few rows, and whether the first choice of layouts is the best."""
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from flyball_planner.accuracy.judging import Outcome, Outcomes, calibration_fold
 from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
 from flyball_planner.accuracy.tables import Row, Tables
 from flyball_planner.accuracy.timed_rows import FILE, Timed, TimedRows, seconds_of, timed_rows, work_of
-from flyball_planner.calibration.belief import Belief, narrow, predict_interval
+from flyball_planner.calibration.belief import NINETY, Belief, narrow, predict_interval
 from flyball_planner.interval import Interval
 from flyball_planner.timing.coefficients import fitted
 from flyball_planner.timing.estimate import flops_a_sample, logarithms
@@ -39,9 +41,17 @@ def predicted(rows: Sequence[Timed], belief: Belief) -> list[tuple[Timed, Interv
     work = work_of(rows)
     columns = predict_interval(belief, lambda point: logarithms(work, point))
     return [
-        (row, Interval(float(low), float(middle), float(high)))
+        (row, _interval(float(low), float(middle), float(high), row.run.spread))
         for row, low, middle, high in zip(rows, *columns, strict=True)
     ]
+
+
+def _interval(low: float, middle: float, high: float, spread: float) -> Interval:
+    """Wider by what is not known of the model."""
+    if not spread:
+        return Interval(low, middle, high)
+    reach = math.hypot(math.log(high / middle), NINETY * spread)
+    return Interval(middle * math.exp(-reach), middle, middle * math.exp(reach))
 
 
 def calibrated(rows: Sequence[Timed], belief: Belief) -> Iterable[tuple[Timed, Interval]]:
@@ -50,8 +60,9 @@ def calibrated(rows: Sequence[Timed], belief: Belief) -> Iterable[tuple[Timed, I
     for given, others in calibration_folds([each.row for each in rows]):
         seen = _timed(given, by_row)
         work = work_of(seen)
-        narrowed = narrow(belief, lambda point, work=work: logarithms(work, point), seconds_of(seen))  # type: ignore[misc]
-        yield from predicted(_timed(others, by_row), narrowed)
+        predict = partial(logarithms, work)
+        doubts = np.array([each.run.spread for each in seen])
+        yield from predicted(_timed(others, by_row), narrow(belief, predict, seconds_of(seen), doubts=doubts))
 
 
 def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Findings:

@@ -54,18 +54,24 @@ def predict_interval(belief: Belief, predict: Predict) -> tuple[Vector, Vector, 
     return np.exp(middle - reach), np.exp(middle), np.exp(middle + reach)
 
 
-def narrow(belief: Belief, predict: Predict, measured: Vector, start: Vector | None = None) -> Belief:
-    """The belief after some runs were measured; with none it stays as it was. The search may start nearer."""
+def narrow(
+    belief: Belief, predict: Predict, measured: Vector, start: Vector | None = None, doubts: Vector | None = None
+) -> Belief:
+    """The belief after some runs were measured; with none it stays as it was.
+
+    The search may start nearer; a run of which little is known may be doubted by a deviation of its own.
+    """
     if not len(measured):
         return belief
     truth = np.log(measured)
     certainty = np.linalg.inv(belief.covariance)
+    scatters = np.hypot(belief.scatter, np.zeros(len(measured)) if doubts is None else doubts)
     point = belief.middle if start is None else start
     for _ in range(ITERATIONS):
         guess = predict(point)
         slopes = derivatives(predict, point, guess)
         error = truth - guess
-        weights = _weights(error, belief.scatter)
+        weights = _weights(error, scatters)
         hessian = slopes.T @ (slopes * weights[:, None]) + certainty
         pull = slopes.T @ (weights * error) + certainty @ (belief.middle - point)
         move = np.clip(np.linalg.solve(hessian, pull), -LARGEST_MOVE, LARGEST_MOVE)
@@ -74,7 +80,8 @@ def narrow(belief: Belief, predict: Predict, measured: Vector, start: Vector | N
             break
     covariance = np.linalg.inv(hessian)
     spent = float(np.sum(1 - np.diag(covariance) / np.diag(belief.covariance)))
-    scatter = _scatter(belief.scatter, truth - predict(point), spent)
+    error = (truth - predict(point)) * belief.scatter / scatters
+    scatter = _scatter(belief.scatter, error, spent)
     return replace(belief, middle=point, covariance=covariance, scatter=scatter, runs=belief.runs + len(measured))
 
 
@@ -85,9 +92,9 @@ def derivatives(predict: Predict, point: Vector, there: Vector) -> Matrix:
     return slopes
 
 
-def _weights(error: Vector, scatter: float) -> Vector:
+def _weights(error: Vector, scatters: Vector) -> Vector:
     """Of runs, by how far they lie off: one strange run must not carry the others away."""
-    weights: Vector = np.minimum(1.0, OUTLIER * scatter / np.maximum(np.abs(error), 1e-12)) / scatter**2
+    weights: Vector = np.minimum(1.0, OUTLIER * scatters / np.maximum(np.abs(error), 1e-12)) / scatters**2
     return weights
 
 

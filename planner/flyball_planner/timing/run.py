@@ -12,6 +12,7 @@ DEVICE_FAILURES_AN_HOUR = 419 / (54 * 24 * 16_384)
 """Unexpected interruptions of Llama 3 405B: 419 in 54 days on 16,384 H100 (The Llama 3 Herd of Models, 3.3.4)."""
 RESTART_SECONDS = 600.0  # to notice, to take another node, to load; the same paper tells of minutes
 START_SECONDS = 300.0  # loading the program, the data's index, the first compilation
+USUAL_SECONDS_BETWEEN = 3600.0  # checkpoints, where nothing is said of what one takes
 EVALUATION_SHARE = 0.01  # of the steps' time, where nothing is said
 IDLE_SHARE = 0.25  # of its power limit that a device draws however little it does: an A100 about 100 of 400 W
 BUSY_MFU = 0.5  # the utilisation at which a device draws its limit (LLM trainings at 45-55 % report it)
@@ -34,7 +35,7 @@ class Loading:
 class Habits:
     """What stands between the steps."""
 
-    checkpoint_bytes: float = 0.0  # of one checkpoint, of all nodes; 0: none is written
+    checkpoint_bytes: float = 0.0  # of one checkpoint, of all nodes; 0: writing takes no time
     checkpoint_seconds_between: float = 0.0  # 0: as often as is best for the failures expected (Young, 1974)
     checkpoint_bytes_per_second: float = CHECKPOINT_BYTES_PER_SECOND  # of one node
     asynchronous: bool = False  # written beside training: only the copy to the host stops it
@@ -74,10 +75,9 @@ def whole_run(
     failing = machine.devices * DEVICE_FAILURES_AN_HOUR / 3600
     write = _write_seconds(known, machine)
     between = known.checkpoint_seconds_between or _best_interval(write, failing, stepping)
-    checkpointing = write * stepping / between if between else 0.0
+    checkpointing = write * stepping / between
     useful = stepping * (1 + known.evaluation_share) + checkpointing
-    redone = (between / 2 if between else stepping / 2) + RESTART_SECONDS
-    lost = failing * useful * redone
+    lost = failing * useful * (between / 2 + RESTART_SECONDS)
     middle = useful + lost + START_SECONDS
     seconds = Interval(middle * (step.low / step.middle), middle, middle * (step.high / step.middle))
     watts = device_watts(machine.device, mfu)
@@ -136,6 +136,5 @@ def _write_seconds(habits: Habits, machine: Machine) -> float:
 
 def _best_interval(write_seconds: float, failures_a_second: float, run_seconds: float) -> float:
     """Young's interval between checkpoints, no longer than the run."""
-    if not write_seconds:
-        return 0.0
-    return min(run_seconds, math.sqrt(2 * write_seconds / failures_a_second))
+    best = math.sqrt(2 * write_seconds / failures_a_second) if write_seconds else USUAL_SECONDS_BETWEEN
+    return min(run_seconds, best)
