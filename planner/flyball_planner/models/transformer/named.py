@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -59,5 +59,5 @@ def _by_name() -> Mapping[str, Named]:
 
 @cache
 def _entries() -> tuple[Named, ...]:
-    text = (files("flyball_planner.models.transformer") / "data" / "named.json").read_bytes()
+    text = (Path(__file__).parent / "data" / "named.json").read_bytes()
     return msgspec.json.decode(text, type=tuple[Named, ...])

@@ -1,9 +1,9 @@
 """From a Hugging Face `config.json` to a transformer's shape."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from flyball_planner.errors import PlanError, UnknownName
-from flyball_planner.models.transformer.huggingface.families import FAMILIES
 from flyball_planner.models.transformer.huggingface.settings import SUFFIXES, Family
 from flyball_planner.models.transformer.shape import TransformerShape
 
@@ -33,17 +33,25 @@ def family_of_class(name: str) -> Family:
     """Who reads the configurations of a class of transformers, as of "LlamaForCausalLM"."""
     suffix = next((each for each in SUFFIXES if name.endswith(each)), "")
     stem = _plain(name.removesuffix(suffix))
-    known = {_plain(each): family for family in reversed(FAMILIES) for each in family.stems}
+    known = {_plain(each): family for family in reversed(_families()) for each in family.stems}
     if stem not in known:
         raise UnknownName("family of transformers' classes", name.removesuffix(suffix), known, instead=INSTEAD)
     return known[stem]
 
 
 def _by_type(model_type: str) -> Family:
-    known = {name: family for family in FAMILIES for name in family.model_types}
+    known = {name: family for family in _families() for name in family.model_types}
     if model_type not in known:
         raise UnknownName("model type", model_type, known, instead=INSTEAD)
     return known[model_type]
+
+
+@cache
+def _families() -> tuple[Family, ...]:
+    """Imported when a configuration is read: thirty modules, which a plan without one does not need."""
+    from flyball_planner.models.transformer.huggingface.families import FAMILIES  # noqa: PLC0415
+
+    return FAMILIES
 
 
 def _plain(name: str) -> str:

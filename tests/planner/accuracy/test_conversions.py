@@ -1,0 +1,59 @@
+"""Measured speeds turned into FLOP/s and utilisation."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_planner.accuracy.conversions import judge_conversions
+from flyball_planner.accuracy.tables import read_tables
+
+HEADER = (
+    "id,suite,model,arch,params,n_layers,hidden,heads,kv_heads,ffn,vocab,seq_len_or_input,gpu,n_gpus,global_batch,"
+    "framework,step_time_s,samples_per_s,tokens_per_s_per_gpu,tflops_per_gpu,mfu_pct,notes"
+)
+ROWS = {
+    # llm-foundry, scripts/train/benchmarking/README.md
+    "mosaic": (
+        "MPT-70b,decoder,64862437376,80,8192,64,64,32768,50368,2048,a100_80gb,64,2048,llm-foundry,"
+        ",12.8291,410,166,53.33,"
+    ),
+    # torchtitan, docs/performance.md
+    "titan": "Llama 8B,decoder,8030261248,32,4096,32,8,14336,128256,8192,A100-80GB,64,,torchtitan,,,2973,,58.2,",
+    # Megatron-Bridge, performance summary
+    "bridge": "LLAMA3_8B,decoder,8030261248,32,4096,32,8,14336,128256,8192,H100,8,,Megatron-Bridge,,,14451,744,,",
+    # BigScience, experiments/tr11
+    "prequel": (
+        "GPT 181B,decoder,181000000000,72,14336,112,112,57344,250000,2048,A100-SXM-80GB,384,2048,Megatron-DeepSpeed,"
+        "134.02,,,120.29,,improved TFLOPs formula"
+    ),
+    "older": (
+        "GPT 200B,decoder,200000000000,80,14400,112,112,57600,250000,2048,A100-SXM-80GB,80,2048,Megatron-DeepSpeed,"
+        "844.81,,,98.87,,"
+    ),
+    "untold": "GPT,decoder,200000000,12,768,12,12,3072,50257,1024,A100-SXM-80GB,8,512,llm.c,0.3,,,100,,",
+}
+"""As their makers print them: speed, and FLOP/s or utilisation beside it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A table of these rows, each a suite of its own."""
+    lines = [f"{name},{name},{row}" for name, row in ROWS.items()]
+    (tmp_path / "throughput.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    return tmp_path
+
+
+def test_each_convention_gives_what_is_printed(folder: Path) -> None:
+    """A speed becomes the printed FLOP/s or utilisation within 0.5 %, whoever counts."""
+    findings = judge_conversions(read_tables(folder))
+    assert {result.suite for result in findings.results} == {"mosaic", "titan", "bridge", "prequel"}
+    assert all(result.median_ape is not None and result.median_ape < 0.005 for result in findings.results)
+
+
+def test_what_is_not_told_is_not_guessed(folder: Path) -> None:
+    """Rows that do not say how they count are left out, with the reason."""
+    findings = judge_conversions(read_tables(folder))
+    assert {row.suite: row.reason for row in findings.ineligible} == {
+        "older": "the row does not say which of two formulas its FLOP/s come from",
+        "untold": "the row does not say how it counts FLOPs",
+    }
