@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
-from flyball_planner.memory.adapters import kept_bytes_frozen, output_numbers, products
+from flyball_planner.memory.adapters import kept_bytes_frozen, layer_products, output_numbers
 from flyball_planner.memory.constants import Constants
 from flyball_planner.models.transformer.kept import kept_bytes
 from flyball_planner.models.transformer.layers import LayerGroup
@@ -113,7 +113,9 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
 def _gradients_within(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
     """Gradients of the widest product's two sides and of the residual stream, gathered where the sequence is spread."""
     width = WIDTHS_BYTES[training.precision.activations]
-    widest = max(each.leaving * each.times for each in products(shape, group).values()) * (2 if shape.gated else 1)
+    widest = max(each.leaving * each.times for each in layer_products(shape, group).values()) * (
+        2 if shape.gated else 1
+    )
     gathered = np.where(layouts.sequence_parallel > 0, 2.0, 0.0) * shape.hidden
     stream = 2.0 * shape.hidden / _sequence_share(layouts)
     numbers: Column = 2 * widest / layouts.tensor + gathered + stream

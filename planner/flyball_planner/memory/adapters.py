@@ -22,7 +22,7 @@ class Product:
     times: int
 
 
-def products(shape: TransformerShape, group: LayerGroup) -> Mapping[str, Product]:
+def layer_products(shape: TransformerShape, group: LayerGroup) -> Mapping[str, Product]:
     """A layer's products; of experts those that a token is sent to."""
     routed = shape.experts.active if shape.experts and group.experts else None
     return {
@@ -47,7 +47,7 @@ def kept_bytes_frozen(
     """
     norm = 4.0 if shape.norm is Norm.RMS and not fused_norms else number_bytes
     attention = 2 * (shape.heads + shape.kv_heads) * shape.head_dim
-    up = products(shape, group)["up"]
+    up = layer_products(shape, group)["up"]
     inner = (3 if shape.gated else 1) * up.leaving * up.times
     a_token = norm * shape.norms_a_layer * shape.hidden + number_bytes * (attention + inner)
     return sequence * (a_token + (number_bytes + DROPOUT_BYTES) * _added_inputs(shape, group, lora))
@@ -55,11 +55,11 @@ def kept_bytes_frozen(
 
 def output_numbers(shape: TransformerShape, group: LayerGroup) -> int:
     """What all products of a layer put out, a token."""
-    return sum(product.leaving * product.times for product in products(shape, group).values())
+    return sum(product.leaving * product.times for product in layer_products(shape, group).values())
 
 
 def _added_inputs(shape: TransformerShape, group: LayerGroup, lora: Lora) -> int:
-    known = products(shape, group)
+    known = layer_products(shape, group)
     targets = lora_targets(lora.targets)
     added = (next((name for name in shared if name in targets and name in known), None) for shared in INPUTS)
     return sum(known[name].entering * known[name].times for name in added if name)

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
-from flyball_planner.memory.adapters import products
+from flyball_planner.memory.adapters import layer_products
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.phases import Phase, phase
 from flyball_planner.memory.pieces import Anatomy, Piece, anatomy, pieces
@@ -38,14 +38,14 @@ def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) ->
     dense = sum(held * each.dense for held, each in zip(piece.layers, model.counts, strict=True))
     experts = sum(held * each.experts for held, each in zip(piece.layers, model.counts, strict=True))
     ends = piece.entrance * model.entrance + piece.exit * (model.exit + piece.apart * model.shared)
-    frozen = sum(held * (each.total - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
+    products = sum(held * (each.dense - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
     added = 0 if training.method is Method.FULL else lora_parameters(shape, training.lora or Lora())
     expert_share = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
     largest = max(each.dense / layouts.tensor + each.experts / expert_share for each in model.counts)
     return Held(
         dense=(dense + ends) / layouts.tensor,
         experts=experts / expert_share,
-        quantised=frozen / layouts.tensor,
+        quantised=products / layouts.tensor + experts / expert_share,
         adapters=added * sum(piece.layers) / model.layers / layouts.tensor,
         largest_layer=largest,
         ends=ends / layouts.tensor,
@@ -54,7 +54,7 @@ def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) ->
 
 
 def _largest_matrix(model: Anatomy) -> float:
-    inside = (each for group in model.groups for each in products(model.shape, group).values())
+    inside = (each for group in model.groups for each in layer_products(model.shape, group).values())
     return max(model.shape.vocab * model.shape.hidden, *(each.entering * each.leaving for each in inside))
 
 

@@ -13,7 +13,7 @@ from flyball_planner.memory.constants import GIB, Constants
 from flyball_planner.memory.estimate import Subject, estimate_memory
 from flyball_planner.models.cost import Block, ModelCost
 from flyball_planner.models.transformer.counts import parameters
-from flyball_planner.models.transformer.shape import Head, Kind, Norm, Patches, TransformerShape
+from flyball_planner.models.transformer.shape import Experts, Head, Kind, Norm, Patches, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Sharding, Training
@@ -148,6 +148,24 @@ def test_low_rank_additions_train_little(method: Method) -> None:
     products = COUNT - ends
     frozen = 2 * COUNT if method is Method.LORA else 2 * ends + 0.516 * products
     assert told["weights"] == pytest.approx(frozen, rel=0.01)
+
+
+def test_experts_are_held_by_their_ranks() -> None:
+    """Expert parallelism divides experts alone, and sharding the rest of what a rank then holds."""
+    shape = replace(SHAPE, experts=Experts(count=8, active=2, ffn=5632))
+    whole = parts(Layout(devices=8), MEGATRON, shape)["weights"]
+    spread = parts(Layout(devices=8, expert=8), MEGATRON, shape)["weights"]
+    experts = 2 * parameters(shape).experts
+    assert whole - spread == pytest.approx(experts * 7 / 8)
+
+
+@given(LAYOUTS, st.sampled_from(list(Method)), st.sampled_from([1, 4, 8]))
+def test_every_estimate_is_a_figure(layout: Layout, method: Method, expert: int) -> None:
+    """Whatever is combined, memory is positive and the interval rises."""
+    shape = replace(SHAPE, experts=Experts(count=8, active=2, ffn=5632))
+    training = replace(TRAINING, method=method, lora=Lora(8, ("all-linear",)))
+    told = estimate_memory(shape, training, Layouts.of(replace(layout, expert=expert)), CARD)
+    assert 0 < told.driver[0].low <= told.driver[0].high < np.inf
 
 
 def test_materialised_attention_keeps_scores() -> None:
