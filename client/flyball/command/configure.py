@@ -62,7 +62,8 @@ def configure(
         for each in found:
             write_file(write / f"{each.name}.yaml", each.specification)
     sections = tuple(section for each in found for section in _sections(each, disk))
-    tell(Told(f"Configurations for {devices} × {found[0].device}", sections, _document(found, disk)), format_, output)
+    machine_words = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
+    tell(Told(f"Configurations for {machine_words}", sections, _document(found, disk)), format_, output)
 
 
 def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[str, object]]:

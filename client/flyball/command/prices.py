@@ -58,7 +58,7 @@ def _of_plan(path: Path, provider: str) -> Told:
 
     specification = load(path)
     machine = specification.machine
-    best = choose(specification.subject, specification.training, machine, specification.layout).best
+    best = choose(specification.subject, specification.training, machine, specification.layout, shown=1).best
     hours = whole_seconds(specification.subject, best).times(1 / 3600)
     found = _of_provider(chosen_offers(machine, specification.price), provider)
     return _told(f"{specification.title}: {hours.middle:,.3g} h", compare(found, hours, machine.devices))

@@ -110,7 +110,7 @@ def _missed(bounds: Bounds, candidate: Candidate, paced: Pace, tokens: float, se
         ("tokens a parameter", bounds.tokens_a_parameter, ratio, lambda value: f"{value:.3g}", "time is short"),
     )
     for name, span, value, told, because in rows:
-        if not span.holds(value * (1 + TOLERANCE)) and not span.holds(value * (1 - TOLERANCE)):
+        if value * (1 + TOLERANCE) < span.low or value * (1 - TOLERANCE) > span.high:
             yield Missed(name, _span(span, told), told(value), because)
     if paced.power_share is not None and not bounds.power_share.holds(round(paced.power_share, 2)):
         because = "the device computes less than it could" if paced.power_share < bounds.power_share.low else "pauses"

@@ -7,7 +7,7 @@ from flyball_planner.configurations.phases import Phase
 from flyball_planner.configurations.processor import ProcessorTuning
 from flyball_planner.configurations.streaming import Streaming
 from flyball_planner.report.section import Table
-from flyball_planner.report.words import count, duration, figure, percent, rate, size, spread
+from flyball_planner.report.words import count, duration, figure, percent, plural, rate, size, spread
 
 
 def numbers_table(each: Configuration) -> Table:
@@ -28,7 +28,7 @@ def numbers_table(each: Configuration) -> Table:
         ("Attention", training.attention),
         ("Checkpointing", f"activations: {training.checkpointing}; states: {training.sharding}"),
         ("Save", f"every {duration(training.checkpoint_interval_seconds)}"),
-        ("Loader", f"{training.loader_workers} workers, {training.prefetch} batches ahead each"),
+        ("Loader", f"{plural(training.loader_workers, 'worker')}, {training.prefetch} batches ahead each"),
         ("Memory", f"{spread(what.memory_bytes, size)}: {_of_ceiling(each)}"),
         ("Time", f"{what.time_human} ({duration(what.seconds.low)} … {duration(what.seconds.high)})"),
         ("Speed", f"{figure(what.tokens_per_second)} tokens a second"),
@@ -82,7 +82,7 @@ def streaming_table(read: Streaming) -> Table:
     rows = (
         ("Data on", read.disk.value),
         ("Needed", f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk with reserve"),
-        ("Readers", f"{read.workers} workers, {read.prefetch} batches ahead each"),
+        ("Readers", f"{plural(read.workers, 'worker')}, {read.prefetch} batches ahead each"),
         ("Shards", size(read.shard_bytes)),
         ("Cache", size(read.cache_bytes)),
     )

@@ -9,7 +9,7 @@ from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import candidates
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed
-from flyball_planner.layouts.search import search_layouts
+from flyball_planner.layouts.search import SHOWN, search_layouts
 from flyball_planner.memory.estimate import estimate_memory
 from flyball_planner.plan.judge import Judged, judge, of_row
 from flyball_planner.plan.subject import Subject, trained_by_gradient
@@ -25,15 +25,17 @@ class Choice:
     chosen_by: str  # specification, search, or nothing: there was no choice
 
 
-def choose(subject: Subject, training: Training, machine: Machine, asked: Layout | None = None) -> Choice:
-    """The best layout; `PlanError` where none is possible at all."""
+def choose(
+    subject: Subject, training: Training, machine: Machine, asked: Layout | None = None, shown: int = SHOWN
+) -> Choice:
+    """The best layout and, of `shown` ones, those that come next; `PlanError` where none is possible at all."""
     if not trained_by_gradient(subject):
         return Choice(judge(subject, training, machine, Layout(devices_a_node=machine.devices_a_node)), (), "nothing")
     if asked is not None:
         return Choice(
             judge(subject, training, machine, _spread(subject, training, machine, asked)), (), "specification"
         )
-    found = search_layouts(subject, training, machine)
+    found = search_layouts(subject, training, machine, shown=shown)
     if found.step is None or found.memory is None:
         if not found.allowed:
             raise PlanError(found.why_none)

@@ -40,7 +40,7 @@ def _rows(specification: Specification, cases: Sequence[tuple[Training, Machine]
     first: float | None = None
     for training, where in cases:
         try:
-            judged = choose(specification.subject, training, where, specification.layout).best
+            judged = choose(specification.subject, training, where, specification.layout, shown=1).best
         except PlanError:
             continue
         speed = judged.samples_per_second / where.devices

@@ -12,6 +12,7 @@ WIDTH, HEIGHT = 760.0, 360.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
 COLOURS = 8
 _LEGEND_COLUMNS = 3
+_NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
 
 
 def memory_chart(plan: Plan) -> Chart:
@@ -93,35 +94,39 @@ def roofline_chart(plan: Plan) -> Chart | None:
     grid = axes(
         x, y, ("arithmetic intensity, FLOP a byte", "speed, FLOP/s"), (lambda v: f"{v:g}", lambda v: rate(v, ""))
     )
-    crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", RIGHT, y.at(peak) - 8, "name", "end")
+    crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", x.at(ridge), y.at(peak) - 10, "name", "end")
     svg = drawing(WIDTH, HEIGHT, "Roofline", grid, path(roof, "roof"), crown, *_discs(points, x, y))
-    return Chart(
-        "roofline",
-        "Under the slope memory is the limit, under the flat part arithmetic. A disc's area is its share of the step.",
-        svg,
+    return Chart("roofline", _roofline_caption(plan), svg)
+
+
+def _roofline_caption(plan: Plan) -> str:
+    moving = sum(each.time_share for each in plan.computation.roofline if each.flops_per_second <= 0)
+    said = (
+        "Under the slope memory is the limit, under the flat part arithmetic. A disc's area is its share of the step."
     )
+    return f"{said} Not drawn: {percent(moving)} of the time, in which bytes only move." if moving > 0.005 else said
 
 
 def _discs(points: Sequence[RooflinePoint], x: Scale, y: Scale) -> list[str]:
     kinds = sorted({each.kind for each in points})
-    drawn = []
+    drawn, words = [], []
     for place, each in enumerate(sorted(points, key=lambda each: -each.time_share)):
         at, radius = (x.at(each.flops_per_byte), y.at(each.flops_per_second)), 3.5 + 22.0 * each.time_share**0.5
-        speed = f"{each.flops_per_byte:,.3g} FLOP a byte, {rate(each.flops_per_second, 'FLOP/s')}"
-        words = f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
-        drawn.append(
-            element(
-                "circle",
-                told(words),
-                cx=at[0],
-                cy=at[1],
-                r=radius,
-                class_=f"c{1 + kinds.index(each.kind) % COLOURS} disc",
-            )
-        )
-        if place < 3:
-            drawn.append(label(f"{each.name} {percent(each.time_share)}", at[0] + radius + 5, at[1] + 4))
-    return drawn
+        class_ = f"c{1 + kinds.index(each.kind) % COLOURS}"
+        drawn.append(element("circle", told(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=f"{class_} disc"))
+        if place < _NAMED_DISCS:
+            words.append(_disc_label(at, radius, f"{each.name} {percent(each.time_share)}", place))
+    return [*drawn, *words]
+
+
+def _disc_words(each: RooflinePoint) -> str:
+    speed = f"{each.flops_per_byte:,.3g} FLOP a byte, {rate(each.flops_per_second, 'FLOP/s')}"
+    return f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
+
+
+def _disc_label(at: tuple[float, float], radius: float, words: str, place: int) -> str:
+    """Below the disc, each name on a line of its own: under the roof nothing else is drawn."""
+    return label(words, min(at[0], RIGHT - 60), at[1] + radius + 18.0 + 20.0 * place, anchor="middle")
 
 
 def scaling_chart(plan: Plan) -> Chart | None:
@@ -163,7 +168,7 @@ def scaling_chart(plan: Plan) -> Chart | None:
 def _dot(point: tuple[float, float], row: ScalingRow) -> str:
     speed = f"{row.samples_per_second:,.4g} samples a second"
     words = f"{row.devices} devices: {speed}, {row.estimated_train_time_human}, {row.verdict}"
-    kind = "c1" if row.verdict == "fits" else "c6"
+    kind = "c1" if row.verdict == "fits" else "unfit"
     disc = element("circle", told(words), cx=point[0], cy=point[1], r=5.5, class_=f"{kind} dot")
     return disc + label(percent(row.efficiency), point[0] + 8, point[1] + 16)
 
@@ -180,7 +185,7 @@ def cost_chart(plan: Plan) -> Chart | None:
     dots = []
     for at, (hours, dollars, row) in zip(line, points, strict=True):
         words = f"{row.devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
-        kind = "c1" if row.verdict == "fits" else "c6"
+        kind = "c1" if row.verdict == "fits" else "unfit"
         dots.append(element("circle", told(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
         dots.append(label(f"{row.devices:,}", at[0] + 8, at[1] - 8))
     grid = axes(x, y, ("time of the whole run", "cost"), (lambda v: duration(v * 3600), money))

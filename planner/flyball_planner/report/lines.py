@@ -38,7 +38,8 @@ def _drawn(number: int, line: Line, x: Scale, y: Scale) -> str:
     shown = [_band(number, line, x, y)] if line.band else []
     if points:
         shown.append(path(points, f"line l{number}"))
-        shown.append(label(line.name, points[-1][0] - 4, points[-1][1] - 6, anchor="end"))
+        middle = points[len(points) // 2]
+        shown.append(label(line.name, middle[0] + 6, middle[1] - 6))
     for a, b in line.dots:
         words = told(f"{line.name}: {a:,.0f}, {b:,.4g}")
         shown.append(element("circle", words, cx=x.at(a), cy=y.at(b), r=4.5, class_=f"c{number} dot"))

@@ -11,12 +11,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _LIGHT = """
 --ground: #f6f6f3; --paper: #ffffff; --ink: #1c1c1a; --quiet: #5f5e5a; --line: #e2e1dc; --good: #0a7a3d;
 --warning: #9a6200; --bad: #b8302a; --c1: #2a78d6; --c2: #eb6834; --c3: #1baf7a; --c4: #eda100; --c5: #e87ba4;
---c6: #b8302a; --c7: #4a3aa7; --c8: #8a8984;
+--c6: #0f8a8a; --c7: #4a3aa7; --c8: #8a8984;
 """
 _DARK = """
 --ground: #141413; --paper: #1e1e1c; --ink: #ececea; --quiet: #a3a29d; --line: #35342f; --good: #4cc38a;
 --warning: #e0a030; --bad: #f07a72; --c1: #4f95ea; --c2: #e07040; --c3: #22ab7c; --c4: #cf9310; --c5: #d86a95;
---c6: #f07a72; --c7: #9388ea; --c8: #8d8c87;
+--c6: #3fb3b3; --c7: #9388ea; --c8: #8d8c87;
 """
 _COLOURS = "\n".join(f".c{n} {{ fill: var(--c{n}); }} .l{n} {{ stroke: var(--c{n}); }}" for n in range(1, 9))
 _STYLE = f"""
@@ -44,6 +44,7 @@ th {{ color: var(--quiet); font-weight: 500; font-size: 13px; white-space: nowra
 .facts td:first-child {{ color: var(--quiet); width: 150px; white-space: nowrap; }}
 .facts td {{ overflow-wrap: anywhere; }}
 .figure {{ text-align: right; white-space: nowrap; }}
+th.figure {{ text-align: right; }}
 td:last-child, th:last-child {{ padding-right: 0; }}
 .summary {{ font-size: 17px; }}
 .summary tr:first-child td:last-child {{ font-weight: 600; }}
@@ -60,6 +61,7 @@ text.name {{ fill: var(--ink); }}
 .limit {{ stroke: var(--bad); stroke-width: 2; }}
 .whisker {{ stroke: var(--ink); stroke-width: 1.5; }}
 .band {{ fill-opacity: 0.18; }}
+.unfit {{ fill: var(--bad); }}
 .disc {{ fill-opacity: 0.55; stroke: var(--paper); }}
 .dot {{ stroke: var(--paper); stroke-width: 2; }}
 footer {{ color: var(--quiet); font-size: 13px; }}

@@ -64,13 +64,20 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
         ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} to train on a {unit}"),
         ("Data", _data(plan)),
         ("Batch", f"{plural(how.global_batch, 'sample')} an optimizer step"),
-        ("Training", ", ".join(filter(None, (how.optimizer, how.precision, how.method, how.attention, how.framework)))),
+        (
+            "Training",
+            ", ".join(filter(None, (how.optimizer, how.precision, _method(plan), how.attention, how.framework))),
+        ),
     ]
     tables = [Table(tuple(row for row in rows if row[1]))]
     if verbose and what.parameter_parts:
         parts = tuple((each.name.replace("_", " "), f"{each.parameters:,}") for each in what.parameter_parts)
         tables.append(Table(parts, ("Parameters", "Number"), (1,)))
     return Section("Model", tables=tuple(tables))
+
+
+def _method(plan: Plan) -> str:
+    return "" if plan.training.method == "full" else plan.training.method
 
 
 def _parameters(plan: Plan) -> str:
@@ -226,10 +233,8 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
     shown = plan.cost.offers if verbose else plan.cost.offers[:_SHOWN_OFFERS]
     rows = tuple(
         (
-            f"{each.provider} {each.instance}",
-            each.region,
-            each.as_of,
-            f"{each.instances:,}",
+            f"{each.instances:,} × {each.provider} {each.instance}",
+            f"{each.region}, {each.as_of}",
             _money(each.usd_per_hour),
             _cost(each.cost_usd),
             _cost(each.spot_cost_usd),
@@ -239,8 +244,8 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
     text = [f"{spread(plan.cost.device_hours, lambda hours: f'{hours:,.3g}')} device-hours."]
     if plan.cost.cost_usd is not None:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
-    heads = ("Offer", "Region", "As of", "Instances", "Per hour", "On demand", "Spot")
-    return Section("Cost", tuple(text), (Table(rows, heads, (3, 4, 5, 6)),) if rows else ())
+    heads = ("Offer", "Where and when", "An hour", "On demand", "Spot")
+    return Section("Cost", tuple(text), (Table(rows, heads, (2, 3, 4)),) if rows else ())
 
 
 def _money(dollars: float | None) -> str:

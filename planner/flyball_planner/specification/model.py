@@ -13,8 +13,6 @@ from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import find_family, model_cost, model_names, specification_keys, transformer_shape
 from flyball_planner.models.specification import UnfitKey
-from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface
-from flyball_planner.models.transformer.named import named_shape, shape_names
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 from flyball_planner.specification.document import Entry
 from flyball_planner.specification.keys import MODEL, TRAINING
@@ -72,6 +70,9 @@ def _of_name(keys: Mapping[str, Entry], sequence: int | None, findings: Findings
 
 
 def _named(name: str, keys: Mapping[str, Entry], findings: Findings) -> Model | None:
+    # Sixty kinds of configurations take their time to import, and most specifications name none of them.
+    from flyball_planner.models.transformer.named import named_shape, shape_names  # noqa: PLC0415
+
     try:
         shape = named_shape(name)
     except PlanError:
@@ -110,6 +111,8 @@ def _said(name: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_huggingface(keys: Mapping[str, Entry], findings: Findings, files: Files) -> Model | None:
+    from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface  # noqa: PLC0415
+
     said = _training_keys(keys, ("name", "huggingface"), findings)
     source = keys["huggingface"]
     try:
