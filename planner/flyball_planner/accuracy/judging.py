@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flyball_planner.accuracy.result import Findings, Miss, Result, Skipped, Unsuited
+from flyball_planner.accuracy.result import EXACT, Findings, Miss, Result, Skipped, Unsuited
 from flyball_planner.accuracy.statistics import baseline_error, errors
 from flyball_planner.accuracy.tables import Configuration, Row
 from flyball_planner.errors import PlanError
@@ -73,8 +73,8 @@ def sum_up(outcomes: Outcomes, metric: str, mode: str, details: Mapping[str, flo
         median_ape=found.median_ape,
         mean_ape=found.mean_ape,
         bias=found.bias,
-        coverage90=found.coverage90,
-        width90=found.width90,
+        coverage90=None if mode == EXACT else found.coverage90,  # what is exact has no interval
+        width90=None if mode == EXACT else found.width90,
         rank_correlation=found.rank_correlation,
         baseline_ape=baseline_error(scales, measured) if len(scales) == len(measured) else None,
         details=details or {},

@@ -6,7 +6,7 @@ import pytest
 
 from flyball_planner.accuracy.judging import calibration_folds, predict_rows, sum_up
 from flyball_planner.accuracy.report import as_json, as_text
-from flyball_planner.accuracy.result import COLD, Unsuited
+from flyball_planner.accuracy.result import COLD, EXACT, Unsuited
 from flyball_planner.accuracy.tables import Configuration, Row
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -44,6 +44,13 @@ def test_rows_that_say_too_little_are_apart_from_failures() -> None:
     assert [each.id for each in outcomes.unpredicted] == ["d"]
     assert result.median_ape == pytest.approx(0.1)
     assert result.coverage90 == 0.5
+
+
+def test_exact_figures_have_no_interval() -> None:
+    """A published formula is right or wrong; it covers nothing."""
+    (result,) = sum_up(predict_rows(ROWS[:2], "memory", predict, measure), "memory", EXACT).results
+    assert (result.coverage90, result.width90) == (None, None)
+    assert result.median_ape == pytest.approx(0.1)
 
 
 def test_the_report_has_the_documented_keys() -> None:
