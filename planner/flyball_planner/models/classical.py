@@ -10,6 +10,7 @@ from typing import Literal
 from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
 
 FAMILY = "classical"
+PANEL_COLUMNS = 32  # that a Householder factorisation takes at once (LAPACK's ilaenv), walking over them for each
 NumberFormat = Literal["fp64", "fp32"]
 NUMBER_BYTES: dict[str, int] = {"fp64": 8, "fp32": 4}
 
@@ -22,6 +23,11 @@ def matrix_product(name: str, flops: float, moved_bytes: float, rows: float, inn
 def stream(name: str, moved_bytes: float) -> Operator:
     """A pass over memory by all cores."""
     return Operator(name, OperatorKind.ELEMENTWISE, 0.0, moved_bytes, backward=0.0)
+
+
+def panels(features: int, width: int) -> Operator:
+    """What a factorisation adds to its products: each column of a panel is a walk over the panel."""
+    return stream("panels", float(width * PANEL_COLUMNS * features))
 
 
 def sequential(name: str, steps: float) -> Operator:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models import (
@@ -21,6 +21,9 @@ from flyball_planner.models import (
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.specification import Key, Specification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
+
+if TYPE_CHECKING:
+    from flyball_planner.models.convolution.network import Network
 
 AnySpecification = TypeVar("AnySpecification", bound=Specification)
 
@@ -84,11 +87,18 @@ def published_families() -> Mapping[str, Family]:
     keys = image_networks.PublishedNetwork
     return {
         network.name: Family(
-            network.name, f"published network ({network.source})", keys, partial(_published_cost, network.name)
+            network.name,
+            f"published network ({network.source.split(',')[0]})",
+            keys,
+            partial(_published_cost, network.name),
         )
         for network in NETWORKS
         if network.name not in _BY_NAME
     }
+
+
+def _summary(network: "Network") -> str:
+    return f"published network ({network.source.split(',')[0]})"
 
 
 def all_families() -> tuple[Family, ...]:

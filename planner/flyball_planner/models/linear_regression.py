@@ -9,6 +9,7 @@ from flyball_planner.models.classical import (
     NumberFormat,
     classical_cost,
     matrix_product,
+    panels,
     stream,
 )
 from flyball_planner.models.cost import ModelCost
@@ -49,10 +50,11 @@ def qr(wanted: LinearRegression) -> ModelCost:
         "LAPACK geqrf (Householder QR), ormqr, trtrs",
         matrix_product("QR", max(2.0 * p**2 - 2 * p**3 / 3 / n, p**2), 2 * width * p, 1, p, p),
         matrix_product("targets", 4.0 * p * wanted.d_out, width * (p + wanted.d_out), 1, p, wanted.d_out),
-        stream("copy", 2 * width * p),
+        stream("copies", 4 * width * p),
+        panels(p, width),
         samples=n,
         parameters=(p + 1) * wanted.d_out,
         working_bytes=width * (2 * n * p + 2 * n * wanted.d_out + p**2),
         precision=wanted.precision,
-        assumptions=("the factorisation works in a copy of the data",),
+        assumptions=("the factorisation works in a copy of the data, column by column",),
     )

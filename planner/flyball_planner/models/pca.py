@@ -1,10 +1,11 @@
 """Principal components: by a full decomposition, by the covariance, or by random projections."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, stream
+from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, panels, stream
 from flyball_planner.models.cost import ModelCost, Operator
 from flyball_planner.models.specification import Count, Specification, UnfitKey
 
@@ -56,7 +57,8 @@ def _solver(wanted: Pca, width: int) -> tuple[Operator, ...]:
     small = min(n, p)
     if wanted.solver == "full":
         flops = SVD_FACTOR * p * small + SMALL_SVD_FACTOR * small**3 / n
-        return (matrix_product("SVD", flops, 6 * width * p, 1, p, small),)
+        factorised = panels(p, width)
+        return matrix_product("SVD", flops, 6 * width * p, 1, p, small), factorised, replace(factorised, name="vectors")
     if wanted.solver == "covariance":
         covariance = matrix_product("covariance", p * (p + 1.0), width * p, 1, p, p)
         return covariance, matrix_product("eigenvectors", EIGEN_FACTOR * p**3 / n, width * p**2 / n, p / n, p, p)
