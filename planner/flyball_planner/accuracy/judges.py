@@ -11,7 +11,6 @@ from flyball_planner.accuracy.parameters import judge_parameters
 from flyball_planner.accuracy.result import Findings
 from flyball_planner.accuracy.tables import Tables
 from flyball_planner.accuracy.timing import judge_step_time
-from flyball_planner.accuracy.utilisation import judge_utilisation
 from flyball_planner.accuracy.whole_runs import judge_whole_runs
 
 Judge = Callable[[Tables], Findings]
@@ -24,7 +23,6 @@ JUDGES: tuple[Judge, ...] = (
     judge_perceptrons,
     judge_classical,
     judge_step_time,
-    judge_utilisation,
     judge_whole_runs,
 )
 

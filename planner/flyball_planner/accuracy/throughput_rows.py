@@ -37,13 +37,8 @@ RACK_DEVICES = 72  # of GB200 and GB300: one NVLink domain
 UNPADDED_TOKENS = 256
 """NVIDIA's BERT skips padding, of which half of its samples of 512 tokens consist (MLPerf's BERT data): with all tokens
 its FP32 rows would lie above what the hardware can do at all."""
-FUSING = (
-    "compile",
-    "llm.c",
-    "fused kernels",
-    "megatron-bridge",
-    "megatron-core",
-)  # as frameworks are named in the tables
+FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core")
+"""Frameworks, as the tables name them, whose kernels do several element-wise steps at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +67,8 @@ def run_of(row: Configuration) -> Run:
     if machine.devices % (tensor * pipeline * context):
         raise Unsuited(f"{machine.devices} devices are no multiple of {tensor} × {pipeline} × {context}")
     layout = replace(told, devices=machine.devices, devices_a_node=machine.devices_a_node)
+    if pipeline > 1 and not (row["micro_batch"] or row["grad_accum"]):
+        layout = replace(layout, micro_batch=1)  # not stated: what keeps a pipeline's bubble smallest
     training = _timed_training(row, read_training(row))
     if usual := re.search(r"batch not in the table \(script default (\d+)\)", row["notes"]):
         layout = replace(layout, micro_batch=int(usual[1]))

@@ -10,7 +10,7 @@ from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.timing.achieved import best_rate
 from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table
-from flyball_planner.timing.transformer import BATCHED_BACKWARD
+from flyball_planner.timing.transformer import BATCHED_BACKWARD, COMPILED_LAUNCHES, COMPILED_PASSES
 from flyball_planner.timing.work import Pass
 from flyball_planner.training import Training
 
@@ -27,14 +27,15 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
     attending = [each for each in others if each[0].kind is OperatorKind.ATTENTION]
     nothing = np.zeros(len(layouts))
     width = WIDTHS_BYTES[training.precision.activations] / COUNTED_BYTES if model.trained_by_gradient else 1.0
+    moved = sum(each.moved_bytes * times for each, times in others) * (COMPILED_PASSES if training.compiled else 1.0)
     return Pass(
         products=_products(products, layouts, best_rate(device, training.precision.compute), width),
         attention_flops=nothing + layouts.micro_batch * sum(each.flops * times for each, times in attending),
         attention_rate=nothing + best_rate(device, training.precision.compute),
         attention_backward=nothing + BATCHED_BACKWARD,
         flash=nothing,
-        moved_bytes=nothing + layouts.micro_batch * width * sum(each.moved_bytes * times for each, times in others),
-        launches=nothing + sum(times for _, times in operators),
+        moved_bytes=nothing + layouts.micro_batch * width * moved,
+        launches=nothing + sum(times for _, times in operators) * (COMPILED_LAUNCHES if training.compiled else 1.0),
     )
 
 

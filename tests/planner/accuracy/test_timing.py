@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.accuracy.result import CALIBRATED, COLD, EXACT, Unsuited
+from flyball_planner.accuracy.result import CALIBRATED, COLD, Unsuited
 from flyball_planner.accuracy.tables import Configuration, read_tables
 from flyball_planner.accuracy.throughput_rows import run_of
 from flyball_planner.accuracy.timing import judge_step_time
-from flyball_planner.accuracy.utilisation import judge_utilisation
 from flyball_planner.accuracy.whole_runs import judge_whole_runs
 from flyball_planner.layouts.columns import Layouts
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -89,20 +88,6 @@ def test_rows_that_say_too_little_are_not_judged() -> None:
     """Many devices without a word on how the model is spread tell nobody how long a step takes."""
     with pytest.raises(Unsuited, match="spread"):
         run_of(Configuration({**GPT, "zero_or_fsdp": ""}))
-
-
-def test_utilisation_is_made_again_by_its_sources_convention(tmp_path: Path) -> None:
-    """6 N + 12 L h s FLOPs a token over the printed peak: what MosaicML's table says of MPT-1b."""
-    (tmp_path / "throughput.csv").write_text(
-        "id,suite,model,arch,params,n_layers,hidden,heads,ffn,vocab,seq_len_or_input,gpu,n_gpus,gpus_per_node,dp,"
-        "zero_or_fsdp,micro_batch,global_batch,precision,act_ckpt,attention,framework,tokens_per_s,mfu_pct\n"
-        "one,mosaicml-mpt,MPT-1b,decoder,1315950592,24,2048,16,8192,50368,2048,a100_80gb,8,8,8,FSDP FULL_SHARD,14,448,"
-        "amp_bf16,none,flash,llm-foundry/Composer FSDP,164114,59.86\n",
-        encoding="utf-8",
-    )
-    found = judge_utilisation(read_tables(tmp_path)).results[0]
-    assert found.mode == EXACT
-    assert found.details["largest"] < 0.005
 
 
 def test_a_whole_run_is_judged_by_its_device_hours(tmp_path: Path) -> None:
