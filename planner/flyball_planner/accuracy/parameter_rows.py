@@ -101,6 +101,9 @@ def _shape(configuration: Configuration) -> TransformerShape:
 def _of_class(configuration: Configuration, name: str) -> TransformerShape:
     family = family_of_class(name)
     told = {**_dimensions(configuration), **_extras(configuration)}
+    for usual, of_decoder in (("num_hidden_layers", "decoder_layers"), ("intermediate_size", "decoder_ffn_dim")):
+        if usual in told:  # a row tells one stack; the other is as deep and as wide
+            told.setdefault(of_decoder, told[usual])
     positions = told.get("max_position_embeddings")
     if family.model_types[0] in {"opt", "bart", "mbart"} and isinstance(positions, int):
         told["max_position_embeddings"] = positions - SPARE_POSITIONS
@@ -118,7 +121,7 @@ def _of_dimensions(configuration: Configuration) -> TransformerShape:
         return shape_from_huggingface({**told, "model_type": "llama"})
     padded = {"vocab_size": MEGATRON_VOCABULARY, "max_position_embeddings": MEGATRON_POSITIONS}
     shape = shape_from_huggingface({**padded, **told, "model_type": "gpt2"})
-    return replace(shape, final_norm="without the final norm" not in _remarks(configuration))
+    return replace(shape, final_norm=not re.search(r"(without|no) (the )?final norm", _remarks(configuration)))
 
 
 def _of_name(configuration: Configuration) -> TransformerShape:
@@ -127,6 +130,8 @@ def _of_name(configuration: Configuration) -> TransformerShape:
         shape = named_shape(name)
     except UnknownName as unknown:
         raise Unsuited(f"{name} is no known model, and the row tells no dimensions") from unknown
+    if "untied" in _remarks(configuration):  # published weights hold the output apart, whatever the class does
+        shape = replace(shape, tied=False)
     return _squad(shape) if "squad" in name.casefold() and shape.type_vocab else shape
 
 

@@ -47,7 +47,14 @@ def test_a_gated_layer_keeps_what_its_products_are_given(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "measured"),
-    [("smollm2-360m", 24.0), ("llama-3.1-8b", 28.0), ("mistral-7b-v0.3", 28.0), ("gemma-2b", 48.0)],
+    [
+        ("smollm2-360m", 24.0),
+        ("llama-3.1-8b", 28.0),
+        ("mistral-7b-v0.3", 28.0),
+        ("gemma-1.1-2b", 48.0),
+        ("qwen3-4b", 38.0),
+        ("deepseek-r1-0528-qwen3-8b", 29.8),
+    ],
 )
 def test_plain_kernels_keep_what_was_measured(name: str, measured: float) -> None:
     """Kept bytes come within 6 % of measured hidden states a layer (ml-engineering, training/performance)."""
