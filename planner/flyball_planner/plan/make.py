@@ -29,7 +29,7 @@ def make_plan(specification: Specification) -> Plan:
     whole = whole_run_of(subject, judged)
     model = model_section(specification)
     cost = cost_section(judged.machine, whole.seconds, specification.price)
-    devices = scaled_devices(specification)
+    devices = scaled_devices(specification, judged)
     change = best_change(subject, judged)
     return Plan(
         title=specification.title,
@@ -41,7 +41,7 @@ def make_plan(specification: Specification) -> Plan:
         computation=computation_section(specification, judged, whole),
         cost=cost,
         scaling_devices=devices,
-        scaling_batches=scaled_batches(specification),
+        scaling_batches=scaled_batches(specification, judged),
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
             *advice.recommendations(subject, judged, change),

@@ -17,16 +17,19 @@ from flyball_planner.specification.specification import Specification
 from flyball_planner.training import Training
 
 
-def scaled_devices(specification: Specification) -> tuple[ScalingRow, ...]:
-    """One row a number of devices; the batch stays. Where no layout is possible there is no row."""
+def scaled_devices(specification: Specification, known: Judged) -> tuple[ScalingRow, ...]:
+    """One row a number of devices; the batch stays. Where no layout is possible there is no row.
+
+    `known` is the plan's own layout, which is not looked for a second time.
+    """
     cases = [(specification.training, on(specification, devices)) for devices in specification.device_counts]
-    return tuple(_rows(specification, cases))
+    return tuple(_rows(specification, cases, known))
 
 
-def scaled_batches(specification: Specification) -> tuple[ScalingRow, ...]:
+def scaled_batches(specification: Specification, known: Judged) -> tuple[ScalingRow, ...]:
     """One row a batch; the samples of the whole run stay."""
     batches = [replace(specification.training, global_batch=batch) for batch in specification.batch_sizes]
-    return tuple(_rows(specification, [(each, specification.machine) for each in batches]))
+    return tuple(_rows(specification, [(each, specification.machine) for each in batches], known))
 
 
 def on(specification: Specification, devices: int) -> Machine:
@@ -36,16 +39,26 @@ def on(specification: Specification, devices: int) -> Machine:
     return replace(wider, host_memory_bytes=known.host_memory_bytes, host_cores=known.host_cores)
 
 
-def _rows(specification: Specification, cases: Sequence[tuple[Training, Machine]]) -> Iterator[ScalingRow]:
+def _rows(
+    specification: Specification, cases: Sequence[tuple[Training, Machine]], known: Judged
+) -> Iterator[ScalingRow]:
     first: float | None = None
     for training, where in cases:
-        try:
-            judged = choose(specification.subject, training, where, specification.layout, shown=1).best
-        except PlanError:
+        judged = _judged(specification, training, where, known)
+        if judged is None:
             continue
         speed = judged.samples_per_second / where.devices
         first = first or speed
         yield _row(specification, judged, speed / first)
+
+
+def _judged(specification: Specification, training: Training, where: Machine, known: Judged) -> Judged | None:
+    if where.devices == known.machine.devices and training == known.training:
+        return known
+    try:
+        return choose(specification.subject, training, where, specification.layout, shown=1).best
+    except PlanError:
+        return None
 
 
 def _row(specification: Specification, judged: Judged, efficiency: float) -> ScalingRow:
