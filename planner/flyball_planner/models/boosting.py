@@ -73,7 +73,6 @@ class Boosting(Specification, frozen=True, kw_only=True):
     library: Annotated[Library, Meta(description="whose implementation")] = "xgboost"
     device: Annotated[Literal["cpu", "gpu"], Meta(description="where trees are grown")] = "cpu"
     machines: Annotated[Count, Meta(description="machines that share the samples")] = 1
-    threads: Annotated[int, Meta(ge=0, description="threads of a machine; 0: one a core")] = 0
 
 
 def boosting(wanted: Boosting) -> ModelCost:

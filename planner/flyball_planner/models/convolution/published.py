@@ -9,6 +9,7 @@ from flyball_planner.models.convolution import (
     densenet,
     efficientnet,
     inception,
+    maxvit,
     mobile,
     plain,
     regnet,
@@ -29,6 +30,7 @@ NETWORKS: tuple[Network, ...] = (
     *regnet.NETWORKS,
     *convnext.NETWORKS,
     *swin.NETWORKS,
+    *maxvit.NETWORKS,
 )
 
 OTHER_SPELLINGS = {
