@@ -10,8 +10,8 @@ from flyball_planner.training import Attention, Checkpointing
 MASK_BYTES = 1.0  # a dropped or kept number
 NORM_COPIES_BYTES = 8.0
 """What plain kernels keep for each number of an RMS norm beyond its input: 16 s b h for the two of a layer, within 6 %
-of six measured models. Traced, a copy in fp32 and the normalised number in 16 bits make 6 of it (LlamaRMSNorm of Hugging
-Face); the rest stands for keys and values that are repeated for their groups of queries."""
+of six measured models. Traced, a copy in fp32 and the normalised number in 16 bits make 6 of it (Hugging Face's norms);
+the rest stands for keys and values that are repeated for their groups of queries."""
 
 HEAD_NORM_COPIES_BYTES = 6.0  # the same of norms of queries and keys (Qwen3RMSNorm)
 
