@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
 
 
@@ -50,9 +51,13 @@ def achieved(device: Device) -> Achieved:
 
 
 def best_rate(device: Device, format_: Format) -> float:
-    """FLOP/s of the best product in a format."""
+    """FLOP/s of the best product in a format; `PlanError` where the device computes in none as wide."""
     known = achieved(device)
+    try:
+        rate = device.rate(format_)
+    except ValueError as reason:
+        raise PlanError(f"{reason}, or choose a narrower precision") from reason
     if format_ is Format.FP32 and device.kind is not DeviceKind.CPU:
-        return device.rate(format_) * PLAIN
+        return rate * PLAIN
     narrow = format_ in {Format.FP8, Format.INT8, Format.FP4} and device.native(format_)
-    return device.rate(format_) * (known.narrow if narrow else known.wide)
+    return rate * (known.narrow if narrow else known.wide)

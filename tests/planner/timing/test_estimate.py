@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flyball_planner.catalogue.machines import machine
+from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
@@ -16,7 +17,7 @@ from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.estimate import StepEstimate, estimate_step
 from flyball_planner.timing.seconds import PART_NAMES
-from flyball_planner.training import Attention, Checkpointing, Method, Sharding, Training
+from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding, Training
 
 GPT = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128)
 TRAINING = Training(1024, 64, find_optimizer("adamw"), precision=PRECISIONS["fp16"], framework="deepspeed")
@@ -153,3 +154,41 @@ def test_a_faster_device_is_never_slower(tensor: int, pipeline: int, micro_batch
     new = estimate_step(GPT, training, columns, machine("H100 SXM", 8))
     assert new.middle[0] <= old.middle[0]
     assert new.mfu[0] < 1
+
+
+@pytest.mark.parametrize(
+    "name", ["t5-base", "bert-large", "vit-base", "mixtral-8x7b", "deepseek-v3", "gemma-2-2b", "opt-1.3b"]
+)
+def test_every_kind_of_transformer_has_a_step(name: str) -> None:
+    """Encoders, stacks of two, images, experts and latent attention: finite, and below the printed rate."""
+    training = replace(TRAINING, sequence=512, framework="pytorch")
+    found = estimate_step(named_shape(name), training, Layouts.of(Layout(8, micro_batch=8)), NODE)
+    assert 0 < found.low[0] < found.middle[0] < found.high[0] < np.inf
+    assert 0.05 < found.mfu[0] < 0.9
+
+
+@pytest.mark.parametrize(
+    "name", ["CPU_8C_3.5Ghz_baseline", "M2_Ultra", "TPU_v4_pod", "RTX_4090_fp16", "GTX_1660Ti_fp32"]
+)
+def test_every_kind_of_device_has_a_step(name: str) -> None:
+    """Processors, unified memory, pods and desktop cards: slower or faster, but never faster than printed."""
+    one = machine(name, 1)
+    training = replace(TRAINING, precision=PRECISIONS["bf16"], framework="pytorch")
+    found = estimate_step(GPT, training, Layouts.of(Layout(1, micro_batch=1)), one)
+    assert np.isfinite(found.middle[0])
+    assert 0 < found.mfu[0] < 1
+
+
+def test_a_precision_that_a_device_lacks_is_said() -> None:
+    """A TPU's matrix units know no 32 bits: the message says what to choose instead."""
+    training = replace(TRAINING, precision=PRECISIONS["fp32"])
+    with pytest.raises(PlanError, match="narrower precision"):
+        estimate_step(GPT, training, Layouts.of(Layout(1)), machine("TPU_v4_pod", 1))
+
+
+def test_states_on_the_host_cost_their_way_there() -> None:
+    """Offloading the optimizer moves gradients out and weights in once a step."""
+    plain = Layout(8, micro_batch=8, sharding=Sharding.ZERO2)
+    hosted = replace(plain, offload=Offload.OPTIMIZER)
+    found = step(plain, hosted)
+    assert found.parts.optimizer[1] > found.parts.optimizer[0]
