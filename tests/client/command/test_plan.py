@@ -145,7 +145,7 @@ def test_models_and_hardware_are_listed_with_details(capsys: Captured) -> None:
 def test_devices_of_ones_own_come_from_a_file(tmp_path: Path, capsys: Captured) -> None:
     """They are listed and can be planned for; what is wrong with the file is told."""
     file = tmp_path / "own.yaml"
-    file.write_text("devices: [{name: Our A100, like: A100_80GB_fp16, memory_gb: 96}]\n", encoding="utf-8")
+    file.write_text("devices: [{name: Our A100, like: A100_80GB_fp16, memory_gib: 96}]\n", encoding="utf-8")
     run_file = tmp_path / "run.yaml"
     run_file.write_text("model: gpt2\nhardware: Our A100\ntraining: {steps: 1}\n", encoding="utf-8")
     try:
