@@ -36,8 +36,9 @@ RINGS = ((2.0, 16), (10.0, 16))
 SELDOM = 5.0
 """Seconds between readings from which on …"""
 
-FEW = (4, 6, 10)
-"""… so many of them may do: they are as long a time, and a sensor's whole degrees are little of what it warms."""
+FEW = ((4, 30.0), (6, np.inf), (10, np.inf))
+"""… so many of them may do: they are as long a time, and a sensor's whole degrees are little of what it warms. Where they
+are further apart than the second figure, a heat sink has come to rest before there are so many: they prove nothing."""
 
 LOOKS, LOOKS_SECONDS = 3, 20.0
 """In a row that foresee the same; where readings are seldom as many as come in so many seconds, or before the limit is
@@ -123,8 +124,9 @@ class ThermalSlowdown:
         """Fit those that are near their limit and have come as far as they have yet to go, at several scales."""
         rows, pace = self._near(trail.newest, margin)
         seldom = pace >= SELDOM
-        for count in FEW if seldom.any() else ():
-            self._fit(trail.newest, count, rows[seldom], pace[seldom], margin, seen, now)
+        for count, longest in FEW if seldom.any() else ():
+            some = seldom & (pace <= longest)
+            self._fit(trail.newest, count, rows[some], pace[some], margin, seen, now)
         sources: tuple[Newest | Ring, ...] = (trail.newest, *trail.rings)
         for source in sources:
             self._fit(source, POINTS, rows, pace, margin, seen, now)
