@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from flyball_planner.interval import Interval
-from flyball_planner.memory.change import best_single_change
+from flyball_planner.layouts.columns import Layouts
+from flyball_planner.layouts.rules import allowed
+from flyball_planner.memory.change import single_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan import advice
@@ -55,10 +57,11 @@ def make_plan(specification: Specification) -> Plan:
 
 
 def best_change(subject: Subject, judged: Judged) -> str | None:
-    """The single change that frees most memory, and whether it then fits."""
+    """The single change that is possible and frees most memory, and whether it then fits."""
     if not trained_by_gradient(subject):
         return None
-    change = best_single_change(subject, judged.training, judged.layout, judged.machine.device)
+    found = single_changes(subject, judged.training, judged.layout, judged.machine.device)
+    change = next((each for each in found if allowed(subject, each.training, Layouts.of(each.layout)).all()), None)
     if change is None:
         return None
     enough = "; then it fits" if judged.verdict != FITS and change.fit is Fit.YES else ""

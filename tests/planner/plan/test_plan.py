@@ -77,6 +77,13 @@ def test_what_does_not_fit_says_so_and_what_would_help() -> None:
     assert "frees" in plan.recommendations[0].change
 
 
+def test_only_what_is_possible_is_advised() -> None:
+    """Convolutions are not cut over devices, so that tensor parallelism is no advice for them."""
+    plan = planned(example_text("deep_learning"))
+    assert plan.memory.best_single_change is not None
+    assert "tensor parallelism" not in plan.memory.best_single_change
+
+
 def test_an_impossible_layout_is_refused_in_words() -> None:
     """No division by nothing: three samples cannot be spread over eight devices."""
     with pytest.raises(PlanError, match="no layout is possible"):
