@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,17 +28,25 @@ SPLIT = 0.2
 LIMIT = 700.0
 _START = 1.7e9
 _DAY = 1440
+_LATELY_MINUTES = 5
 _CHANGE = 4 / _DAY  # another job on a host; and on one GPU of a host that is shared out
 _NO_RANKS = Ranks(max_ranks=64)
 
 
 class _View(ArrayView):
+    lately: Floats  # power over the last minutes
+
     @property
     def ranks(self) -> Ranks:
         return _NO_RANKS
 
     def gpu_samples(self, metric: str, horizon: int, **where: str) -> NDArray[np.int64]:  # noqa: ARG002
         return np.full(len(self.gpus), horizon)
+
+    def gpu(self, metric: str, horizon: int | None = None, **where: str) -> Floats:
+        if metric == "gpu_power_watts" and horizon == _LATELY_MINUTES * 60:
+            return self.lately
+        return super().gpu(metric, horizon, **where)
 
 
 class QuietGpus:
@@ -68,6 +76,7 @@ class QuietGpus:
     def day(self, start: float) -> Iterator[_View]:
         """The views of one day."""
         rng, count = self._rng, self._count
+        powers: deque[Floats] = deque(maxlen=_LATELY_MINUTES)
         together, alone, air = (wander.stretch(_DAY) for wander in (self._together, self._alone, self._air))
         for minute in range(_DAY):
             self._jobs()
@@ -79,7 +88,8 @@ class QuietGpus:
             day = 2 * np.sin(2 * np.pi * (minute / _DAY + self._phase))
             rest = (self._inlet + day + air[minute])[self._host] + self._place * power / LIMIT
             self._heat += (rest + self._resistance * power - self._heat) * -np.expm1(-1 / 1.5)
-            yield _View(
+            powers.append(power)
+            view = _View(
                 self.machines,
                 start + 60.0 * minute,
                 gpu={
@@ -92,6 +102,8 @@ class QuietGpus:
                     "gpu_memory_total_bytes": np.full(count, 8.5e10),
                 },
             )
+            view.lately = np.mean(powers, axis=0)
+            yield view
 
     def _jobs(self) -> None:
         """Now and then a host, or one GPU of a shared one, gets other work, or none."""

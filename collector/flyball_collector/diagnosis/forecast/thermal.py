@@ -37,8 +37,8 @@ SELDOM = 5.0
 """Seconds between readings from which on …"""
 
 FEW = ((4, 30.0), (6, np.inf), (10, np.inf))
-"""… so many of them may do: they are as long a time, and a sensor's whole degrees are little of what it warms. Where they
-are further apart than the second figure, a heat sink has come to rest before there are so many: they prove nothing."""
+"""… so many of them may do: they are as long a time, and a sensor's whole degrees are little of what it warms.
+Where they are further apart than the second figure, a heat sink comes to rest meanwhile: they prove nothing."""
 
 LOOKS, LOOKS_SECONDS = 3, 20.0
 """In a row that foresee the same; where readings are seldom as many as come in so many seconds, or before the limit is

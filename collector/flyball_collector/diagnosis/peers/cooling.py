@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.peers.groups import Peers
+from flyball_collector.diagnosis.peers.groups import Groups, Peers
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.view import View
 
@@ -44,7 +44,7 @@ class CoolingDetector:
         usual, usual_power = groups.others_median(heat), groups.others_median(power)
         spread = np.maximum(1.4826 * groups.others_median(np.abs(heat - groups.quantile(heat, 0.5))), _LEAST_SPREAD)
         excess = heat - usual
-        alike = np.abs(power - usual_power) <= _EQUAL_POWER * usual_power
+        alike = _alike(power, usual_power) & ~_unlike_before(view, groups)
         idle = np.abs(busy - groups.others_median(busy))
         known = alike & ~(idle > _EQUAL_BUSY) & (groups.known(heat) >= _PEERS)
         hottest = heat >= groups.quantile(heat, 1.0)
@@ -69,6 +69,17 @@ class CoolingDetector:
                 },
             ),
         )
+
+
+def _alike(power: Floats, usual: Floats) -> NDArray[np.bool_]:
+    return np.abs(power - usual) <= _EQUAL_POWER * usual
+
+
+def _unlike_before(view: View, groups: Groups) -> NDArray[np.bool_]:
+    """Whether it drew more or less than its peers in the last minutes: heat outlasts the work that made it."""
+    power = view.gpu("gpu_power_watts", _LONGER_SECONDS)
+    usual = groups.others_median(power)
+    return ~np.isnan(power) & ~np.isnan(usual) & ~_alike(power, usual)
 
 
 def _usual(view: View) -> tuple[Floats, Floats, Floats]:

@@ -195,6 +195,22 @@ def test_hotter_at_more_work_is_no_outlier() -> None:
     assert told(events, "cooling_outlier") == []
 
 
+def test_heat_that_outlasts_its_work_is_no_outlier() -> None:
+    """One worked harder than the others until a minute ago: it is as idle as they are, and still warm."""
+
+    def readings(_: int, second: int) -> Mapping[Key, float]:
+        watts, degrees = (400.0, 65.0) if second < 300 else (75.0, 55.0)
+        return board(
+            second,
+            temperature_celsius=all_but(30.0, G2=degrees),
+            power_watts=all_but(75.0, G2=watts),
+            utilization_ratio=all_but(0.0),
+        )
+
+    events, _ = play(1, range(500), lambda *_: None, readings=readings)
+    assert told(events, "cooling_outlier") == []
+
+
 def test_three_are_too_few_to_find_an_odd_one() -> None:
     """A median of two others says little."""
 
