@@ -1,6 +1,7 @@
 """`flyball prices`: what providers ask for a device, with place and date; for a plan, what the whole run would cost."""
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flyball_planner.catalogue.bills import Bill
+    from flyball_planner.catalogue.hardware import Device
     from flyball_planner.catalogue.prices import Offer
 
 EXAMPLE = "Examples: flyball prices H100; flyball prices A100 --hours 24 --devices 8; flyball prices --plan run.yaml"
@@ -25,6 +27,7 @@ def prices(
     hours: Annotated[float, typer.Option(min=0, help="How long the devices are needed.")] = 1.0,
     devices: Annotated[int, typer.Option(min=1, help="How many of them.")] = 1,
     provider: Annotated[str, typer.Option(help="Only this provider's offers.")] = "",
+    live: Annotated[bool, typer.Option("--live", help="Ask the providers now, through the package gpuhunt.")] = False,
     format_: FormOption = None,
     output: OutputOption = None,
 ) -> None:
@@ -34,23 +37,23 @@ def prices(
     if bool(device) == (plan is not None):
         raise CommandError("name either a device or --plan FILE", WRONG)
     try:
-        told = _of_plan(plan, provider) if plan else _of_device(device, hours, devices, provider)
+        told = _of_plan(plan, provider, live) if plan else _of_device(device, hours, devices, provider, live)
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
     tell(told, format_, output)
 
 
-def _of_device(device: str, hours: float, devices: int, provider: str) -> Told:
+def _of_device(device: str, hours: float, devices: int, provider: str, live: bool) -> Told:
     from flyball_planner.catalogue.bills import compare
     from flyball_planner.catalogue.devices import find_device
     from flyball_planner.catalogue.prices import offers
 
     found = find_device(device)
-    bills = compare(_of_provider(offers(found), provider), hours, devices)
+    bills = compare(_of_provider(_live(found) if live else offers(found), provider), hours, devices)
     return _told(f"{devices} × {found.name} for {hours:g} h", bills)
 
 
-def _of_plan(path: Path, provider: str) -> Told:
+def _of_plan(path: Path, provider: str, live: bool) -> Told:
     from flyball_planner.catalogue.bills import compare
     from flyball_planner.plan.choose import choose
     from flyball_planner.plan.cost import chosen_offers
@@ -60,8 +63,15 @@ def _of_plan(path: Path, provider: str) -> Told:
     machine = specification.machine
     best = choose(specification.subject, specification.training, machine, specification.layout, shown=1).best
     hours = whole_seconds(specification.subject, best).times(1 / 3600)
-    found = _of_provider(chosen_offers(machine, specification.price), provider)
+    asked = _live(machine.device) if live else chosen_offers(machine, specification.price)
+    found = _of_provider(asked, provider)
     return _told(f"{specification.title}: {hours.middle:,.3g} h", compare(found, hours, machine.devices))
+
+
+def _live(device: "Device") -> "Sequence[Offer]":
+    from flyball_planner.catalogue.live import live_offers
+
+    return live_offers(device, datetime.now(UTC).date())
 
 
 def _of_provider(found: "Sequence[Offer]", provider: str) -> "Sequence[Offer]":

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -167,6 +168,23 @@ def test_configurations_are_written_and_can_be_planned(tmp_path: Path, capsys: C
         assert run(["validate", str(tmp_path / f"{each['name']}.yaml")]) == 0
     assert run(["configure", "RTX_3060_fp16", "--kind", "balanced"]) == 0
     assert "Balanced" in capsys.readouterr().out
+
+
+def test_live_prices_come_from_gpuhunt_or_are_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Where the package is missing, its name and the way out are told."""
+    monkeypatch.setitem(sys.modules, "gpuhunt", None)
+    assert run(["prices", "RTX_4090_fp16", "--live"]) == 2
+    assert "gpuhunt" in capsys.readouterr().err
+    item = SimpleNamespace(
+        provider="cloud", instance_name="one", location="here", price=0.5, cpu=8, memory=32.0, gpu_count=1,
+        gpu_name="RTX4090", gpu_memory=24.0, spot=False,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "gpuhunt", SimpleNamespace(query=lambda **_: [item]))
+    assert run(["prices", "RTX_4090_fp16", "--live", "--hours", "10", "--format", "json"]) == 0
+    (bill,) = json.loads(capsys.readouterr().out)
+    assert bill["on_demand_usd"]["middle"] == pytest.approx(5.0)
 
 
 def test_prices_are_dated(example: Path, capsys: Captured) -> None:
