@@ -1,7 +1,8 @@
 """Labelled runs: real bottlenecks around a real training loop, recorded, labelled by harm, and diagnosed.
 
 Without a command: records what is still missing of a whole run, scores it, and prints the figures as JSON. A run that
-was interrupted goes on where it ended, with the seed that it began with.
+was interrupted goes on where it ended, with the seed that it began with. Rules are tuned on an older run, which
+`tar -xJf tests/benchmarks/labelled/tuning.tar.xz -C FOLDER` unpacks for `score --out FOLDER`; `pack` makes it.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from tests.benchmarks.labelled.campaign import read_recorded, record, record_ste
 from tests.benchmarks.labelled.episode import FULL_SECONDS, Recorded
 from tests.benchmarks.labelled.fit import fit_to
 from tests.benchmarks.labelled.label import HARM, SAME, Use
+from tests.benchmarks.labelled.pack import pack
 from tests.benchmarks.labelled.picture import calibration_svg
 from tests.benchmarks.labelled.record import anonymous
 from tests.benchmarks.labelled.report import Steady, figures, page
@@ -30,6 +32,7 @@ from tests.benchmarks.run import machine
 OUT = Path("build/labelled")
 CALIBRATION = Path(scores.__file__).with_name("calibration.json")
 SCORED = 300
+ARCHIVE = Path(__file__).with_name("tuning.tar.xz")
 KEPT = Path(__file__).with_name("recorded")
 STEADY_MINUTES = 10.0
 STEADY_LOADS = ("latency", "cold-reads", "spinners")
@@ -54,6 +57,8 @@ def main() -> None:
         _score(options.out, options.docs)
     if options.command == "fit":
         fit_to([pair for out in (options.out, *options.also) for pair in _pairs(out)], options.to)
+    if options.command == "pack":
+        pack(options.out, read_recorded(options.out), ARCHIVE)
     if options.command == "keep":
         for recorded in read_recorded(options.out):
             if recorded.name in options.only:
@@ -66,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "python -m tests.benchmarks.labelled", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "command", nargs="?", default="all", choices=("all", "record", "steady", "score", "fit", "keep")
+        "command", nargs="?", default="all", choices=("all", "record", "steady", "score", "fit", "keep", "pack")
     )
     parser.add_argument("--out", type=Path, default=OUT, help=f"where recordings lie (default: {OUT})")
     parser.add_argument("--scored", type=int, default=SCORED, help="episodes that can be scored (default: %(default)s)")
