@@ -62,7 +62,7 @@ def plan(
     ...
     flyball_planner.specification.problems.SpecificationError: ...
     """
-    where = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
+    where: dict[str, object] = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
     if devices is not None:
         where["devices"] = devices
     own = model if isinstance(model, TransformerShape | ModelCost) else None
