@@ -25,7 +25,7 @@ def remember_a_day(memory: MemoryExhaustion, machines: Machines, level: Floats) 
     times = START - 60.0 * np.arange(DAY, 0, -1)
     wavers = np.random.default_rng(3).normal(0, 0.001, DAY)
     for subject, before in zip(machines.hosts.names, level, strict=True):
-        levels: Floats = np.full(DAY, before) + wavers
+        levels = float(before) + wavers
         memory.recall(Subject(subject.host, resource="host"), times, levels, levels)
 
 
