@@ -22,11 +22,10 @@ DAY = 1440
 
 def remember_a_day(memory: MemoryExhaustion, machines: Machines, level: Floats) -> None:
     """Let it know a day before the series: these levels, which hardly move."""
-    times = START - 60.0 * np.arange(DAY, 0, -1)
+    times = START - np.arange(60.0 * DAY, 0.0, -60.0, dtype=np.float64)
     wavers = np.random.default_rng(3).normal(0, 0.001, DAY)
     for subject, before in zip(machines.hosts.names, level, strict=True):
-        levels = float(before) + wavers
-        memory.recall(Subject(subject.host, resource="host"), times, levels, levels)
+        memory.recall(Subject(subject.host, resource="host"), times, before + wavers, before + wavers)
 
 
 def first_told(use: Floats, *, known: bool = True) -> Floats:
