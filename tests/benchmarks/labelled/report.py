@@ -35,8 +35,9 @@ here can be computed again from the recordings without recording anew.
 
 - **An episode counts once**, however long it is: {full:.0f} s with its cause, a few seconds without before and after.
 - **A label holds only if removing the cause makes the loop at least {harm:.0%} faster**, against its speed before and
-  after (of mixtures: without the one, and without the other). What changed nothing (within {same:.0%}) is a quiet
-  episode; what is neither is dropped, and so is every episode beside other work on the machine.
+  after (of mixtures: without the one, and without the other). What is meant to be
+  harmless is a quiet episode, unless the loop was more than {same:.0%} slower with it than before and after. What is
+  neither is dropped, and so is every episode beside which other work took a tenth of the machine.
 - **Right** is: on a single cause, the true bottleneck stands and has the largest score of those that stand; on a
   mixture, both stand; on a quiet episode, no bottleneck was raised at any time.
 - Thresholds and calibration were chosen on recordings with fixed seeds, of the generators marked *tuned on*. The
