@@ -1,0 +1,80 @@
+"""What a rule is: its words, and the function that looks for its fault."""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.finding import Edit, Finding, Gain, Severity
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Module, Project
+
+CERTAIN = 0.95
+LIKELY = 0.8
+SUSPECTED = 0.5
+"""Confidences that rules give: all that an expert would look at was seen; something he would ask remains; most of it remains."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A node that shows the fault, and what is particular to it; what is left out, the rule says."""
+
+    node: ast.stmt | ast.expr | ast.arg | ast.keyword
+    message: str
+    because: str
+    confidence: float = LIKELY
+    severity: "Severity | None" = None
+    change: str | None = None
+    edit: Edit | None = None
+    module: "Module | None" = None
+    """Where the node stands, if not in the module that was asked about (a function that a loop calls)."""
+
+
+Look = Callable[["Module", "Project"], Iterable[Match]]
+"""Finds the nodes of a module that show the fault; pure."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of fault: a value, made once in the rule's file and named in the list of `rules`."""
+
+    id: str
+    severity: Severity
+    """What a match has, unless it says otherwise."""
+    summary: str
+    cause: str
+    change: str
+    expected: str
+    source: str
+    """Who measured what is expected."""
+    before: str
+    after: str
+    look: Look
+    gain: Gain | None = None
+    safe_fix: bool = False
+    """At least some matches carry a safe edit."""
+
+    def check(self, module: "Module", project: "Project") -> Iterable[Finding]:
+        """The findings of this rule that come from one module."""
+        for match in self.look(module, project):
+            yield self._finding(match, match.module or module)
+
+    def _finding(self, match: Match, module: "Module") -> Finding:
+        node = match.node
+        return Finding(
+            rule=self.id,
+            path=module.path,
+            line=node.lineno,
+            column=module.column(node.lineno, node.col_offset),
+            severity=match.severity or self.severity,
+            confidence=match.confidence,
+            message=match.message,
+            because=match.because,
+            change=match.change or self.change,
+            expected=f"{self.expected} ({self.source})",
+            end_line=node.end_lineno or node.lineno,
+            end_column=module.column(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset),
+            gain=self.gain,
+            edit=match.edit,
+        )
