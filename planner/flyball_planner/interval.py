@@ -1,11 +1,11 @@
 """A figure with what it may be: the middle is the best guess, and nine times in ten the truth lies between the ends."""
 
-from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+
+class Interval(Struct, frozen=True):
     """A 90 % interval around its most likely value."""
 
     low: float

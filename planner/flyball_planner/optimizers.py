@@ -1,6 +1,6 @@
 """Optimizers by name: what each keeps for a parameter, and what it needs while it steps."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.errors import UnknownName
 from flyball_planner.training import Optimizer

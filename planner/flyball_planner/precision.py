@@ -1,7 +1,8 @@
 """Number formats: how wide they are, and which arithmetic a training uses."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Format(StrEnum):
@@ -27,8 +28,7 @@ WIDTHS_BYTES: dict[Format, float] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """What a training multiplies in and what it keeps; `master` copies in fp32 exist under mixed precision only."""
 
     name: str

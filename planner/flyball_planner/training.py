@@ -1,7 +1,8 @@
 """How a model is trained, apart from how it is spread: batch, sequence, optimizer, precision, what is trained."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from flyball_planner.precision import PRECISIONS, Precision
 
@@ -47,8 +48,7 @@ class Offload(StrEnum):
     ACTIVATIONS = "activations"
 
 
-@dataclass(frozen=True, slots=True)
-class Optimizer:
+class Optimizer(Struct, frozen=True):
     """What an optimizer keeps for each trained parameter, and what it needs for a moment while it steps."""
 
     name: str
@@ -59,16 +59,14 @@ class Optimizer:
     paged: bool = False  # states may be moved to the host
 
 
-@dataclass(frozen=True, slots=True)
-class Lora:
+class Lora(Struct, frozen=True):
     """Low-rank additions: their rank, and which matrices have them."""
 
     rank: int = 8
     targets: tuple[str, ...] = ("q", "v")  # of q, k, v, o, gate, up, down
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(Struct, frozen=True):
     """What is the same for every layout."""
 
     sequence: int  # tokens of a sample; 1 where samples are no sequences

@@ -1,11 +1,11 @@
 """`flyball configure`: three complete sets of numbers for a machine, with their data, processor and phases."""
 
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell, write_file
@@ -69,7 +69,7 @@ def configure(
 def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[str, object]]:
     from flyball_planner.configurations.accompany import accompany
 
-    return [{**asdict(each), **asdict(accompany(each, disk.value))} for each in found]
+    return [{**to_builtins(each), **to_builtins(accompany(each, disk.value))} for each in found]
 
 
 def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":

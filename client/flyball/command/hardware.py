@@ -1,10 +1,10 @@
 """`flyball hardware`: which devices are known, and everything that is known of one, with its sources."""
 
-from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -51,7 +51,7 @@ def _list(kind: Kind | None) -> Told:
         Section("Devices", tables=(Table(tuple(map(_row, shown)), heads, (3, 4, 5, 6, 7)),)),
     )
     document = {
-        "profiles": [asdict(each) for each in profiles().values()],
+        "profiles": [to_builtins(each) for each in profiles().values()],
         "devices": [_document(each) for each in shown],
     }
     return Told("Hardware", sections if kind is None else sections[1:], document)
@@ -131,4 +131,7 @@ def _link(link: "Link | None") -> str:
 
 
 def _document(device: "Device") -> dict[str, Any]:
-    return {**asdict(device), "flops_per_second": {each.value: rate for each, rate in device.flops_per_second.items()}}
+    return {
+        **to_builtins(device),
+        "flops_per_second": {each.value: rate for each, rate in device.flops_per_second.items()},
+    }

@@ -86,15 +86,20 @@ def _details(name: str) -> Told:
 
 
 def _shape_details(name: str) -> Told:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from flyball_planner.models.transformer.counts import parameters
     from flyball_planner.models.transformer.named import named_shape
     from flyball_planner.report.section import Section, Table
 
     shape, counts = named_shape(name), parameters(named_shape(name))
-    dimensions = {key: value for key, value in asdict(shape).items() if value not in (None, "", 0, False)}
+    dimensions = {key: value for key, value in to_builtins(shape).items() if value not in (None, "", 0, False)}
     facts = [(key.replace("_", " "), str(value)) for key, value in dimensions.items()]
     rows = (("parameters", f"{counts.total:,}"), ("active parameters", f"{counts.active:,}"), *facts)
-    document = {"name": name, "parameters": counts.total, "active_parameters": counts.active, "shape": asdict(shape)}
+    document = {
+        "name": name,
+        "parameters": counts.total,
+        "active_parameters": counts.active,
+        "shape": to_builtins(shape),
+    }
     return Told(name, (Section("", tables=(Table(rows),)),), document)

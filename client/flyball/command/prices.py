@@ -1,11 +1,11 @@
 """`flyball prices`: what providers ask for a device, with place and date; for a plan, what the whole run would cost."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -85,7 +85,7 @@ def _told(title: str, bills: "Sequence[Bill]") -> Told:
     table = Table(tuple(map(_row, bills)), heads, (3, 4, 5, 6))
     text = () if bills else ("No offer is known: give cost.usd_per_device_hour in the specification.",)
     sections = (Section("", text, (table,) if bills else ()),)
-    return Told(title, sections, [asdict(each) for each in bills])
+    return Told(title, sections, [to_builtins(each) for each in bills])
 
 
 def _row(bill: "Bill") -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """`flyball recommend`: which hardware a data set and a desired time ask for, and what that costs."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -84,25 +84,25 @@ def _needs(found: "Recommendation") -> "Table":
 
 def _document(found: "Recommendation") -> dict[str, Any]:
     return {
-        "hours": asdict(found.hours),
-        "cores": asdict(found.cores),
-        "ram_bytes": asdict(found.ram_bytes),
-        "disks": asdict(found.disks),
-        "database": asdict(found.database) if found.database else None,
-        "usd": asdict(found.usd) if found.usd else None,
+        "hours": to_builtins(found.hours),
+        "cores": to_builtins(found.cores),
+        "ram_bytes": to_builtins(found.ram_bytes),
+        "disks": to_builtins(found.disks),
+        "database": to_builtins(found.database) if found.database else None,
+        "usd": to_builtins(found.usd) if found.usd else None,
         "devices": [
             {
                 "device": each.device.name,
                 "devices": each.count,
                 "in_time": each.in_time,
-                "hours": asdict(each.hours),
+                "hours": to_builtins(each.hours),
                 "usd": each.bill.usd if each.bill else None,
                 "told": each.told(),
             }
             for each in found.devices
         ],
-        "hosts": [asdict(each) for each in found.hosts],
-        "storage_prices": [asdict(each) for each in found.storage_prices],
+        "hosts": [to_builtins(each) for each in found.hosts],
+        "storage_prices": [to_builtins(each) for each in found.storage_prices],
         "reasons": list(found.reasons),
         "warnings": list(found.warnings),
     }

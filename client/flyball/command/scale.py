@@ -1,10 +1,10 @@
 """`flyball scale -- COMMAND`: runs a command at growing sizes, finds the law of its growth, foretells larger ones."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -91,9 +91,10 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
         "law": found.law,
         "probabilities": found.probabilities,
         "forecast": [
-            {"size": size, "seconds": asdict(each)} for size, each in zip(targets, found.curve(targets), strict=True)
+            {"size": size, "seconds": to_builtins(each)}
+            for size, each in zip(targets, found.curve(targets), strict=True)
         ],
-        "measured": [asdict(point) for point in found.points],
+        "measured": [to_builtins(point) for point in found.points],
         "doubts": list(found.doubts),
     }
     shown = tuple(each for each in sections if each.text or each.tables or each.points)

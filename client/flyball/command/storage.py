@@ -1,10 +1,10 @@
 """`flyball storage`: what a hierarchical learner will store, level by level."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -74,11 +74,11 @@ def _told(found: "StorageEstimate") -> Told:
 
 
 def _document(found: "StorageEstimate") -> dict[str, Any]:
-    levels = [{"name": each.name, "storage_mb": each.storage_mb, **asdict(each)} for each in found.level_estimates]
+    levels = [{"name": each.name, "storage_mb": each.storage_mb, **to_builtins(each)} for each in found.level_estimates]
     return {
         "samples": found.samples,
         "total_storage_gb": found.total_storage_gb,
-        "storage_bytes": asdict(found.storage),
+        "storage_bytes": to_builtins(found.storage),
         "level_estimates": levels,
         "assumptions": list(found.reasons),
     }

@@ -1,10 +1,10 @@
 """`flyball sweep -- COMMAND`: tries configurations for real and ranks them by what they get done in a second."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
@@ -132,5 +132,5 @@ def _best_value(rates: "Mapping[Value, float]") -> str:
 
 
 def _document(outcome: "Outcome") -> dict[str, Any]:
-    told_ = asdict(outcome)
+    told_ = to_builtins(outcome)
     return {**told_, "configuration": dict(outcome.configuration), "patterns_per_second": outcome.patterns_per_second}

@@ -6,8 +6,10 @@ one small set of constants holds for all of their rows.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.judging import Outcomes, predict_rows, sum_up
 from flyball_planner.accuracy.result import CALIBRATED, Findings, Unsuited
@@ -24,8 +26,7 @@ SUITES = (("LightGBM", "lightgbm-experiments"), ("GBM-perf", "gbm-perf"))
 """What stands in a row's source, and the suite that it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(Struct, frozen=True):
     """What a data set's name tells of its columns."""
 
     count: int

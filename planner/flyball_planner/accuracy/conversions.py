@@ -4,7 +4,9 @@ This is the one judge that is given speeds: it predicts what a source prints bes
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.judging import Outcome, Outcomes, sum_up
 from flyball_planner.accuracy.result import EXACT, Findings, Skipped, Unsuited
@@ -25,8 +27,7 @@ Flops = Callable[[TransformerShape, float, int], float]
 """Of one sample, from a shape, its parameters and the sequence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Convention:
+class Convention(Struct, frozen=True):
     """What a source counts, and the column in which it prints it."""
 
     framework: str

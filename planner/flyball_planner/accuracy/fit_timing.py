@@ -10,10 +10,10 @@ also a fit to the others alone, by which it can be judged.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.accuracy.tables import read_tables
@@ -52,8 +52,7 @@ LEAST_SCATTER = 0.03  # of a repeated measurement
 MODEL_SCATTER = 0.06  # where no suite tells yet
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """The runs of one laboratory."""
 
     name: str

@@ -1,7 +1,8 @@
 """What every judge does: predict each row, keep apart the rows that cannot be, and sum up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from flyball_planner.accuracy.result import EXACT, Findings, Miss, Result, Skipped, Unsuited
 from flyball_planner.accuracy.statistics import baseline_error, errors
@@ -13,8 +14,7 @@ GIVEN_ROWS = 5  # what a calibration may see of a suite
 FOLDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One predicted row."""
 
     row: Row
@@ -23,8 +23,7 @@ class Outcome:
     scale: float | None = None  # what a single constant would be multiplied with
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
+class Outcomes(Struct, frozen=True):
     """The rows of one suite and metric after prediction."""
 
     judged: Sequence[Outcome] = ()

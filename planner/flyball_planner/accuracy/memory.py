@@ -1,8 +1,10 @@
 """Judges predicted memory by measured peaks: each suite cold and calibrated, and whether what ran was said to fit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.judging import Outcome, Outcomes, calibration_folds, predict_rows, sum_up
 from flyball_planner.accuracy.memory_fitting import NOT_FITTED, fitted_without
@@ -23,8 +25,7 @@ EVERY = f"every suite but {NOT_FITTED}"
 ONE_DEVICE, SEVERAL_DEVICES = f"{EVERY}, one device", f"{EVERY}, several devices"
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What was said of runs that ran, and of runs that ran out of memory."""
 
     ran: tuple[Fit, ...] = ()

@@ -1,7 +1,8 @@
 """Fits the memory model's two fitted constants again without the suite that is judged."""
 
-from dataclasses import replace
 from statistics import mean
+
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
 from flyball_planner.accuracy.rows.words import read_checkpointing, read_method, words

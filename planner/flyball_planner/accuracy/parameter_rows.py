@@ -1,7 +1,9 @@
 """Which model a row of the table of parameters means: a class of transformers, a known name, or plain dimensions."""
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration
@@ -44,8 +46,7 @@ MEGATRON_POSITIONS = 1_024  # of the first of the two; the second's tables tell 
 DIVISIBLE_BY = 8  # NVIDIA's BERT pads its vocabulary so (DeepLearningExamples, run_squad.py)
 
 
-@dataclass(frozen=True, slots=True)
-class CountedModel:
+class CountedModel(Struct, frozen=True):
     """What a row's model has and computes."""
 
     parameters: float

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from flyball_planner.accuracy.result import Findings, Miss, Result
 
@@ -15,10 +16,10 @@ def as_json(findings: Findings, worst: int = WORST_ROWS) -> str:
     """The documented form: results, rows that could not be judged, rows that the planner failed on, the worst rows."""
     return json.dumps(
         {
-            "results": [asdict(result) for result in findings.results],
-            "ineligible": [asdict(row) for row in findings.ineligible],
-            "unpredicted": [asdict(row) for row in findings.unpredicted],
-            "worst": [asdict(row) for row in worst_rows(findings, worst)],
+            "results": [to_builtins(result) for result in findings.results],
+            "ineligible": [to_builtins(row) for row in findings.ineligible],
+            "unpredicted": [to_builtins(row) for row in findings.unpredicted],
+            "worst": [to_builtins(row) for row in worst_rows(findings, worst)],
         },
         indent=1,
     )

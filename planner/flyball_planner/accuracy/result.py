@@ -1,7 +1,8 @@
 """What a judgement says: one line of errors a suite and metric, and the rows that were not judged, with the reason."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from flyball_planner.errors import PlanError
 
@@ -14,8 +15,7 @@ class Unsuited(PlanError):
     """A row cannot be predicted by anyone: it does not say enough, or shows nothing to compare with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """How well one metric of one suite is predicted. Errors are ratios; what does not apply is missing."""
 
     file: str
@@ -34,8 +34,7 @@ class Result:
     details: Mapping[str, float] = field(default_factory=dict)  # what only this metric has
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A row that was not judged, and why."""
 
     file: str
@@ -45,8 +44,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
+class Miss(Struct, frozen=True):
     """A row beside its prediction; the worst are shown."""
 
     file: str
@@ -59,8 +57,7 @@ class Miss:
     error: float  # predicted ÷ measured − 1
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What one judge found; those of several are added."""
 
     results: Sequence[Result] = ()

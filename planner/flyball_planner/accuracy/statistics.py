@@ -1,16 +1,15 @@
 """Errors of predictions: how large, which way, how honest the intervals are, and whether they rank as reality does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.interval import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Struct, frozen=True):
     """Errors as ratios of what was measured; nothing where there was no row."""
 
     median_ape: float | None = None

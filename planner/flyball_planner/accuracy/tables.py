@@ -5,9 +5,10 @@ Predictions are made from a `Configuration`, which never holds a measured column
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 
@@ -58,8 +59,7 @@ class Configuration(Mapping[str, str]):
         return otherwise if found is None else max(1, round(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One run of a table."""
 
     file: str
@@ -73,8 +73,7 @@ class Row:
         return number(self.measured.get(name, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(Struct, frozen=True):
     """The tables of a folder, by the name of their file."""
 
     rows: Mapping[str, tuple[Row, ...]]

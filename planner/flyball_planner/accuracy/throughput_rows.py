@@ -1,7 +1,9 @@
 """From a row of a throughput table to a run that can be timed: what the row says, and the machine it ran on."""
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_size
@@ -41,8 +43,7 @@ FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "mega
 """Frameworks, as the tables name them, whose kernels do several element-wise steps at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One row as the planner sees it."""
 
     subject: TransformerShape | ModelCost

@@ -1,9 +1,9 @@
 """Rows of a throughput table with what they measured, ready to be predicted many at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.accuracy.result import Skipped, Unsuited
@@ -18,8 +18,7 @@ from flyball_planner.timing.work import Work, join
 FILE = "throughput.csv"
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(Struct, frozen=True):
     """One row: what it describes, its work, and the seconds a step took."""
 
     row: Row
@@ -28,8 +27,7 @@ class Timed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class TimedRows:
+class TimedRows(Struct, frozen=True):
     """The rows of one suite."""
 
     timed: Sequence[Timed]

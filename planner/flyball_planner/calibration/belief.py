@@ -4,9 +4,10 @@ Nothing here knows what is predicted: a step's seconds and a peak of memory are 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
@@ -23,8 +24,7 @@ SCATTER_RUNS = 6.0  # as many runs as the scatter that is believed before counts
 OUTLIER = 2.5  # deviations beyond which a run counts less (Huber)
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(Struct, frozen=True):
     """Where the coefficients are thought to be, how surely, and how far runs scatter around what they give."""
 
     names: tuple[str, ...]

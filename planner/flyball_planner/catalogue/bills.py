@@ -1,8 +1,10 @@
 """What a run would cost with each offer, on demand and on spot."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import ceil
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.prices import Offer
@@ -10,8 +12,7 @@ from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """A run's cost with one offer; whole instances are paid, used or not."""
 
     offer: Offer

@@ -1,9 +1,11 @@
 """Which devices there are, and which one a name means."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import Device
@@ -16,8 +18,7 @@ from flyball_planner.precision import Format
 Index = dict[frozenset[str], Device]
 
 
-@dataclass(slots=True)
-class Registry:
+class Registry(Struct):
     """The planner's one place of changing state: hardware that a program or a user's file adds."""
 
     added: dict[str, Device] = field(default_factory=dict)
@@ -34,8 +35,7 @@ class Registry:
 REGISTRY = Registry()
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A name for a device with the format to plan for, such as A100_80GB_fp16."""
 
     name: str

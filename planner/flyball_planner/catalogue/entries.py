@@ -1,9 +1,10 @@
 """An entry of hardware, whoever wrote it (our data files, a user's file, a program), and the device that it means."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct, field
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
 from flyball_planner.catalogue.links import link_named
@@ -15,8 +16,7 @@ GIB = 2**30
 """Makers print memory in powers of two: an "80 GB" card has 80 GiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where an entry stands."""
 
     source: str
@@ -37,8 +37,7 @@ class BadEntry(PlanError):
         super().__init__(": ".join(filter(None, (place.at(key), key, wrong))))
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One key of an entry."""
 
     expected: str

@@ -1,8 +1,9 @@
 """What a training may run on: one device, and the machines that hold several."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from flyball_planner.precision import Format
 
@@ -16,8 +17,7 @@ class DeviceKind(StrEnum):
     UNIFIED = "unified"  # processor and graphics over one memory
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A way between devices; rates are what one device can send, one way."""
 
     name: str
@@ -25,8 +25,7 @@ class Link:
     latency_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One accelerator or processor. Rates are dense and as the maker prints them; what is not known is missing."""
 
     name: str
@@ -77,8 +76,7 @@ FALLBACK: dict[Format, tuple[Format, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """Nodes of equal devices and the network between them."""
 
     device: Device

@@ -1,6 +1,6 @@
 """Machines: as many devices as wanted, a node's worth together, and a network between nodes."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device, find_profile
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link, Machine

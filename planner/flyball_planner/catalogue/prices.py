@@ -1,16 +1,16 @@
 """What providers ask for devices. No price is without its place and its date, since all of them change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.catalogue.tables import Row, table
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """One instance type at one place, as it was priced at one time."""
 
     provider: str

@@ -1,6 +1,6 @@
 """What goes with a configuration: how its data are read, its two phases, and a processor's own settings."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import DeviceKind
@@ -15,8 +15,7 @@ USUAL_FREE_BYTES = 32 * GIB  # the same: half of an ordinary workstation's memor
 LONGEST_TIMES = 4  # of the sequence, as far as phase B lengthens it
 
 
-@dataclass(frozen=True, slots=True)
-class Accompanied:
+class Accompanied(Struct, frozen=True):
     """Beside the configuration itself."""
 
     streaming: Streaming

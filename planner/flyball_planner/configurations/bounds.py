@@ -1,13 +1,12 @@
 """What conservative, balanced and extreme mean, as bounds; what a machine cannot hold is stated, never hidden."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MINUTE, HOUR = 60.0, 3600.0
 UNBOUNDED = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """From, to; both included."""
 
     low: float
@@ -18,8 +17,7 @@ class Span:
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """One kind of configuration. The memory share is a ceiling; all else should lie within its span."""
 
     name: str

@@ -1,7 +1,8 @@
 """Token budgets: what a model should be trained on, and what a machine can afford in a given time."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device
 
@@ -9,8 +10,7 @@ OPTIMAL = 20.0  # tokens a parameter at which loss is lowest for its compute (Ho
 FLOPS = 6.0  # a parameter and token, forward and backward (Kaplan et al., 2020)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """A compute-optimal pair."""
 
     parameters: float

@@ -1,10 +1,10 @@
 """Every shape of the ladder, at every sequence length of a kind, in its fastest layout below the memory ceiling."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.catalogue.hardware import Machine
@@ -27,8 +27,7 @@ NEARLY = 1.02  # layouts this close to the fastest are as good: the largest micr
 OPTIMIZER = "adamw"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A shape at a sequence length, in its best layout."""
 
     shape: TransformerShape

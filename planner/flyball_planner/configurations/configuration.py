@@ -1,12 +1,11 @@
 """A complete, runnable set of numbers, with what it will take and which bounds it misses."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.interval import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNumbers:
+class ModelNumbers(Struct, frozen=True):
     """The transformer that is trained."""
 
     layers: int
@@ -17,8 +16,7 @@ class ModelNumbers:
     parameters: int
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingNumbers:
+class TrainingNumbers(Struct, frozen=True):
     """How it is trained."""
 
     sequence: int
@@ -45,8 +43,7 @@ class TrainingNumbers:
     prefetch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What the run will take."""
 
     memory_bytes: Interval  # of one device, as the driver shows it
@@ -59,8 +56,7 @@ class Expected:
     power_share: float | None  # of its printed power
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """A bound that this machine or this model cannot hold."""
 
     bound: str
@@ -69,8 +65,7 @@ class Missed:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """One of the three."""
 
     name: str

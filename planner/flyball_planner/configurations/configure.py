@@ -1,7 +1,8 @@
 """Conservative, balanced and extreme for a machine: chosen among transformer shapes by what their estimates hold."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.configurations.bounds import ALL, UNBOUNDED, Bounds, Span
@@ -20,8 +21,7 @@ DAY = 86400.0
 TOLERANCE = 0.01  # a bound that is missed by less is held
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A candidate with as many tokens as suit its bounds."""
 
     candidate: Candidate

@@ -1,14 +1,15 @@
 """What each family of devices wants: formats, attention, compilation, and switches, each with its reason."""
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.precision import PRECISIONS, Format
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(Struct, frozen=True):
     """How a family of devices is used well."""
 
     family: str

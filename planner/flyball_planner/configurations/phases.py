@@ -4,15 +4,14 @@ A warms up and then keeps its learning rate, B lets it fall to nothing over the 
 prolonged, and B begun from any of its checkpoints (Hu et al., 2024, arXiv 2404.06395, §4: decay over 10 % suffices).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 SHARE_OF_B = 0.10
 WARM_UP_SHARE = 0.01
 LENGTHENED = 4  # times, in B, up to what the model may see
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One of the two."""
 
     name: str

@@ -1,13 +1,12 @@
 """Power: what a device draws in a training, and the pauses that keep its mean below a bound."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.configurations.bounds import Bounds
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How much of the time a device computes, and what it draws on average."""
 
     computing_share: float

@@ -1,13 +1,12 @@
 """Training without an accelerator: threads, switches and memory nodes of a processor."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.precision import Format
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessorTuning:
+class ProcessorTuning(Struct, frozen=True):
     """How a training uses a processor well."""
 
     threads: int  # of one process: one a physical core, hyper-threads only compete for its vector units

@@ -1,8 +1,9 @@
 """How data reach a training: bytes a second that it eats, and the caches and workers that a kind of disk needs."""
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 TOKEN_BYTES = 2.0  # token numbers of vocabularies up to 65,536
 RESERVE = 2.0  # what must flow beyond the mean, so that no step waits
@@ -20,8 +21,7 @@ class Disk(StrEnum):
     NETWORK = "network"
 
 
-@dataclass(frozen=True, slots=True)
-class DiskHabits:
+class DiskHabits(Struct, frozen=True):
     """What a kind of disk does in the worst usual case, and how it is read best."""
 
     bytes_per_second: float  # sequential
@@ -41,8 +41,7 @@ HABITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Streaming:
+class Streaming(Struct, frozen=True):
     """How the data are read."""
 
     disk: Disk

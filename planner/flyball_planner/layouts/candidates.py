@@ -1,9 +1,9 @@
 """All ways to spread a training over so many devices, as columns; rules and memory thin them out afterwards."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.columns import CHECKPOINTING, OFFLOAD, SHARDING, Layouts
 from flyball_planner.models.cost import ModelCost
@@ -15,8 +15,7 @@ LARGEST_INTERLEAVE = 8  # more chunks a stage send more than their smaller bubbl
 LONG_SEQUENCE = 16_384  # tokens, below which cutting a sequence brings nothing that a smaller micro-batch does not
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """What may be chosen; nothing in a field: whatever is sensible."""
 
     tensor: Sequence[int] = ()

@@ -1,10 +1,10 @@
 """Many layouts at once, as columns: memory and time are computed for all of them in one pass, and a plan is a search
 with a single candidate."""
 
-from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.training import Checkpointing, Offload, Sharding
@@ -17,8 +17,7 @@ OFFLOAD = tuple(Offload)
 """Columns hold positions in these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """One way to spread a training. Data parallelism follows from the number of devices."""
 
     devices: int = 1
@@ -41,8 +40,7 @@ class Layout:
         return self.devices // (self.tensor * self.pipeline * self.context)
 
 
-@dataclass(frozen=True, slots=True)
-class Layouts:
+class Layouts(Struct, frozen=True):
     """Columns of equal length; the fields are those of `Layout`."""
 
     devices: Column
@@ -108,7 +106,7 @@ class Layouts:
         return mask
 
 
-NAMES = tuple(field.name for field in fields(Layout))
+NAMES = Layout.__struct_fields__
 
 
 def _number(value: object) -> float:

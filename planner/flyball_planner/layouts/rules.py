@@ -1,9 +1,9 @@
 """Which layouts are possible at all: each rule is a mask over columns, with the reason for what it refuses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.layouts.columns import Layouts
@@ -14,8 +14,7 @@ from flyball_planner.training import Attention, Checkpointing, Sharding, Trainin
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A rule, the layouts that break it, and how to say so."""
 
     reason: str

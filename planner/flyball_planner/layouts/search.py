@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
@@ -27,8 +27,7 @@ SHOWN = 10
 NEARLY = 0.01  # steps that differ by less are equal; then the simpler layout is better
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """One layout of the list."""
 
     layout: Layout
@@ -39,8 +38,7 @@ class Ranked:
     reasons: tuple[str, ...]  # what is different from the first, and what that costs or saves
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """What was looked through, and the best of it."""
 
     best: Sequence[Ranked]

@@ -1,8 +1,7 @@
 """What the forward pass keeps, what a layer needs while it is worked on, and what the loss needs."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
 from flyball_planner.memory.adapters import kept_bytes_frozen, layer_products, output_numbers
@@ -18,8 +17,7 @@ MEGATRON_LOGIT_BYTES = 6.0  # 16 bits, and fp32 in which the vocabulary-parallel
 PREFETCHED_LAYERS = 2  # whose activations are on their way to or from the host
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKept:
+class LayerKept(Struct, frozen=True):
     """One layer and micro-batch, bytes on a device."""
 
     kept: Column  # until its backward pass

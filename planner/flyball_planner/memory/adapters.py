@@ -1,7 +1,8 @@
 """What a layer over frozen weights keeps for the backward pass of its low-rank additions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.models.transformer.layers import LayerGroup
 from flyball_planner.models.transformer.lora import FEED_FORWARD, lora_targets, product_widths
@@ -13,8 +14,7 @@ INPUTS = (("q", "k", "v"), ("o",), ("gate",), ("up",), ("down",))
 """Products that share what they are given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """One of a layer's products, as a token passes it."""
 
     entering: int

@@ -1,8 +1,10 @@
 """Narrows the memory model by a few measured runs: what they agree on beyond the prediction is carried over."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
 from flyball_planner.memory.constants import CONSTANTS, Constants
@@ -15,8 +17,7 @@ LARGEST_ERROR = 0.5  # a run that is farther off than this teaches no more: some
 STRAYING = 0.02  # what a step away from the usual choice must gain
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """A measured run: what it took, and how constants would have predicted it."""
 
     measured_bytes: float

@@ -1,7 +1,9 @@
 """Which single change of a training would free most memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.layouts.columns import Layout, Layouts
@@ -15,8 +17,7 @@ from flyball_planner.training import Attention, Checkpointing, Offload, Sharding
 LEAST_SAVING = 0.01  # of the peak; less is no advice
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One change, what it frees, and whether the training fits with it."""
 
     what: str  # as advice: "keep only what enters each layer (full checkpointing)"

@@ -1,13 +1,12 @@
 """The few numbers of the memory model that no configuration tells, each with its source."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MIB = 2.0**20
 GIB = 2.0**30
 
 
-@dataclass(frozen=True, slots=True)
-class Constants:
+class Constants(Struct, frozen=True):
     """What frameworks and drivers add; replaced as a whole where a suite is left out or calibrated."""
 
     logit_bytes: float = 12.0

@@ -1,9 +1,9 @@
 """The peak of a training's memory on its fullest device, by named part, for many layouts at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
@@ -41,8 +41,7 @@ Positions = NDArray[np.intp]
 COMING_AND_GOING = ("gathered_weights", "activations", "logits", "working")
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Columns of 90 % intervals."""
 
     low: Column
@@ -53,8 +52,7 @@ class Range:
         return Interval(float(self.low[row]), float(self.middle[row]), float(self.high[row]))
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEstimate:
+class MemoryEstimate(Struct, frozen=True):
     """What the fullest device of each layout takes at its worst moment, in bytes."""
 
     parts: Mapping[str, Column]  # of what tensors take, at that moment

@@ -1,9 +1,9 @@
 """Moments of a training step, each with what stands in memory then."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.columns import Column
 
@@ -13,8 +13,7 @@ PARTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One moment on one stage of the pipeline."""
 
     stage: str

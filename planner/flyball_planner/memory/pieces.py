@@ -1,8 +1,7 @@
 """Where a pipeline is cut: how many layers of each kind the first, a middle and the last stage hold."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.models.transformer.counts import LayerCounts, parameters
@@ -12,8 +11,7 @@ from flyball_planner.models.transformer.shape import TransformerShape
 STAGES = ("first", "middle", "last")
 
 
-@dataclass(frozen=True, slots=True)
-class Anatomy:
+class Anatomy(Struct, frozen=True):
     """A transformer as memory sees it."""
 
     shape: TransformerShape
@@ -29,8 +27,7 @@ class Anatomy:
         return sum(group.repeats for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One stage of each layout's pipeline."""
 
     name: str

@@ -1,8 +1,7 @@
 """Weights, gradients and optimizer states: what a training holds from its first step to its last."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
 from flyball_planner.memory.constants import Constants
@@ -12,8 +11,7 @@ from flyball_planner.training import Method, Offload, Optimizer, Sharding, Train
 SIXTEEN_BIT = frozenset({Format.FP16, Format.BF16})
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """Parameters that one device of a stage would hold if data-parallel ranks divided nothing."""
 
     dense: Column  # in layers and ends
@@ -30,8 +28,7 @@ class Held:
         return self.dense + self.experts
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(Struct, frozen=True):
     """Bytes on one device."""
 
     weights: Column

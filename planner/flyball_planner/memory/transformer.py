@@ -1,8 +1,7 @@
 """The moments at which a transformer's training may need most memory, on each stage of its pipeline."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept

@@ -1,9 +1,9 @@
 """Whether a training fits, and by how much."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.layouts.columns import Column
@@ -21,8 +21,7 @@ class Fit(StrEnum):
 FITS = tuple(Fit)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """For each layout whether it fits, and the bytes that are left."""
 
     positions: NDArray[np.intp]  # in FITS

@@ -6,10 +6,9 @@ numbers of steps were found in published benchmarks: LightGBM's own (`docs/Exper
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from flyball_planner.models.classical import classical_cost, scattered, sequential
 from flyball_planner.models.cost import ModelCost, Operator
@@ -29,8 +28,7 @@ BASE_BYTES = 200e6  # the program, its libraries and its threads
 Library = Literal["lightgbm", "xgboost", "xgboost-exact", "catboost", "h2o", "h2o-xgboost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Implementation:
+class Implementation(Struct, frozen=True):
     """How one library does it."""
 
     title: str

@@ -4,7 +4,7 @@ No implementation reaches what a device could do, and how far it falls short dep
 tells; half to double is what nine in ten figures keep.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.errors import PlanError
@@ -24,8 +24,7 @@ GPU_STEP_BYTES = 22.0  # of a GPU's bandwidth that a scattered step uses up
 FP64_OF_FP32 = 0.5  # of processors; vectors hold half as many numbers
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
+class _Rates(Struct, frozen=True):
     """What the whole device does in a second."""
 
     cores: int

@@ -1,7 +1,8 @@
 """What one training sample costs, independent of hardware: the common currency of all model families."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class OperatorKind(StrEnum):
@@ -15,8 +16,7 @@ class OperatorKind(StrEnum):
     SEQUENTIAL = "sequential"  # cannot be spread: solvers' pivots, splits of one node
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """One operator of the forward pass, for one sample.
 
     A matrix product is `rows`×`inner` times `inner`×`columns`; only `rows` grows with the number of samples, so a
@@ -34,8 +34,7 @@ class Operator:
     backward: float = 2.0  # FLOPs of the backward pass as a multiple of the forward's; 0 where none exists
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A stretch of the model that is repeated; blocks run one after the other."""
 
     name: str
@@ -46,8 +45,7 @@ class Block:
     boundary_elements: float = 0.0  # what it hands on: kept alone under full checkpointing
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCost:
+class ModelCost(Struct, frozen=True):
     """Everything that memory and time models need to know of a model that is not told by a transformer's shape."""
 
     model: str  # as the user named it

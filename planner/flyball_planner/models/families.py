@@ -1,9 +1,10 @@
 """Every model by name: those that come with the planner, and those that a user registers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models import (
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 AnySpecification = TypeVar("AnySpecification", bound=Specification)
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """One kind of model: what it is told, and what it then costs."""
 
     name: str

@@ -1,10 +1,10 @@
 """Networks over images: published ones by name, a simple one by a few numbers, any other by its list of layers."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from flyball_planner.models.convolution.composites import Chain
 from flyball_planner.models.convolution.layer_list import layers_of

@@ -1,9 +1,9 @@
 """Principal components: by a full decomposition, by the covariance, or by random projections."""
 
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, panels, stream
 from flyball_planner.models.cost import ModelCost, Operator

@@ -2,11 +2,11 @@
 
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError, nearest
 
@@ -18,8 +18,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     """Other names of keys, as other tools call them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One key of a specification, as a person needs to know it."""
 
     name: str

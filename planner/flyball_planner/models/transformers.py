@@ -1,10 +1,10 @@
 """Transformers by a few numbers: an encoder as BERT is, a decoder as GPT-2 or, gated, as Llama is."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey

@@ -1,7 +1,9 @@
 """What to change first: each change is estimated by the same models before it is recommended."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.models.cost import ModelCost
@@ -20,8 +22,7 @@ FEW, MANY = 10.0, 200.0  # tokens a parameter: below, a smaller model is better;
 EFFICIENT = 0.8  # of what the fewest devices reach
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Something about the training that could be otherwise."""
 
     words: str

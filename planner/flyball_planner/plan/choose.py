@@ -1,8 +1,8 @@
 """The layout of a plan: the one that is asked for, or the fastest that fits."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
@@ -16,8 +16,7 @@ from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.training import Training
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A layout, and what came next."""
 
     best: Judged

@@ -1,7 +1,8 @@
 """One layout judged: what it takes, how long its step is, and whether it fits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.interval import Interval
@@ -19,8 +20,7 @@ FITS, UNCERTAIN, TOO_LARGE = "fits", "uncertain", "does not fit"
 VERDICTS = {Fit.YES: FITS, Fit.UNCERTAIN: UNCERTAIN, Fit.NO: TOO_LARGE}
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A layout with what it takes."""
 
     layout: Layout

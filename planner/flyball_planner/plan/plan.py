@@ -1,31 +1,28 @@
 """What a plan says. These records are at once the result in Python and the JSON document, so their names are a
 contract: fields are added, never renamed, within one major `schema_version`."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from flyball_planner.interval import Interval
 
 SCHEMA_VERSION = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One named part of a whole."""
 
     name: str
     amount: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """How many parameters one place of a model holds."""
 
     name: str
     parameters: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSection:
+class ModelSection(Struct, frozen=True):
     """What is trained."""
 
     name: str
@@ -41,8 +38,7 @@ class ModelSection:
     tokens_per_parameter: float | None  # of the whole run; 20 is the compute-optimal budget of Hoffmann et al., 2022
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSection:
+class TrainingSection(Struct, frozen=True):
     """How it is trained."""
 
     global_batch: int
@@ -58,8 +54,7 @@ class TrainingSection:
     compiled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareSection:
+class HardwareSection(Struct, frozen=True):
     """What it runs on."""
 
     device: str
@@ -80,8 +75,7 @@ class HardwareSection:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutSection:
+class LayoutSection(Struct, frozen=True):
     """How the training is spread."""
 
     data: int
@@ -100,8 +94,7 @@ class LayoutSection:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySection:
+class MemorySection(Struct, frozen=True):
     """How much memory the fullest device takes."""
 
     parts: tuple[Part, ...]  # bytes
@@ -118,8 +111,7 @@ class MemorySection:
     host_bytes: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RooflinePoint:
+class RooflinePoint(Struct, frozen=True):
     """Operators of one name under the roofline."""
 
     name: str
@@ -129,8 +121,7 @@ class RooflinePoint:
     time_share: float
 
 
-@dataclass(frozen=True, slots=True)
-class ComputationSection:
+class ComputationSection(Struct, frozen=True):
     """How long it takes, and why."""
 
     training_flops: float  # of the whole run
@@ -151,8 +142,7 @@ class ComputationSection:
     average_power_watts: float | None  # of one device
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingRow:
+class ScalingRow(Struct, frozen=True):
     """The same training on another number of devices, or with another batch."""
 
     devices: int
@@ -168,8 +158,7 @@ class ScalingRow:
     estimated_train_time_human: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """Another layout on the same devices."""
 
     words: str
@@ -178,8 +167,7 @@ class Alternative:
     verdict: str
 
 
-@dataclass(frozen=True, slots=True)
-class OfferRow:
+class OfferRow(Struct, frozen=True):
     """What one provider would charge."""
 
     provider: str
@@ -196,8 +184,7 @@ class OfferRow:
     caveat: str = ""  # why one may pay something else
 
 
-@dataclass(frozen=True, slots=True)
-class CostSection:
+class CostSection(Struct, frozen=True):
     """What the whole run costs."""
 
     device_hours: Interval
@@ -206,8 +193,7 @@ class CostSection:
     offers: tuple[OfferRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True):
     """What to change, why, and what it should bring."""
 
     change: str
@@ -215,8 +201,7 @@ class Recommendation:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that is known before the run."""
 
     title: str

@@ -1,7 +1,8 @@
 """Where a model's operators lie under the roofline of a device (Williams et al., 2009), and what bounds the step."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.models.cost import ModelCost, Operator
 from flyball_planner.models.transformer.cost import transformer_cost
@@ -15,8 +16,7 @@ WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
 DECISIVE = 1 / 3  # the share of a step from which something beside the operators bounds it
 
 
-@dataclass(frozen=True, slots=True)
-class Roof:
+class Roof(Struct, frozen=True):
     """What a device can do at best."""
 
     flops_per_second: float
@@ -32,8 +32,7 @@ class Roof:
         return min(self.flops_per_second, intensity * self.bytes_per_second)
 
 
-@dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(Struct, frozen=True):
     """All operators of a step's forward pass, and together."""
 
     points: tuple[RooflinePoint, ...]
@@ -85,8 +84,7 @@ def _share(parts: Mapping[str, float], names: Iterable[str], total: float) -> fl
     return sum(parts.get(name, 0.0) for name in names) / total
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(Struct):
     """Operators of one name, added up."""
 
     name: str

@@ -1,7 +1,8 @@
 """The same training on other numbers of devices, and with other batches."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.catalogue.machines import machine

@@ -1,6 +1,6 @@
 """The whole run that steps add up to: time, goodput, energy."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.interval import Interval
 from flyball_planner.models.cost import ModelCost
@@ -16,8 +16,7 @@ JOULES_A_KILOWATT_HOUR = 3.6e6
 MASTER_BYTES = 4.0  # of a parameter, in fp32
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """From the start to the end."""
 
     steps: int

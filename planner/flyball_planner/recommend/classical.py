@@ -1,7 +1,8 @@
 """Classical models: one machine, whose cores and memory decide."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.interval import Interval

@@ -1,8 +1,7 @@
 """MongoDB for a hierarchical learner: its disk, its cache, its memory and the writes it must take."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.interval import Interval
 from flyball_planner.recommend.demand import Demand
@@ -25,8 +24,7 @@ CORE_WRITES = 4
 eviction, checkpoints and clients are more than that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
+class Database(Struct, frozen=True):
     """What MongoDB needs."""
 
     disk_bytes: Interval

@@ -1,6 +1,6 @@
 """What is asked of the hardware: so many samples in so many hours."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -13,8 +13,7 @@ WORKERS_A_MACHINE = 8
 """At which those trainings took that time; more workers wait for the service."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """A data set and the time in which it should be through."""
 
     samples: int

@@ -1,8 +1,10 @@
 """Accelerators for a model: of each device as few as meet the time, and what they cost."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import ceil, log2
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.bills import Bill, compare
 from flyball_planner.catalogue.devices import find_device
@@ -25,8 +27,7 @@ HOPEFUL_MFU = 0.6
 over."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOption:
+class DeviceOption(Struct, frozen=True):
     """So many of one device."""
 
     judged: Judged

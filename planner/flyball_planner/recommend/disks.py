@@ -1,8 +1,9 @@
 """How much storage, of which kind, and at what price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, isnan
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.prices import dated
 from flyball_planner.catalogue.tables import Row, table
@@ -15,8 +16,7 @@ LADDER = ("HDD 7200 rpm", "SATA III SSD", "NVMe SSD PCIe 3.0 x4", "NVMe SSD PCIe
 """Local disks, the cheapest kind first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disks:
+class Disks(Struct, frozen=True):
     """What has to be kept, how fast it has to be read, and what does that."""
 
     needed: Interval  # bytes, with free room
@@ -25,8 +25,7 @@ class Disks:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoragePrice:
+class StoragePrice(Struct, frozen=True):
     """What keeping it costs with one provider."""
 
     provider: str

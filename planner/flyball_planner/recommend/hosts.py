@@ -1,8 +1,9 @@
 """Machines without accelerators: how many of which offer the cores and the memory that are needed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.prices import dated
 from flyball_planner.catalogue.tables import Row, table
@@ -12,8 +13,7 @@ THREADS_A_CORE = 2
 """A virtual processor of these instances is one of a core's two threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostOption:
+class HostOption(Struct, frozen=True):
     """So many instances of one type for so long."""
 
     provider: str

@@ -1,7 +1,8 @@
 """From a data set and a desired time to hardware, with reasons, intervals and dated prices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -28,8 +29,7 @@ CHECKPOINTS_KEPT = Interval(2.0, 3.0, 5.0)
 """The last and the one before, at least: a crash while writing must not cost both. Assumed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True):
     """What to take."""
 
     demand: Demand

@@ -1,7 +1,8 @@
 """A hierarchical learner bound by a service: machines with workers, and a database."""
 
-from dataclasses import dataclass
 from math import ceil
+
+from msgspec import Struct
 
 from flyball_planner.interval import Interval
 from flyball_planner.recommend.database import Database, size_database
@@ -15,8 +16,7 @@ WORKER_BYTES = 2**30  # of one worker, with its tokenizer and its batch; assumed
 MEMORY_SAID = "a worker takes a core and 1 GiB, the system 4 GiB (assumed)"
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """What such a training needs."""
 
     machines: Interval

@@ -6,16 +6,17 @@
 import json
 import math
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from flyball_planner.plan.plan import SCHEMA_VERSION, Plan
 
 
 def document(plan: Plan) -> dict[str, Any]:
     """The plan as plain values; what is not finite is unknown, since JSON has no such numbers."""
-    known: dict[str, Any] = _finite(asdict(plan))
+    known: dict[str, Any] = _finite(msgspec.to_builtins(plan))
     return {"schema_version": known.pop("schema_version"), **known}
 
 
@@ -26,8 +27,6 @@ def json_text(plan: Plan) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the document."""
-    import msgspec  # noqa: PLC0415  a plan is written without it
-
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"A Flyball plan, schema version {SCHEMA_VERSION}",

@@ -1,7 +1,8 @@
 """A drawing of lines over logarithmic axes, with a band around a line where its interval is known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.report.section import Chart
 from flyball_planner.report.svg import Scale, axes, drawing, element, label, path, scale, told
@@ -12,8 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line; dots are measured, a band is what it may be."""
 
     name: str

@@ -1,10 +1,9 @@
 """What every report is made of, whatever it is written in: titled sections of text, tables and charts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of words; without heads it is a list of facts, the first word naming each. Figures stand to the right."""
 
     rows: tuple[tuple[str, ...], ...]
@@ -12,8 +11,7 @@ class Table:
     figures: tuple[int, ...] = ()  # columns of numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A drawing as SVG, and what a reader is to see in it."""
 
     name: str
@@ -21,8 +19,7 @@ class Chart:
     svg: str
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One part of a report."""
 
     title: str

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+
+class Scale(Struct, frozen=True):
     """From values to places on the drawing; logarithmic where values span decades."""
 
     low: float

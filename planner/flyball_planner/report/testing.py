@@ -1,6 +1,6 @@
 """A plan of invented figures, for whoever tests what becomes of plans."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import (

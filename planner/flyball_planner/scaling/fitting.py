@@ -6,10 +6,10 @@ probability of each is exact on a grid of v, and a forecast is drawn from all of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -28,16 +28,14 @@ CLEAR = 0.9  # a law this probable is called found
 POOR_FIT = 0.25  # a typical error beyond which no law describes the times
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One measured run."""
 
     size: float
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """One law with one fixed share: how probable it is, and what it makes of the measured times."""
 
     law: Law
@@ -46,8 +44,7 @@ class Component:
     log_scale: float
 
 
-@dataclass(frozen=True)
-class ScalingFit:
+class ScalingFit(Struct, frozen=True, dict=True):
     """What is known after measuring."""
 
     points: tuple[Point, ...]
@@ -134,8 +131,7 @@ def fit(points: Sequence[Point]) -> ScalingFit:
     return ScalingFit(tuple(points), components, error=float(np.sqrt(squares / freedom)), freedom=freedom)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
+class _Weighed(Struct, frozen=True):
     """One law with every fixed share."""
 
     law: Law

@@ -1,16 +1,15 @@
 """The laws by which a run's time may grow with its size."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(Struct, frozen=True):
     """How the part of the time that grows does so; beside it there may be a part that does not."""
 
     name: str

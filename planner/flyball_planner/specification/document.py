@@ -1,7 +1,8 @@
 """A YAML file as values that know their lines. Bounded, since a file may come from anybody."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from flyball_planner.specification.problems import Problem, SpecificationError
 
@@ -18,8 +19,7 @@ _READ_AS_YAML_SAYS = {_PLAIN + name for name in ("int", "float", "bool", "null")
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A value and the line on which it, or the key before it, stands."""
 
     value: "Scalar | list[Entry] | dict[str, Entry]"

@@ -1,8 +1,9 @@
 """The section `hardware`: devices by name or from a file of one's own, and the machines around them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_profile
 from flyball_planner.catalogue.hardware import Machine

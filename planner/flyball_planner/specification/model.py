@@ -1,13 +1,12 @@
 """The section `model`: a family by its keys, a well-known model, a Hugging Face configuration, or a shape."""
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
@@ -31,8 +30,7 @@ OF_TRAINING = {
 """Keys of a model that say how it is trained, and their names in the section `training`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """What is trained, and what its own keys say of the training."""
 
     name: str
@@ -175,8 +173,7 @@ def _field(name: str, entry: Entry, findings: Findings) -> Any:
 
 @cache
 def _fields() -> dict[str, Any]:
-    hints = get_type_hints(TransformerShape)
-    return {each.name: hints[each.name] for each in dataclasses.fields(TransformerShape)}
+    return {each.name: each.type for each in msgspec.structs.fields(TransformerShape)}
 
 
 def _lowered(words: str) -> str:

@@ -1,15 +1,15 @@
 """Faults of a specification: all of them at once, each with its line and what to write instead."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError, nearest
 
 MOST_KNOWN = 12  # names told when none is near; more would hide the message
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One fault: where, which key, what is wrong with it."""
 
     line: int  # from 1; 0: of the whole file

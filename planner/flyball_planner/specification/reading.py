@@ -3,9 +3,10 @@
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from flyball_planner.errors import nearest
 from flyball_planner.specification.document import Entry
@@ -18,8 +19,7 @@ class Unfit(Exception):
     """A value that is not what its key expects; the message says what is expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """What a key expects, and the function that reads it."""
 
     expected: str

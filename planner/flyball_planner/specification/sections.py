@@ -1,16 +1,16 @@
 """Reads a section of a specification by its declared keys, and gathers every fault on the way."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from flyball_planner.specification.document import Entry
 from flyball_planner.specification.problems import Problem, unknown
 from flyball_planner.specification.reading import Reader, Unfit
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One key: what it means and what it expects. What has no default and is not required may be left out."""
 
     name: str
@@ -19,8 +19,7 @@ class Key:
     required: bool = False
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """Faults so far, and where each key stands."""
 
     problems: list[Problem]

@@ -1,6 +1,6 @@
 """A specification whose names are resolved: everything that a plan follows from."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.layouts.columns import Layout
@@ -9,8 +9,7 @@ from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Training
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """At which price the run is reckoned."""
 
     usd_per_device_hour: float | None = None  # None: the cheapest known offer
@@ -19,8 +18,7 @@ class Price:
     spot: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReportChoice:
+class ReportChoice(Struct, frozen=True):
     """How the report is written where nobody says otherwise."""
 
     format: str = ""
@@ -28,8 +26,7 @@ class ReportChoice:
     verbose: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Specification:
+class Specification(Struct, frozen=True):
     """What is planned."""
 
     title: str

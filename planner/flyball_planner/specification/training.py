@@ -1,8 +1,9 @@
 """The section `training`: what is said of batch, length, optimizer and precision, completed by what is usual."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.errors import PlanError
@@ -22,8 +23,7 @@ USUAL_OPTIMIZER = "adamw"
 Subject = TransformerShape | ModelCost
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """A training and what had to be assumed for it."""
 
     training: Training

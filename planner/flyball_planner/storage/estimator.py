@@ -1,11 +1,12 @@
 """Storage of a hierarchical learner: tokens become patterns at node0, those become patterns at node1, and so on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Self
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -32,8 +33,7 @@ COUNTED_BYTES_VARY = 0.1
 """Of a pattern, from one count to the next larger one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LevelEstimate:
+class LevelEstimate(Struct, frozen=True):
     """One level. Sizes are as on disk, MongoDB's overhead included; 1 MB is 10⁶ bytes."""
 
     level: int
@@ -61,8 +61,7 @@ class LevelEstimate:
         return ranks, self.law.frequency(ranks, self.observations)
 
 
-@dataclass(frozen=True, slots=True)
-class StorageEstimate:
+class StorageEstimate(Struct, frozen=True):
     """All levels together."""
 
     samples: int
@@ -83,8 +82,7 @@ class StorageEstimate:
         return self.storage.middle / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class StorageEstimator:
+class StorageEstimator(Struct, frozen=True):
     """Estimates storage from a few figures, and better ones once a training was counted."""
 
     num_nodes: int = 4

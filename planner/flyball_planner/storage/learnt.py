@@ -1,16 +1,15 @@
 """What a finished or sampled training of a hierarchical learner says of the next one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.storage.zipf import LARGEST_VOCABULARY, Zipf, fitted_alpha, with_distinct
 
 
-@dataclass(frozen=True, slots=True)
-class LevelCount:
+class LevelCount(Struct, frozen=True):
     """What was counted at one level: `db.nodeN.countDocuments()`, `collStats`, and how often patterns were seen."""
 
     level: int
@@ -25,8 +24,7 @@ class LevelCount:
             raise PlanError(f"node{self.level}: {wrong}; expected at least one, and no more than were observed")
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
+class Learnt(Struct, frozen=True):
     """What the counts of a level mean for any number of observations."""
 
     law: Zipf

@@ -4,10 +4,10 @@ Sums over ranks are exact for the first thousand and integrals over logarithmic 
 may have more ranks than a computer could visit.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.errors import PlanError
@@ -19,8 +19,7 @@ STEPS = 2_000  # of the integral
 LARGEST_VOCABULARY = 1e30  # nothing repeats in a larger one
 
 
-@dataclass(frozen=True, slots=True)
-class Zipf:
+class Zipf(Struct, frozen=True):
     """A vocabulary whose words have frequencies that fall with a power of their rank."""
 
     alpha: float

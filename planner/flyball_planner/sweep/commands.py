@@ -6,8 +6,9 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 
@@ -19,8 +20,7 @@ class CommandFailed(Exception):
     """A command ended with an error or took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Runs in a process of its own; `{depth}` in an argument becomes the value of `depth`.
 
     A last line of standard output that is a JSON object is the command's answer; `patterns` in it counts what was done.

@@ -2,14 +2,14 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.sweep.configurations import Value
 from flyball_planner.sweep.trial import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """The median rate at each value of one name, over all that else varied."""
 
     name: str

@@ -15,9 +15,10 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.sweep.commands import Command
@@ -29,8 +30,7 @@ WORKER_DIED = "its worker process died: killed, out of memory, or crashed in nat
 OpenExecutor = Callable[[], AbstractContextManager[Executor]]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a sweep is, told after each configuration."""
 
     done: int

@@ -3,7 +3,8 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from flyball_planner.sweep.configurations import Configuration, Value
 
@@ -14,8 +15,7 @@ and figures of its own, or nothing: then the configuration's `samples` count, el
 MOST_FAILURE_CHARACTERS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What came of a configuration: a rate, or the reason why there is none."""
 
     configuration: Configuration

@@ -1,14 +1,13 @@
 """How near to their printed rate the matrix units of an accelerator come with the best of all products."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
 
 
-@dataclass(frozen=True, slots=True)
-class Achieved:
+class Achieved(Struct, frozen=True):
     """Of one architecture: shares of the printed rate in 16 and 8 bits, and its multiprocessors."""
 
     pattern: str  # in the device's name or architecture

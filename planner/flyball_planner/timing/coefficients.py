@@ -1,18 +1,17 @@
 """How well a device and its software do their work: few numbers, fitted to measured runs, and how sure they are."""
 
 import csv
-from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficients:
+class Coefficients(Struct, frozen=True):
     """Shares are of what the hardware can do at best; all are positive, and vary by factors rather than by sums."""
 
     matmul: float  # share of the best product's rate that the products of a training reach
@@ -32,7 +31,7 @@ class Coefficients:
     uneven: float  # what each doubling of nodes adds to a step, as a share
 
 
-NAMES = tuple(each.name for each in fields(Coefficients))
+NAMES = Coefficients.__struct_fields__
 SCATTER = "scatter"
 Vector = NDArray[np.float64]
 

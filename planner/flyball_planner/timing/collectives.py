@@ -1,15 +1,13 @@
 """How long a group of devices takes to exchange data, over rings within nodes and between them."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Column = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Fabric:
+class Fabric(Struct, frozen=True):
     """What connects the devices; rates are what one device can send, one way, after protocol and congestion."""
 
     within: Column  # bytes a second between neighbours of a node
@@ -19,8 +17,7 @@ class Fabric:
     devices_a_node: Column
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Ranks that exchange data: how many, and how far apart neighbours lie."""
 
     ranks: Column

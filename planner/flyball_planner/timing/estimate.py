@@ -1,9 +1,9 @@
 """How long an optimizer step takes in each of many layouts: parts in seconds, and a 90 % interval for their sum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief, predict_interval
@@ -23,8 +23,7 @@ Column = NDArray[np.float64]
 Subject = TransformerShape | ModelCost
 
 
-@dataclass(frozen=True, slots=True)
-class StepEstimate:
+class StepEstimate(Struct, frozen=True):
     """Columns of as many rows as layouts were asked for."""
 
     parts: Parts  # seconds by cause, at the middle

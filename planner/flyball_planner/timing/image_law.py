@@ -7,7 +7,8 @@ activations (results/benchmark-infer-amp-nhwc-pt240-cu124-rtx4090.csv).
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
 
@@ -19,8 +20,7 @@ NUMBER_BYTES = 2.0
 LAW_SPREAD = 0.40  # standard deviation of a logarithm: what networks of one kind differ by in time
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """Networks that use their weights alike."""
 
     name: str

@@ -1,9 +1,9 @@
 """Matrix products on a device with matrix units: how long they take, from their shapes."""
 
-from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Table = NDArray[np.float64]  # products × layouts
@@ -18,8 +18,7 @@ ALIGNMENT = 64.0  # 128 bytes of 16 bits: NVIDIA's guide to matrix products asks
 SPLIT_INNER = 1024.0  # longer inner dimensions are split over idle units, so that a last wave costs no more than this
 
 
-@dataclass(frozen=True, slots=True)
-class Products:
+class Products(Struct, frozen=True):
     """The products of one forward pass on one device: `rows`×`inner` times `inner`×`columns`, each `count` times."""
 
     rows: Table
@@ -35,7 +34,7 @@ class Products:
     @classmethod
     def none(cls, layouts: int) -> Self:
         """No product at all."""
-        return cls(*(np.zeros((0, layouts)) for _ in fields(cls)))
+        return cls(*(np.zeros((0, layouts)) for _ in cls.__struct_fields__))
 
     @property
     def flops(self) -> Table:
@@ -53,16 +52,14 @@ class Products:
         return _added(self.inner * self.columns * self.count * self.trained)
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """The device as its matrix units see it; columns of layouts."""
 
     units: NDArray[np.float64]  # multiprocessors
     bytes_per_second: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Struct, frozen=True):
     """How near to the best product others come."""
 
     reached: float  # share of the best rate

@@ -1,7 +1,8 @@
 """A whole training: steps, and what stands between them; then energy and money."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Machine
 from flyball_planner.interval import Interval
@@ -21,8 +22,7 @@ PUE = Interval(1.05, 1.2, 1.6)
 """What a data centre draws over what its machines do: the best, usual new ones, usual old ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
+class Loading(Struct, frozen=True):
     """What a step reads: it is hidden beside computing as long as it is quicker."""
 
     bytes_a_sample: float = 0.0
@@ -31,8 +31,7 @@ class Loading:
     workers: int = 0  # of one node
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(Struct, frozen=True):
     """What stands between the steps."""
 
     checkpoint_bytes: float = 0.0  # of one checkpoint, of all nodes; 0: writing takes no time
@@ -43,8 +42,7 @@ class Habits:
     loading: Loading = Loading()
 
 
-@dataclass(frozen=True, slots=True)
-class RunEstimate:
+class RunEstimate(Struct, frozen=True):
     """A whole training."""
 
     steps: float

@@ -1,8 +1,7 @@
 """From work to seconds: every part of a step, given how well the device does its work."""
 
-from dataclasses import dataclass, fields
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.timing.coefficients import Coefficients
@@ -18,8 +17,7 @@ BACKWARD_LAUNCHES = 1.7  # two products for one, and as many other kernels
 SHARPNESS = 4.0  # of the bend where the slower of two things that run side by side changes
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Seconds of a step by cause; they add up to the whole."""
 
     forward: Column
@@ -45,7 +43,7 @@ class Parts:
         return whole
 
 
-PART_NAMES = tuple(each.name for each in fields(Parts))
+PART_NAMES = Parts.__struct_fields__
 
 
 def step_seconds(work: Work, known: Coefficients) -> Parts:

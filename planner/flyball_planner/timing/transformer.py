@@ -1,9 +1,9 @@
 """The work of a transformer: its matrices as tensor, expert and context parallelism cut them, and what lies between."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.layouts.columns import Layouts
@@ -45,8 +45,7 @@ Dimensions = tuple[Column | float, Column | float, Column | float, Column | floa
 """Rows, inner, columns, how many of such products, and their kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
+class Messages(Struct, frozen=True):
     """Bytes of the messages that ranks exchange in one layer or hand to the next stage."""
 
     hidden: Column  # all tokens of a micro-batch

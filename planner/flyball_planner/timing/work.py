@@ -4,20 +4,19 @@ Separate from the seconds, so that a fit may try many coefficients on the work o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import cast
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.timing.collectives import Fabric, Group
-from flyball_planner.timing.products import Products, Unit
+from flyball_planner.timing.products import Products, Table, Unit
 
 Column = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One forward pass of one micro-batch through one pipeline stage, and how its backward pass differs."""
 
     products: Products
@@ -29,8 +28,7 @@ class Pass:
     launches: Column  # kernels
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Messages of one forward pass among a group; `times` of them, `size` bytes each."""
 
     size: Column
@@ -39,8 +37,7 @@ class Exchange:
     overlapped: Column  # 1 where it runs beside products
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(Struct, frozen=True):
     """What follows from weights: gathering, reducing and stepping them."""
 
     accumulated_bytes: Column  # moved to add a micro-batch's gradients to the others'
@@ -54,8 +51,7 @@ class States:
     overlapped: Column  # 1 where exchange and computation run side by side
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """How the micro-batches pass through the pipeline."""
 
     micro_batches: Column
@@ -66,8 +62,7 @@ class Schedule:
     nodes: Column
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """One step on one device."""
 
     body: Pass
@@ -92,11 +87,10 @@ def join(works: Sequence[Work]) -> Work:
     return cast("Work", _join(works))
 
 
-def _join(parts: Sequence[object]) -> object:
+def _join(parts: Sequence[Struct | Table]) -> Struct | Table:
     first = parts[0]
     if not isinstance(first, np.ndarray):
-        names = [each.name for each in fields(first)]  # type: ignore[arg-type]  # all others are dataclasses
-        return type(first)(*(_join([getattr(part, name) for part in parts]) for name in names))
+        return type(first)(*(_join([getattr(part, name) for part in parts]) for name in first.__struct_fields__))
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if first.ndim == 1:
         return np.concatenate(arrays)

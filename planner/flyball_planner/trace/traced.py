@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from flyball_planner.models.cost import Block, ModelCost, Operator
 
@@ -11,8 +12,7 @@ FAMILY = "traced module"
 NUMBERED = re.compile(r"(?:^|.*?\.)\d+(?=\.|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What one part of a module did for one sample; a part is a layer of a list, or what stands beside such layers."""
 
     path: str

@@ -1,12 +1,13 @@
 """Prices, which are never without their place and date, and the bills that follow from them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue import Offer, compare, find_device, offers
 from flyball_planner.catalogue.live import live_offers

@@ -1,8 +1,7 @@
 """Conservative, balanced and extreme configurations of real machines."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.machines import machine

@@ -1,12 +1,12 @@
 """Tests of the search for the best layout."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.errors import PlanError

@@ -1,11 +1,10 @@
 """What a training takes on its fullest device."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.layouts.columns import Layout, Layouts

@@ -1,6 +1,6 @@
 """Whether a training fits, and what would help."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.memory.change import best_single_change, single_changes

@@ -1,11 +1,11 @@
 """Classical models: how work, memory and time grow with the data."""
 
 import statistics
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.errors import PlanError

@@ -2,12 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Plan

@@ -1,11 +1,10 @@
 """Tests of the time of a step: its parts, and the laws it must obey."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.errors import PlanError

@@ -1,11 +1,10 @@
 """Tests of how long matrix products take."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.timing.products import PLAIN, TILE, Products, Speed, Unit, backward_seconds, forward_seconds
 

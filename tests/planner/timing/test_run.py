@@ -1,10 +1,9 @@
 """Tests of whole trainings: time between steps, failures, energy, money."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.interval import Interval

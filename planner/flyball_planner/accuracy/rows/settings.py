@@ -1,7 +1,8 @@
 """A row as the planner's own values."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.subjects import Subject, read_sequence, read_subject
@@ -33,8 +34,7 @@ CLOUD_DEVICES = {"p3.16xlarge": "V100 SXM2 16GB", "p3.8xlarge": "V100 SXM2 16GB"
 CLOUD_NOISE = (r"^[A-Za-z]+_\d+x", r"_(trt|p)\d*$")  # a cloud and its count of devices; which of several equal machines
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """Everything that a row says of its run."""
 
     subject: Subject

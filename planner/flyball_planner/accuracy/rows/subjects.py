@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_model, is_image_model

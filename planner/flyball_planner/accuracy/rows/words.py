@@ -1,7 +1,8 @@
 """Reads the words of a table: precision, checkpointing, sharding, optimizer and the like, as people write them."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration

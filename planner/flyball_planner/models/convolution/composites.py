@@ -1,6 +1,6 @@
 """Layers made of layers: one after the other, beside each other, and around each other."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.models.convolution.layers import (
     RELU,
@@ -17,8 +17,7 @@ from flyball_planner.models.convolution.layers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """One layer after the other."""
 
     layers: tuple[Layer, ...]
@@ -31,8 +30,7 @@ class Chain:
         return total
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
+class Residual(Struct, frozen=True):
     """A body whose result is added to its input, or to what a shortcut makes of it."""
 
     body: Layer
@@ -47,8 +45,7 @@ class Residual:
         return Piece(body.output, both.parameters, (*both.operators, addition), both.kept_elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Branches:
+class Branches(Struct, frozen=True):
     """Several ways over the same input, their channels put side by side."""
 
     branches: tuple[Layer, ...]
@@ -69,8 +66,7 @@ class Branches:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Half:
+class Half(Struct, frozen=True):
     """Half of the channels, handed to a body; with none, handed on (ShuffleNet)."""
 
     body: Layer
@@ -80,8 +76,7 @@ class Half:
         return self.body.cost(Map(given.channels // 2, given.height, given.width))
 
 
-@dataclass(frozen=True, slots=True)
-class SqueezeExcite:
+class SqueezeExcite(Struct, frozen=True):
     """Channels weighed by what their means say."""
 
     squeezed: int

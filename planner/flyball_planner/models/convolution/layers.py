@@ -5,8 +5,9 @@ Bytes are of activations at two a number: weights are read once a micro-batch, a
 """
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import Operator, OperatorKind
@@ -15,8 +16,7 @@ NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
 NORM_PASSES = 3.0  # batch statistics are one pass, normalising reads and writes once more
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Struct, frozen=True):
     """The shape of one sample's features."""
 
     channels: int
@@ -29,8 +29,7 @@ class Map:
         return self.channels * self.height * self.width
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """What a stretch of layers gives and costs."""
 
     output: Map
@@ -52,8 +51,7 @@ def elementwise(name: str, moved_elements: float) -> Operator:
     return Operator(name, OperatorKind.ELEMENTWISE, 0.0, NUMBER_BYTES * moved_elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(Struct, frozen=True):
     """A two-dimensional convolution; without a stated padding it keeps the size (at stride 1)."""
 
     channels: int
@@ -86,8 +84,7 @@ class Convolution:
         return (rows // 2, columns // 2) if self.padding is None else _pair(self.padding)
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Struct, frozen=True):
     """A dense layer over the channels of each position; flattened features have one position."""
 
     features: int
@@ -110,8 +107,7 @@ class Linear:
         return Piece(output, parameters, (operator,), output.elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Norm:
+class Norm(Struct, frozen=True):
     """Batch or layer normalisation: a scale and a shift for each channel."""
 
     def cost(self, given: Map) -> Piece:
@@ -120,8 +116,7 @@ class Norm:
         return Piece(given, 2 * given.channels, (operator,), given.elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(Struct, frozen=True):
     """A function of each element; ReLU overwrites its input, smooth ones keep it for their derivative."""
 
     in_place: bool = True
@@ -136,8 +131,7 @@ RELU = Activation()
 SMOOTH = Activation(in_place=False)  # SiLU, GELU, hard swish
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """A window's maximum or mean."""
 
     kernel: int
@@ -152,8 +146,7 @@ class Pool:
         return Piece(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
 
 
-@dataclass(frozen=True, slots=True)
-class PoolTo:
+class PoolTo(Struct, frozen=True):
     """The mean over as many windows as are wanted; a single one by default."""
 
     size: int = 1
@@ -164,8 +157,7 @@ class PoolTo:
         return Piece(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Flatten:
+class Flatten(Struct, frozen=True):
     """Features in a row; nothing moves."""
 
     def cost(self, given: Map) -> Piece:
@@ -173,8 +165,7 @@ class Flatten:
         return Piece(Map(given.elements, 1, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A learned factor for each channel (ConvNeXt)."""
 
     def cost(self, given: Map) -> Piece:

@@ -1,15 +1,15 @@
 """A network: named layers over an image, and the blocks that they make."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from flyball_planner.models.convolution.layers import Layer, Map, Piece
 from flyball_planner.models.cost import Block
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """A published architecture: what it is made of for so many classes, and the image it was made for."""
 
     name: str

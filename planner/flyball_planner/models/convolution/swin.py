@@ -1,8 +1,9 @@
 """Swin transformers: attention within windows of an image's features, which shrink as in a convolutional network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from flyball_planner.models.convolution.composites import Chain, Residual, classifier
 from flyball_planner.models.convolution.layers import (
@@ -22,8 +23,7 @@ SOURCE = "Liu et al., arXiv 2103.14030 and 2111.09883; as torchvision has them"
 BIAS_WIDTH = 512  # hidden width of the second version's position network
 
 
-@dataclass(frozen=True, slots=True)
-class WindowAttention:
+class WindowAttention(Struct, frozen=True):
     """Scores and their product with the values, within windows; the products around it are layers of their own."""
 
     window: int
@@ -62,8 +62,7 @@ class WindowAttention:
         return Piece(network.output, network.parameters + self.heads, network.operators)  # and a scale a head
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Struct, frozen=True):
     """Four neighbouring positions become one of four times the channels."""
 
     def cost(self, given: Map) -> Piece:

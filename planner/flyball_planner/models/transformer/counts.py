@@ -1,13 +1,12 @@
 """How many parameters a transformer has, exactly and by place."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.models.transformer.layers import LayerGroup, layer_groups
 from flyball_planner.models.transformer.shape import Experts, Head, LatentAttention, Norm, TransformerShape
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCounts:
+class LayerCounts(Struct, frozen=True):
     """The parameters of one of several equal layers."""
 
     name: str
@@ -39,8 +38,7 @@ class LayerCounts:
         return products + self.norms + self.other
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterCounts:
+class ParameterCounts(Struct, frozen=True):
     """The parameters of a transformer by place."""
 
     embedding: int  # of tokens or patches, with its projection where it has one

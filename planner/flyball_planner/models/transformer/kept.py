@@ -1,7 +1,7 @@
 """Which activations a transformer's layer keeps for its backward pass (Korthikanti et al. 2022, table 2, widened to
 gated blocks, grouped keys, flash attention, latent attention and experts)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.models.transformer.layers import LayerGroup, usual_layer
 from flyball_planner.models.transformer.shape import Experts, Norm, TransformerShape
@@ -16,8 +16,7 @@ the rest stands for keys and values that are repeated for their groups of querie
 HEAD_NORM_COPIES_BYTES = 6.0  # the same of norms of queries and keys (Qwen3RMSNorm)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBytes:
+class KeptBytes(Struct, frozen=True):
     """What one layer keeps of one sample, by what divides it."""
 
     entering: float  # norm inputs, inputs of products, masks: divided by sequence parallelism alone

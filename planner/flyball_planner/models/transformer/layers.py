@@ -1,12 +1,11 @@
 """Which layers of a transformer are alike."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 
 
-@dataclass(frozen=True, slots=True)
-class LayerGroup:
+class LayerGroup(Struct, frozen=True):
     """Equal layers, one after the other."""
 
     name: str

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from flyball_planner.errors import UnknownName
 from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface

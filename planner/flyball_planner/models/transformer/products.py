@@ -1,6 +1,7 @@
 """The operators of a transformer's forward pass: what one sample multiplies, attends to and moves."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.models.cost import Operator, OperatorKind
 from flyball_planner.models.transformer.layers import LayerGroup, usual_layer
@@ -9,8 +10,7 @@ from flyball_planner.models.transformer.shape import Experts, Head, LatentAttent
 NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
 
 
-@dataclass(frozen=True, slots=True)
-class _Tokens:
+class _Tokens(Struct, frozen=True):
     """One sample's tokens, and how many of them one query looks at."""
 
     count: int

@@ -1,7 +1,8 @@
 """The dimensions of a transformer, from which everything else follows."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Kind(StrEnum):
@@ -31,8 +32,7 @@ class Head(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(Struct, frozen=True):
     """A mixture of experts in place of some layers' feed-forward block."""
 
     count: int
@@ -47,8 +47,7 @@ class Experts:
     bias: bool = False  # in the experts' own products
 
 
-@dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(Struct, frozen=True):
     """Attention over compressed keys and values (DeepSeek)."""
 
     query_rank: int  # 0: queries are not compressed
@@ -58,8 +57,7 @@ class LatentAttention:
     value_dim: int
 
 
-@dataclass(frozen=True, slots=True)
-class Patches:
+class Patches(Struct, frozen=True):
     """How a vision transformer cuts its image."""
 
     image: int
@@ -81,8 +79,7 @@ class Patches:
         return self.count + self.class_token + self.further_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class TransformerShape:
+class TransformerShape(Struct, frozen=True):
     """One transformer. Biases and extras are stated, since they decide exact parameter counts."""
 
     kind: Kind

@@ -1,6 +1,6 @@
 """ALBERT: narrow embeddings, and one layer that is passed again and again."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.bert import POOLED
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings

@@ -1,6 +1,6 @@
 """BART, mBART, Pegasus and Marian: encoder and decoder with biases and one table of positions each."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

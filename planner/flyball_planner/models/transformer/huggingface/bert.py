@@ -1,6 +1,6 @@
 """BERT, RoBERTa and MPNet."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import encoder

@@ -1,6 +1,6 @@
 """BLOOM: ALiBi instead of positions, and a norm behind the embedding."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """Cohere's Command: attention and feed-forward beside each other behind one norm without bias."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

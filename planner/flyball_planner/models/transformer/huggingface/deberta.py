@@ -1,6 +1,6 @@
 """DeBERTa 2 and 3: relative positions that are projected like tokens."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import encoder

@@ -4,7 +4,7 @@ The layers of V3 that predict further tokens are not read: they are trained only
 the shape to plan with them.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

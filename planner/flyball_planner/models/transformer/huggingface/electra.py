@@ -1,6 +1,6 @@
 """ELECTRA: a BERT with narrow embeddings that tells replaced words."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import encoder

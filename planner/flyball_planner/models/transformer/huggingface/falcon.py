@@ -1,6 +1,6 @@
 """Falcon: one key-value head (7B), grouped ones with two norms (40B, 180B), or ALiBi (RW)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """Gemma 1 to 3: wide heads; norms before and behind each block from the second on, of queries and keys in the third."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings

@@ -1,6 +1,6 @@
 """GLM 4 and its successors: biases of queries, keys and values alone; the later ones with more norms, or experts."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """GPT-2, and GPT BigCode (SantaCoder, StarCoder), its descendant with one key-value head."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """GPT-NeoX and Pythia: attention and feed-forward beside each other, each behind its own norm."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """gpt-oss: experts with biases, and a learned score that each head may attend to instead of a token."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

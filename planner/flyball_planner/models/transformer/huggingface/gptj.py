@@ -1,6 +1,6 @@
 """GPT-J and CodeGen: attention and feed-forward beside each other behind one norm, an output with a bias."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """Llama, and what differs from it in defaults only: Mistral, Granite, SmolLM3."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """Mixtral, and Phi-3.5-MoE beside it: experts in every layer."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """ModernBERT: rotary positions, gates, no biases; every third layer looks at everything."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import encoder

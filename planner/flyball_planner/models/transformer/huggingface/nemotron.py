@@ -1,6 +1,6 @@
 """Nemotron 4 and Minitron: squared ReLU without a gate, layer norms."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """OLMo: the first with norms that have no weights, later ones with norms behind each block and of queries and keys."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """OPT: two positions more than it can use; its model of 350 million puts norms behind and narrows embeddings."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """Phi: 1 and 2 put attention and feed-forward beside each other with biases; from 3 on it is Llama's form."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,7 +1,8 @@
 """Reads single settings of a Hugging Face configuration, with a family's names and defaults."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from flyball_planner.errors import PlanError
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -94,8 +95,7 @@ SUFFIXES = (
 """How classes of transformers end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """How one family's configurations are read; defaults are those of transformers 5.18, under the usual names."""
 
     model_types: tuple[str, ...]

@@ -1,6 +1,6 @@
 """StableLM from its second version on; the first is a GPT-NeoX."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

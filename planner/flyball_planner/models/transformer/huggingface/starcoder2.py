@@ -1,6 +1,6 @@
 """StarCoder2: grouped keys, plain feed-forward, biases everywhere."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

@@ -1,6 +1,6 @@
 """T5, mT5 and UMT5: encoder and decoder with relative positions, without biases."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import decoder

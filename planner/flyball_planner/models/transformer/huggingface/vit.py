@@ -1,6 +1,6 @@
 """Vision transformers: ViT, DeiT, DINOv2, and the reader of images of SigLIP."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.settings import Family, Settings
 from flyball_planner.models.transformer.huggingface.usual import HEADS
