@@ -41,8 +41,8 @@ class Entry(Struct, frozen=True):
         return "nothing" if self.value is None else repr(self.value)
 
 
-def read_document(text: str, file: str = "specification") -> Entry:
-    """The outermost group of keys of a YAML text."""
+def read_document(text: str, file: str = "specification", example: str = "model") -> Entry:
+    """The outermost group of keys of a YAML text; `example` is one that a message names."""
     import yaml  # noqa: PLC0415  a plan made in Python needs none
 
     if len(text) > MOST_CHARACTERS:
@@ -55,7 +55,9 @@ def read_document(text: str, file: str = "specification") -> Entry:
     except (yaml.YAMLError, RecursionError) as error:
         raise SpecificationError([Problem(0, "", f"is no YAML: {error}")], file) from None
     if not isinstance(entry.value, dict):
-        raise SpecificationError([Problem(entry.line, "", f"expected keys such as model: …, not {entry.told()}")], file)
+        raise SpecificationError(
+            [Problem(entry.line, "", f"expected keys such as {example}: …, not {entry.told()}")], file
+        )
     return entry
 
 
