@@ -39,18 +39,16 @@ class Belief(Struct, frozen=True):
         return np.sqrt(np.diag(self.covariance))
 
 
-def logarithms_of_prediction(belief: Belief, predict: Predict) -> tuple[Vector, Vector]:
-    """The middle and the standard deviation of what some runs will show."""
-    middle = predict(belief.middle)
-    slopes = derivatives(predict, belief.middle, middle)
-    spread = np.einsum("ij,jk,ik->i", slopes, belief.covariance, slopes)
-    return middle, np.sqrt(spread + belief.scatter**2)
-
-
 def predict_interval(belief: Belief, predict: Predict) -> tuple[Vector, Vector, Vector]:
     """Low, middle and high of a 90 % interval for each run, in the runs' own unit."""
-    middle, deviation = logarithms_of_prediction(belief, predict)
-    reach = (_student(SCATTER_RUNS) if belief.runs else NINETY) * deviation
+    middle = predict(belief.middle)
+    return interval(belief, middle, derivatives(predict, belief.middle, middle))
+
+
+def interval(belief: Belief, middle: Vector, slopes: Matrix) -> tuple[Vector, Vector, Vector]:
+    """The same where the middle's logarithms and how they move with each coefficient are known."""
+    spread = np.einsum("ij,jk,ik->i", slopes, belief.covariance, slopes)
+    reach = (_student(SCATTER_RUNS) if belief.runs else NINETY) * np.sqrt(spread + belief.scatter**2)
     return np.exp(middle - reach), np.exp(middle), np.exp(middle + reach)
 
 

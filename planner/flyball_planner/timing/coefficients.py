@@ -10,35 +10,43 @@ from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
 
+Vector = NDArray[np.float64]
+Coefficient = float | Vector
+"""One for all rows, or one for each."""
+
 
 class Coefficients(Struct, frozen=True):
     """Shares are of what the hardware can do at best; all are positive, and vary by factors rather than by sums."""
 
-    matmul: float  # share of the best product's rate that the products of a training reach
-    ramp: float  # waves of a product's tiles that filling and draining the device costs
-    unaligned: float  # share of the speed that is left where a matrix's edge is no multiple of 64
-    convolution: float  # share of a product's speed that a convolution reaches
-    grouped: float  # the same of experts' products
-    attention: float  # share of the best product's rate that flash attention reaches
-    batched: float  # the same of attention's products where they are computed one head at a time
-    memory: float  # share of the memory's bandwidth
-    launch: float  # seconds that the host needs for one kernel
-    link: float  # share of the links within a node
-    hop: float  # seconds of one hop within a node; between nodes three times that
-    network: float  # share of the network between nodes
-    exposed: float  # share of overlapped exchange that slows the computation nevertheless
-    fixed: float  # seconds a step, beside all that
-    uneven: float  # what each doubling of nodes adds to a step, as a share
+    matmul: Coefficient  # share of the best product's rate that the products of a training reach
+    ramp: Coefficient  # waves of a product's tiles that filling and draining the device costs
+    unaligned: Coefficient  # share of the speed that is left where a matrix's edge is no multiple of 64
+    convolution: Coefficient  # share of a product's speed that a convolution reaches
+    grouped: Coefficient  # the same of experts' products
+    attention: Coefficient  # share of the best product's rate that flash attention reaches
+    batched: Coefficient  # the same of attention's products where they are computed one head at a time
+    memory: Coefficient  # share of the memory's bandwidth
+    launch: Coefficient  # seconds that the host needs for one kernel
+    link: Coefficient  # share of the links within a node
+    hop: Coefficient  # seconds of one hop within a node; between nodes three times that
+    network: Coefficient  # share of the network between nodes
+    exposed: Coefficient  # share of overlapped exchange that slows the computation nevertheless
+    fixed: Coefficient  # seconds a step, beside all that
+    uneven: Coefficient  # what each doubling of nodes adds to a step, as a share
 
 
 NAMES = Coefficients.__struct_fields__
 SCATTER = "scatter"
-Vector = NDArray[np.float64]
 
 
 def from_logarithms(logarithms: Vector) -> Coefficients:
     """The coefficients of a point that a fit or a calibration is at."""
     return Coefficients(*(float(each) for each in np.exp(logarithms)))
+
+
+def row_by_row(logarithms: Vector) -> Coefficients:
+    """The coefficients of several points, each row of a work at one of them."""
+    return Coefficients(*np.exp(logarithms).T)
 
 
 @cache

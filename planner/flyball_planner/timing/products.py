@@ -6,6 +6,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from flyball_planner.timing.coefficients import Coefficient
+
 Table = NDArray[np.float64]  # products × layouts
 
 TILE = (
@@ -62,11 +64,11 @@ class Unit(Struct, frozen=True):
 class Speed(Struct, frozen=True):
     """How near to the best product others come."""
 
-    reached: float  # share of the best rate
-    ramp: float  # waves of `SPLIT_INNER` that filling and draining the device takes
-    unaligned: float  # share of the speed that is left where an edge is no multiple of `ALIGNMENT`
-    convolved: float  # the same of convolutions
-    grouped: float  # and of experts' products
+    reached: Coefficient  # share of the best rate
+    ramp: Coefficient  # waves of `SPLIT_INNER` that filling and draining the device takes
+    unaligned: Coefficient  # share of the speed that is left where an edge is no multiple of `ALIGNMENT`
+    convolved: Coefficient  # the same of convolutions
+    grouped: Coefficient  # and of experts' products
 
 
 def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:

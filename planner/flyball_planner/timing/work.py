@@ -87,6 +87,17 @@ def join(works: Sequence[Work]) -> Work:
     return cast("Work", _join(works))
 
 
+def repeat(work: Work, times: int) -> Work:
+    """The same columns behind each other so many times."""
+    return cast("Work", _repeat(work, times))
+
+
+def _repeat(part: Struct | Table, times: int) -> Struct | Table:
+    if isinstance(part, np.ndarray):
+        return np.tile(part, times)
+    return type(part)(*(_repeat(getattr(part, name), times) for name in part.__struct_fields__))
+
+
 def _join(parts: Sequence[Struct | Table]) -> Struct | Table:
     first = parts[0]
     if not isinstance(first, np.ndarray):

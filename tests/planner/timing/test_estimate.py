@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from flyball_planner.calibration.belief import predict_interval
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layout, Layouts
@@ -14,7 +15,9 @@ from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
-from flyball_planner.timing.estimate import StepEstimate, estimate_step
+from flyball_planner.timing.build import build_work
+from flyball_planner.timing.coefficients import fitted
+from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval
 from flyball_planner.timing.seconds import PART_NAMES
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding, Training
 
@@ -47,6 +50,15 @@ def test_the_interval_surrounds_its_middle() -> None:
     found = step(Layout(8, micro_batch=8))
     assert found.low[0] < found.middle[0] < found.high[0]
     assert found.middle[0] / found.low[0] == pytest.approx(found.high[0] / found.middle[0])
+
+
+def test_one_joined_call_gives_what_a_call_for_each_coefficient_gives() -> None:
+    """Rows stay apart, however many points they are computed at together."""
+    layouts = Layouts.of(Layout(8, tensor=2, pipeline=2, micro_batch=2), Layout(8, micro_batch=8), Layout(8, context=2))
+    work = build_work(GPT, TRAINING, layouts, NODE)
+    together = step_interval(work, fitted())
+    apart = predict_interval(fitted(), lambda point: logarithms(work, point))
+    assert np.array(together) == pytest.approx(np.array(apart), rel=1e-9)
 
 
 def test_recomputation_costs_about_a_forward_pass() -> None:
