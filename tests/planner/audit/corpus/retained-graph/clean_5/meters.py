@@ -1,0 +1,8 @@
+class AverageMeter:
+    def __init__(self):
+        self.sum = 0
+        self.count = 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
