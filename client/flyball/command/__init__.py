@@ -20,6 +20,7 @@ COMMANDS = (
     "capsule",
     "replay",
     "plan",
+    "calibrate",
     "validate",
     "examples",
     "models",

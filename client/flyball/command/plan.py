@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell
-from flyball.command.specifications import WRONG, HardwareFileOption, load, use_hardware
+from flyball.command.specifications import (
+    WRONG,
+    CalibrationOption,
+    HardwareFileOption,
+    calibrated,
+    load,
+    use_hardware,
+)
 
 if TYPE_CHECKING:
     from flyball_planner.plan.plan import Plan
@@ -22,6 +29,7 @@ def plan(
     format_: FormOption = None,
     verbose: VerboseOption = False,
     hardware_file: HardwareFileOption = None,
+    calibration: CalibrationOption = None,
 ) -> None:
     """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
     from flyball.command.errors import CommandError
@@ -29,7 +37,7 @@ def plan(
     from flyball_planner.plan.make import make_plan
 
     use_hardware(hardware_file)
-    specification = load(file)
+    specification = calibrated(load(file), calibration)
     said = specification.report
     if format_ is None and output is None:
         format_ = Form(said.format) if said.format else None

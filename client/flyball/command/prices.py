@@ -55,13 +55,13 @@ def _of_device(device: str, hours: float, devices: int, provider: str, live: boo
 
 def _of_plan(path: Path, provider: str, live: bool) -> Told:
     from flyball_planner.catalogue.bills import compare
-    from flyball_planner.plan.choose import choose
+    from flyball_planner.plan.choose import choose_for
     from flyball_planner.plan.cost import chosen_offers
     from flyball_planner.plan.whole import whole_seconds
 
     specification = load(path)
     machine = specification.machine
-    best = choose(specification.subject, specification.training, machine, specification.layout, shown=1).best
+    best = choose_for(specification, shown=1).best
     hours = whole_seconds(specification.subject, best).times(1 / 3600)
     asked = _live(machine.device) if live else chosen_offers(machine, specification.price)
     found = _of_provider(asked, provider)

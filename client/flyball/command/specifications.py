@@ -8,10 +8,17 @@ import typer
 from flyball.command.errors import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flyball_planner.calibration.measured import MeasuredRuns
     from flyball_planner.specification.specification import Specification
 
 HardwareFileOption = Annotated[
     Path | None, typer.Option("--hardware-file", help="Devices of your own, in YAML or CSV; they can then be named.")
+]
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="Measured runs that narrow the estimates, in place of the specification's."),
 ]
 WRONG = 2
 """The exit status where the user's input is wrong, as with options."""
@@ -36,11 +43,39 @@ def load(path: Path) -> "Specification":
     from flyball_planner.errors import PlanError
     from flyball_planner.specification.read import read_specification
 
-    beside = Path() if str(path) == "-" else path.parent
     try:
-        return read_specification(read_text(path), str(path), lambda name: (beside / name).read_text(encoding="utf-8"))
+        return read_specification(read_text(path), str(path), _beside(path))
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
+
+
+def calibrated(specification: "Specification", path: Path | None) -> "Specification":
+    """With the measured runs of a file in place of its own."""
+    if path is None:
+        return specification
+    from msgspec.structs import replace
+
+    return replace(specification, measured=load_runs(path))
+
+
+def load_runs(path: Path) -> "MeasuredRuns":
+    """The measured runs of a file; `-` is the standard input."""
+    from functools import partial
+
+    from flyball_planner.errors import PlanError
+    from flyball_planner.specification.read import read_entry
+    from flyball_planner.specification.runs import read_runs
+
+    try:
+        return read_runs(read_text(path), str(path), partial(read_entry, file=str(path), files=_beside(path)))
+    except PlanError as error:
+        raise CommandError(str(error), WRONG) from None
+
+
+def _beside(path: Path) -> "Callable[[str], str]":
+    """Opens what a file names, beside it."""
+    folder = Path() if str(path) == "-" else path.parent
+    return lambda name: (folder / name).read_text(encoding="utf-8")
 
 
 def read_text(path: Path) -> str:

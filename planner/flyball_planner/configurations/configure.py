@@ -95,7 +95,7 @@ def _seconds(machine: Machine, candidate: Candidate, paced: Pace, tokens: float)
     """Steps with their pauses; checkpoints and restarts are part of it."""
     step = candidate.step.times(1 / paced.computing_share)
     steps = max(1.0, tokens / candidate.tokens_a_step)
-    run = whole_run(step, steps, machine, candidate.mfu, Habits(), candidate.training.global_batch)
+    run = whole_run(step, steps, machine, candidate.mfu, Habits())
     return run.seconds
 
 

@@ -13,6 +13,7 @@ from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed, refusals
+from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.memory.verdict import FITS, Fit, fits
 from flyball_planner.models.cost import ModelCost
@@ -75,6 +76,7 @@ def search_layouts(
     choices: Choices | None = None,
     belief: Belief | None = None,
     shown: int = SHOWN,
+    constants: Constants = CONSTANTS,
 ) -> Search:
     """Every layout over the machine's devices, the fastest that surely fit first."""
     every = candidates(subject, training, machine.devices, machine.devices_a_node, choices)
@@ -82,14 +84,14 @@ def search_layouts(
     refused = Counter({each.reason: int(each.broken.sum()) for each in refusals(subject, training, every)})
     if not len(possible):
         return Search((), len(every), 0, 0, +refused, None, None)
-    memory = estimate_memory(subject, training, possible, machine.device)
+    memory = estimate_memory(subject, training, possible, machine.device, constants)
     rows = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
     if not len(rows):
         return Search((), len(every), len(possible), 0, +refused, None, None)
     seconds = step_middle(subject, training, possible.where(rows), machine, belief)
     chosen = possible.where(rows[_order(possible.where(rows), seconds)[:shown]])
     step = estimate_step(subject, training, chosen, machine, belief)
-    taken = estimate_memory(subject, training, chosen, machine.device)
+    taken = estimate_memory(subject, training, chosen, machine.device, constants)
     return Search(_ranked(chosen, step, taken), len(every), len(possible), len(rows), +refused, step, taken)
 
 

@@ -34,7 +34,7 @@ def recommendations(subject: Subject, judged: Judged, best_change: str | None) -
     """The largest gain first; memory before time where it does not fit."""
     found: list[tuple[float, Recommendation]] = []
     for change in changes(subject, judged):
-        found += _gain(change, judged, judge(subject, change.training, judged.machine, judged.layout))
+        found += _gain(change, judged, judge(subject, change.training, judged.machine, judged.layout, judged.known))
     ordered = [each for _, each in sorted(found, key=lambda pair: -pair[0])]
     if best_change and judged.verdict != FITS:
         shown = f"the fullest device is at {percent(judged.memory_share)}: {judged.verdict}"

@@ -11,12 +11,15 @@ from flyball_planner.memory.estimate import SPREAD, MemoryEstimate, estimate_mem
 from flyball_planner.memory.verdict import Fit, fits
 from flyball_planner.models.classical_time import classical_seconds
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.plan.known import NOTHING, Known
 from flyball_planner.plan.plan import MemorySection, Part
 from flyball_planner.plan.subject import Subject
 from flyball_planner.timing.estimate import StepEstimate, estimate_step
+from flyball_planner.timing.loading import Loaded, load
 from flyball_planner.training import Training
 
 FITS, UNCERTAIN, TOO_LARGE = "fits", "uncertain", "does not fit"
+WAITING = "waiting_for_data"
 VERDICTS = {Fit.YES: FITS, Fit.UNCERTAIN: UNCERTAIN, Fit.NO: TOO_LARGE}
 
 
@@ -32,6 +35,8 @@ class Judged(Struct, frozen=True):
     hfu: float | None
     memory: MemoryEstimate  # of several layouts
     row: int  # this one's
+    known: Known = NOTHING
+    loaded: Loaded | None = None  # where it is known how the data arrive
 
     @property
     def driver(self) -> Interval:
@@ -59,31 +64,54 @@ class Judged(Struct, frozen=True):
         return self.training.global_batch / self.step.middle
 
 
-def judge(subject: Subject, training: Training, machine: Machine, layout: Layout) -> Judged:
+def judge(subject: Subject, training: Training, machine: Machine, layout: Layout, known: Known = NOTHING) -> Judged:
     """Both estimates of one layout."""
     layouts = Layouts.of(layout)
-    memory = estimate_memory(subject, training, layouts, machine.device)
+    memory = estimate_memory(subject, training, layouts, machine.device, known.learned.constants)
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
-        fit = classical_seconds(subject, machine.device, cores=machine.host_cores or 0)
-        return Judged(layout, machine, training, fit, {"fit": fit.middle}, None, None, memory, 0)
-    return of_row(training, machine, layout, estimate_step(subject, training, layouts, machine), memory, 0)
+        fit = _fit(subject, machine, known)
+        return Judged(layout, machine, training, fit, {"fit": fit.middle}, None, None, memory, 0, known)
+    step = estimate_step(subject, training, layouts, machine, known.learned.belief)
+    return of_row(training, machine, layout, step, memory, 0, known)
 
 
 def of_row(
-    training: Training, machine: Machine, layout: Layout, step: StepEstimate, memory: MemoryEstimate, row: int
+    training: Training,
+    machine: Machine,
+    layout: Layout,
+    step: StepEstimate,
+    memory: MemoryEstimate,
+    row: int,
+    known: Known = NOTHING,
 ) -> Judged:
-    """One row of estimates of several layouts."""
+    """One row of estimates of several layouts, with what it waits for its data."""
+    loaded = load(known.loading, training.global_batch, layout, machine) if known.loading else None
+    computed, parts = step.seconds(row), step.parts_of(row)
+    whole = loaded.with_step(computed) if loaded else computed
+    if loaded and loaded.wait(computed.middle):
+        parts = {**parts, WAITING: loaded.wait(computed.middle)}
     return Judged(
         layout=layout,
         machine=machine,
         training=training,
-        step=step.seconds(row),
-        parts=step.parts_of(row),
-        mfu=float(step.mfu[row]),
-        hfu=float(step.hfu[row]),
+        step=whole,
+        parts=parts,
+        mfu=float(step.mfu[row]) * computed.middle / whole.middle,
+        hfu=float(step.hfu[row]) * computed.middle / whole.middle,
         memory=memory,
         row=row,
+        known=known,
+        loaded=loaded,
     )
+
+
+def _fit(subject: ModelCost, machine: Machine, known: Known) -> Interval:
+    cold = classical_seconds(subject, machine.device, cores=machine.host_cores or 0)
+    if known.learned.belief is None:
+        return cold
+    from flyball_planner.calibration.steps import paced_interval  # noqa: PLC0415  few plans are calibrated
+
+    return paced_interval(cold, known.learned.belief)
 
 
 def memory_section(judged: Judged, best_change: str | None) -> MemorySection:

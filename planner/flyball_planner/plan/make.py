@@ -9,13 +9,14 @@ from flyball_planner.memory.change import single_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan import advice
-from flyball_planner.plan.choose import Choice, choose
+from flyball_planner.plan.choose import Choice, choose_for
 from flyball_planner.plan.cost import cost_section
 from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
 from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
 from flyball_planner.plan.roofline import Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import scaled_batches, scaled_devices
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
+from flyball_planner.plan.told import calibration_section, loading_section, on_loading
 from flyball_planner.plan.whole import Whole, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
@@ -26,7 +27,7 @@ from flyball_planner.specification.specification import Specification
 def make_plan(specification: Specification) -> Plan:
     """Everything that is known before the run."""
     subject = specification.subject
-    choice = choose(subject, specification.training, specification.machine, specification.layout)
+    choice = choose_for(specification)
     judged = choice.best
     whole = whole_run_of(subject, judged)
     model = model_section(specification)
@@ -47,12 +48,15 @@ def make_plan(specification: Specification) -> Plan:
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
             *advice.recommendations(subject, judged, change),
+            *on_loading(judged),
             *advice.on_scale(devices, judged.machine.devices),
             *advice.on_size(model.tokens_per_parameter),
             *advice.on_price(cost, specification.price.spot),
         ),
         assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
         warnings=tuple(_warnings(specification, judged, whole.seconds)),
+        loading=loading_section(judged),
+        calibration=calibration_section(judged),
     )
 
 
@@ -60,7 +64,9 @@ def best_change(subject: Subject, judged: Judged) -> str | None:
     """The single change that is possible and frees most memory, and whether it then fits."""
     if not trained_by_gradient(subject):
         return None
-    found = single_changes(subject, judged.training, judged.layout, judged.machine.device)
+    found = single_changes(
+        subject, judged.training, judged.layout, judged.machine.device, judged.known.learned.constants
+    )
     change = next((each for each in found if allowed(subject, each.training, Layouts.of(each.layout)).all()), None)
     if change is None:
         return None
@@ -89,6 +95,7 @@ def hardware_section(judged: Judged) -> HardwareSection:
         between_nodes=link_in_words(machine.between_nodes),
         confidence=device.confidence,
         source=device.source,
+        note=device.note,
     )
 
 
@@ -152,12 +159,9 @@ def _alternative(judged: Judged) -> Alternative:
 def _assumptions(specification: Specification, whole: Whole) -> Iterator[str]:
     if isinstance(specification.subject, ModelCost):
         yield from specification.subject.assumptions
-    if whole.checkpoint_seconds_between:
+    if whole.checkpoint_bytes:
         between, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
         yield f"a checkpoint of {saved} every {between}: the interval that costs least for the failures expected"
-    device = specification.machine.device
-    if device.note:
-        yield f"{device.name}: {device.note}"
 
 
 def _warnings(specification: Specification, judged: Judged, seconds: Interval) -> Iterator[str]:

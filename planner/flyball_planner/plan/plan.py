@@ -5,7 +5,7 @@ from msgspec import Struct, field
 
 from flyball_planner.interval import Interval
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 class Part(Struct, frozen=True):
@@ -73,6 +73,7 @@ class HardwareSection(Struct, frozen=True):
     between_nodes: str
     confidence: str
     source: str
+    note: str = ""  # what else the catalogue knows of the device
 
 
 class LayoutSection(Struct, frozen=True):
@@ -193,6 +194,46 @@ class CostSection(Struct, frozen=True):
     offers: tuple[OfferRow, ...]
 
 
+class LoadingSection(Struct, frozen=True):
+    """How the data reach the devices; figures are of one node."""
+
+    needed_samples_per_second: float  # so that no step waits
+    delivered_samples_per_second: float
+    bound_by: str  # storage, preparing, or the loader as measured
+    stages: tuple["Rate", ...]  # what each could deliver
+    overlapped: bool  # samples are loaded while others are computed
+    wait_seconds: float  # of a step
+    wait_percent: float  # of a step
+    workers: float  # processes that prepare samples at once
+
+
+class Rate(Struct, frozen=True):
+    """What one stage of the loading delivers."""
+
+    name: str
+    samples_per_second: float
+
+
+class LessonSection(Struct, frozen=True):
+    """What measured runs changed of one estimate."""
+
+    runs: int
+    factor: Interval  # estimated now over estimated without them
+    width_before_percent: float  # of the 90 % interval, as a share of its middle
+    width_after_percent: float
+
+
+class CalibrationSection(Struct, frozen=True):
+    """Which measured runs narrowed the estimates, and by how much."""
+
+    source: str
+    kind: str  # of model and device that is learned of
+    step: LessonSection | None  # None: no step of this kind was measured
+    memory: LessonSection | None
+    refused: int  # runs that could not be used
+    others: tuple[str, ...]  # kinds of runs that teach nothing here
+
+
 class Recommendation(Struct, frozen=True):
     """What to change, why, and what it should bring."""
 
@@ -218,4 +259,6 @@ class Plan(Struct, frozen=True):
     recommendations: tuple[Recommendation, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    loading: LoadingSection | None = None  # None: how the data arrive is not told
+    calibration: CalibrationSection | None = None  # None: no measured runs are given
     schema_version: str = field(default=SCHEMA_VERSION)

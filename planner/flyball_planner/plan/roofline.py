@@ -12,7 +12,7 @@ from flyball_planner.plan.plan import RooflinePoint
 NETWORK_NUMBER_BYTES = 2.0  # operators count a network's numbers at two bytes
 MOST_POINTS = 24
 EXCHANGES = ("tensor", "expert", "context", "transfer", "data")  # parts of a step that are communication
-WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
+WAITS = {"launch": "host-bound", "bubble": "pipeline-bound", "waiting_for_data": "data-bound"}
 DECISIVE = 1 / 3  # the share of a step from which something beside the operators bounds it
 
 

@@ -57,7 +57,7 @@ def _judged(specification: Specification, training: Training, where: Machine, kn
     if where.devices == known.machine.devices and training == known.training:
         return known
     try:
-        return choose(specification.subject, training, where, specification.layout, shown=1).best
+        return choose(specification.subject, training, where, specification.layout, shown=1, known=known.known).best
     except PlanError:
         return None
 

@@ -40,8 +40,7 @@ def whole_run_of(subject: Subject, judged: Judged) -> Whole:
         steps,
         judged.machine,
         judged.mfu if judged.mfu is not None else 1.0,
-        Habits(checkpoint_bytes=saved),
-        training.global_batch,
+        _habits(saved, judged),
     )
     known_power = judged.machine.device.power_watts is not None
     return Whole(
@@ -54,6 +53,14 @@ def whole_run_of(subject: Subject, judged: Judged) -> Whole:
         checkpoint_bytes=saved,
         checkpoint_seconds_between=run.checkpoint_seconds_between,
     )
+
+
+def _habits(saved: float, judged: Judged) -> Habits:
+    """Checkpoints are written to the storage that the data are read from, where that is told."""
+    told = judged.known.loading
+    if told is None or told.storage_bytes_per_second is None:
+        return Habits(checkpoint_bytes=saved)
+    return Habits(checkpoint_bytes=saved, checkpoint_bytes_per_second=told.storage_bytes_per_second)
 
 
 def whole_seconds(subject: Subject, judged: Judged) -> Interval:

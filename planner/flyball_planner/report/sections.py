@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Part, Plan, ScalingRow
+from flyball_planner.report import given
 from flyball_planner.report.section import Section, Table
 from flyball_planner.report.words import count, duration, figure, money, percent, plural, rate, size, spread
 
@@ -19,10 +20,12 @@ def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
         summary(plan),
         Section("Warnings", points=plan.warnings, tone="warning"),
         model(plan, verbose=verbose),
-        hardware(plan),
+        hardware(plan, verbose=verbose),
         layout(plan, verbose=verbose),
         memory(plan, verbose=verbose),
         computation(plan, verbose=verbose),
+        given.loading(plan),
+        given.calibration(plan),
         scaling(plan),
         cost(plan, verbose=verbose),
         recommendations(plan),
@@ -63,7 +66,7 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
         ("Parameters", _parameters(plan)),
         ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} to train on a {unit}"),
         ("Data", _data(plan)),
-        ("Batch", f"{plural(how.global_batch, 'sample')} an optimizer step"),
+        ("Batch", f"{plural(how.global_batch, 'sample')} an optimizer step" if how.optimizer else ""),
         (
             "Training",
             ", ".join(filter(None, (how.optimizer, how.precision, _method(plan), how.attention, how.framework))),
@@ -82,7 +85,7 @@ def _method(plan: Plan) -> str:
 
 def _parameters(plan: Plan) -> str:
     what = plan.model
-    words = f"{count(what.parameters)} ({what.parameters:,})"
+    words = f"{count(what.parameters)} ({what.parameters:,})" if what.parameters >= 1000 else f"{what.parameters}"
     if what.active_parameters != what.parameters:
         words += f", {count(what.active_parameters)} active"
     if what.trainable_parameters != what.parameters:
@@ -92,7 +95,7 @@ def _parameters(plan: Plan) -> str:
 
 def _data(plan: Plan) -> str:
     what, how = plan.model, plan.training
-    words = [plural(how.samples, "sample"), plural(how.steps, "step")]
+    words = [plural(how.samples, "sample"), plural(how.steps, "step") if how.optimizer else "until it is fitted"]
     if what.tokens_per_sample > 1:
         words.insert(0, f"{count(how.tokens)} tokens in sequences of {how.sequence:,}")
     if what.tokens_per_parameter is not None:
@@ -100,7 +103,7 @@ def _data(plan: Plan) -> str:
     return ", ".join(words)
 
 
-def hardware(plan: Plan) -> Section:
+def hardware(plan: Plan, *, verbose: bool = False) -> Section:
     """What it runs on."""
     what = plan.hardware
     rows = [
@@ -112,14 +115,20 @@ def hardware(plan: Plan) -> Section:
         ("Between nodes", what.between_nodes),
         ("Power", f"{what.power_watts:.0f} W a device" if what.power_watts else ""),
         ("Source", what.source),
+        ("Note", what.note if verbose else ""),
     ]
     return Section("Hardware", tables=(Table(tuple(row for row in rows if row[1])),))
 
 
 def layout(plan: Plan, *, verbose: bool = False) -> Section:
     """How the training is spread, and what came close."""
-    chosen = {"search": "the fastest that fits of all that were tried", "specification": "as specified"}
-    text = (f"{plan.layout.words}; {chosen.get(plan.layout.chosen_by, plan.layout.chosen_by)}.",)
+    chosen = {
+        "search": "of all that fit the fastest, or the simplest within 1 % of it",
+        "specification": "as specified",
+    }
+    if plan.layout.chosen_by not in chosen:
+        return Section("Layout", ("One device: a classical model is not spread.",))
+    text = (f"{plan.layout.words}; {chosen[plan.layout.chosen_by]}.",)
     shown = plan.alternatives if verbose else plan.alternatives[:_SHOWN_ALTERNATIVES]
     rows = tuple(
         (each.words, spread(each.step_seconds, duration), f"{each.memory_percent:.0f} %", each.verdict)
@@ -162,10 +171,10 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
     rows = [
         ("Whole run", f"{computed.estimated_train_time_human} ({_ends(computed.estimated_train_seconds)})"),
         ("Training FLOPs", rate(computed.training_flops, "FLOP")),
-        ("Step", spread(computed.step_seconds, duration)),
+        ("Step", spread(computed.step_seconds, duration) if plan.training.optimizer else ""),
         ("Speed", f"{figure(speed)} {unit}s a second"),
         ("Utilisation", _utilisation(plan)),
-        ("Goodput", f"{computed.goodput_percent:.0f} % of the time trains"),
+        ("Goodput", f"{computed.goodput_percent:.0f} % of the time trains" if plan.training.optimizer else ""),
         ("Bottleneck", f"{computed.bottleneck}: {_intensity(plan)}"),
         ("Power", f"{computed.average_power_watts:.0f} W a device on average" if computed.average_power_watts else ""),
     ]
@@ -244,6 +253,8 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
     text = [f"{spread(plan.cost.device_hours, lambda hours: f'{hours:,.3g}')} device-hours."]
     if plan.cost.cost_usd is not None:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
+    else:
+        text.append(f"{plan.cost.price_basis[:1].upper()}{plan.cost.price_basis[1:]}.")
     heads = ("Offer", "Where and when", "An hour", "On demand", "Spot")
     return Section("Cost", tuple(text), (Table(rows, heads, (2, 3, 4)),) if rows else ())
 

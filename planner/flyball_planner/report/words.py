@@ -19,7 +19,7 @@ def duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     if seconds < 2 * _YEAR:
         return _two_units(seconds)
-    return f"{seconds / _YEAR:,.3g} years" if seconds < 1e4 * _YEAR else f"{seconds / _YEAR:.1e} years"
+    return f"{figure(seconds / _YEAR)} years" if seconds < 1e6 * _YEAR else f"{seconds / _YEAR:.1e} years"
 
 
 def _two_units(seconds: float) -> str:

@@ -3,6 +3,7 @@ and every message follow from this list."""
 
 from collections.abc import Sequence
 
+from flyball_planner.configurations.streaming import Disk
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.specification.reading import (
     anything,
@@ -26,6 +27,8 @@ FILE = (
     Key("hardware", anything(), "what it runs on", required=True),
     Key("layout", anything(), "how it is spread over devices; left out, the fastest that fits is searched"),
     Key("scalability", anything(), "other numbers of devices and other batches to compare"),
+    Key("loading", anything(), "how the data reach the devices; left out, they are never waited for"),
+    Key("calibration", anything(), "measured runs that narrow the estimates: a file, or a list of runs"),
     Key("cost", anything(), "at which price"),
     Key("report", anything(), "how the plan is written where the command line does not say"),
 )
@@ -79,6 +82,25 @@ LAYOUT = (
     Key("offload", member(Offload), "what lies in the host's memory"),
 )
 
+LOADING = (
+    Key("samples_per_second", number(above=0), "what the loader of one node was measured to deliver"),
+    Key("bytes_per_sample", number(above=0), "as it lies in the storage; 110k is 110,000"),
+    Key("storage", choice(Disk), "the kind of disk of one node, where its bandwidth is not known"),
+    Key("storage_mb_per_second", number(above=0), "what one node reads from its storage, in 10⁶ bytes a second"),
+    Key("cpu_ms_per_sample", number(above=0), "of one core, to decode and transform a sample"),
+    Key("workers", whole(at_least=0, at_most=4096), "loading processes a device; 0: the training process loads itself"),
+)
+
+MEASURED = (
+    Key("step_seconds", number(above=0), "of an optimizer step, without the first ones"),
+    Key("samples_per_second", number(above=0), "of all devices, in place of step_seconds"),
+    Key("tokens_per_second", number(above=0), "of all devices, in place of step_seconds"),
+    Key("allocated_bytes", number(above=0), "peak of the fullest device: torch.cuda.max_memory_allocated()"),
+    Key("reserved_bytes", number(above=0), "the same: torch.cuda.max_memory_reserved()"),
+    Key("driver_bytes", number(above=0), "the same, as nvidia-smi shows it"),
+)
+"""What a run was measured to take; at least one of them."""
+
 SCALABILITY = (
     Key("devices", many(whole(at_most=MOST_DEVICES)), "numbers of devices to compare"),
     Key("batch_sizes", many(whole()), "batches to compare"),
@@ -102,6 +124,7 @@ SECTIONS: dict[str, Sequence[Key]] = {
     "training": TRAINING,
     "hardware": HARDWARE,
     "layout": LAYOUT,
+    "loading": LOADING,
     "scalability": SCALABILITY,
     "cost": COST,
     "report": REPORT,

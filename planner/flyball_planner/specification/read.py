@@ -1,14 +1,17 @@
 """From the text of a specification to one whose names are resolved, or to all of its faults at once."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from flyball_planner.calibration.measured import MeasuredRuns
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.specification.document import Entry, read_document
 from flyball_planner.specification.hardware import read_machine
 from flyball_planner.specification.keys import FILE, SECTIONS
 from flyball_planner.specification.layout import read_layout
+from flyball_planner.specification.loading import read_loading
 from flyball_planner.specification.model import Model, read_model
 from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.sections import Findings, read_section
@@ -76,9 +79,19 @@ def _resolved(root: Entry, findings: Findings, files: Files, subject: Subject | 
         device_counts=tuple(sorted(set(said["scalability"].get("devices", ())))),
         batch_sizes=tuple(sorted(set(said["scalability"].get("batch_sizes", ())))),
         price=Price(**said["cost"]),
+        loading=read_loading(said["loading"], model.subject, findings),
+        measured=_measured(sections, files, findings),
         report=ReportChoice(**said["report"]),
         assumptions=(*completed.assumptions, *machine.assumptions),
     )
+
+
+def _measured(sections: Mapping[str, Entry], files: Files, findings: Findings) -> MeasuredRuns | None:
+    if "calibration" not in sections:
+        return None
+    from flyball_planner.specification.calibration import read_calibration  # noqa: PLC0415  few plans are calibrated
+
+    return read_calibration(sections, files, partial(read_entry, files=files), findings)
 
 
 def _machine(sections: Mapping[str, Entry], said: Mapping[str, Any], findings: Findings) -> Machine | None:

@@ -2,10 +2,12 @@
 
 from msgspec import Struct
 
+from flyball_planner.calibration.measured import MeasuredRuns
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.layouts.columns import Layout
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.timing.loading import Loading
 from flyball_planner.training import Training
 
 
@@ -39,5 +41,7 @@ class Specification(Struct, frozen=True):
     device_counts: tuple[int, ...] = ()
     batch_sizes: tuple[int, ...] = ()
     price: Price = Price()
+    loading: Loading | None = None  # None: the devices never wait for data
+    measured: MeasuredRuns | None = None  # what narrows the estimates
     report: ReportChoice = ReportChoice()
     assumptions: tuple[str, ...] = ()

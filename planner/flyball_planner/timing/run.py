@@ -22,15 +22,6 @@ PUE = Interval(1.05, 1.2, 1.6)
 """What a data centre draws over what its machines do: the best, usual new ones, usual old ones."""
 
 
-class Loading(Struct, frozen=True):
-    """What a step reads: it is hidden beside computing as long as it is quicker."""
-
-    bytes_a_sample: float = 0.0
-    bytes_per_second: float = 0.0  # of one node's storage; 0: never the bottleneck
-    seconds_a_sample: float = 0.0  # of one worker's preparation
-    workers: int = 0  # of one node
-
-
 class Habits(Struct, frozen=True):
     """What stands between the steps."""
 
@@ -39,7 +30,6 @@ class Habits(Struct, frozen=True):
     checkpoint_bytes_per_second: float = CHECKPOINT_BYTES_PER_SECOND  # of one node
     asynchronous: bool = False  # written beside training: only the copy to the host stops it
     evaluation_share: float = EVALUATION_SHARE
-    loading: Loading = Loading()
 
 
 class RunEstimate(Struct, frozen=True):
@@ -48,7 +38,6 @@ class RunEstimate(Struct, frozen=True):
     steps: float
     seconds: Interval  # from start to end, failures included
     goodput: float  # share of that time in which steps are made that count
-    loading_seconds: float  # a step waits for data
     checkpoint_seconds: float  # in all
     checkpoint_seconds_between: float
     lost_seconds: float  # made again after failures, and restarts
@@ -64,12 +53,10 @@ def whole_run(
     machine: Machine,
     mfu: float,
     habits: Habits | None = None,
-    samples_a_step: float = 0.0,
 ) -> RunEstimate:
     """So many steps of so long, with what a cluster adds."""
     known = habits or Habits()
-    waiting = loading_wait(step.middle, samples_a_step / machine.nodes, known.loading)
-    stepping = (step.middle + waiting) * steps
+    stepping = step.middle * steps
     failing = machine.devices * DEVICE_FAILURES_AN_HOUR / 3600
     write = _write_seconds(known, machine)
     between = known.checkpoint_seconds_between or _best_interval(write, failing, stepping)
@@ -83,7 +70,6 @@ def whole_run(
         steps=steps,
         seconds=seconds,
         goodput=step.middle * steps / middle,
-        loading_seconds=waiting,
         checkpoint_seconds=checkpointing,
         checkpoint_seconds_between=between,
         lost_seconds=lost,
@@ -92,13 +78,6 @@ def whole_run(
         energy_joules=energy_joules(seconds, machine, watts),
         device_hours=seconds.times(machine.devices / 3600),
     )
-
-
-def loading_wait(step_seconds: float, samples_a_node: float, loading: Loading) -> float:
-    """How much longer a step takes because its data is not there."""
-    reading = samples_a_node * loading.bytes_a_sample / loading.bytes_per_second if loading.bytes_per_second else 0.0
-    preparing = samples_a_node * loading.seconds_a_sample / max(1, loading.workers)
-    return max(0.0, max(reading, preparing) - step_seconds)
 
 
 def device_watts(device: Device, mfu: float) -> float:

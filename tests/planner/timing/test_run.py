@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.interval import Interval
-from flyball_planner.timing.run import Habits, Loading, cost_dollars, device_watts, loading_wait, whole_run
+from flyball_planner.timing.run import Habits, cost_dollars, device_watts, whole_run
 
 STEP = Interval(0.9, 1.0, 1.2)
 NODE = machine("H100 SXM", 8)
@@ -45,13 +45,6 @@ def test_asynchronous_checkpoints_cost_less() -> None:
     beside = whole_run(STEP, 1e5, NODE, 0.4, replace(habits, asynchronous=True))
     assert beside.checkpoint_seconds < waiting.checkpoint_seconds / 10
     assert beside.seconds.middle < waiting.seconds.middle
-
-
-def test_data_that_comes_late_stops_the_step() -> None:
-    """A step waits for what reading and preparing take beyond it, and not for what is quicker."""
-    assert loading_wait(1.0, 1000, Loading(bytes_a_sample=2e6, bytes_per_second=1e9)) == pytest.approx(1.0)
-    assert loading_wait(1.0, 1000, Loading(seconds_a_sample=0.01, workers=20)) == 0.0
-    assert loading_wait(1.0, 1000, Loading(seconds_a_sample=0.01, workers=5)) == pytest.approx(1.0)
 
 
 def test_busy_devices_draw_their_limit_and_idle_ones_a_quarter() -> None:

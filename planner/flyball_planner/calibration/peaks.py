@@ -1,0 +1,57 @@
+"""What measured peaks of memory teach: the constants of the memory model for one device and kind of model."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import exp, log, sqrt
+
+from flyball_planner.calibration.belief import NINETY
+from flyball_planner.calibration.measured import MeasuredRun
+from flyball_planner.interval import Interval
+from flyball_planner.layouts.columns import Layouts
+from flyball_planner.memory.calibrate import TRUST, Observation, calibrate
+from flyball_planner.memory.constants import CONSTANTS, Constants
+from flyball_planner.memory.estimate import WHOLE_SPREAD, Range, estimate_memory
+
+RANGES = {"allocated_bytes": "allocated", "reserved_bytes": "reserved", "driver_bytes": "driver"}
+"""Which of an estimate's figures a reading is compared with."""
+
+
+def learn_peaks(runs: Sequence[MeasuredRun]) -> Constants:
+    """The constants that some runs of one kind leave; all of them tell a reading of the memory."""
+    return calibrate([_observation(run) for run in runs])
+
+
+def peak_interval(run: MeasuredRun, constants: Constants = CONSTANTS) -> Interval:
+    """What the same reading is estimated to be."""
+    estimate = estimate_memory(run.subject, run.training, Layouts.of(run.layout), run.machine.device, constants)
+    figure: Range = getattr(estimate, RANGES[run.memory_column or "driver_bytes"])
+    return figure[0]
+
+
+def peak_factor(runs: Sequence[MeasuredRun], constants: Constants) -> Interval:
+    """By how much more such runs take than was estimated before, with its 90 % interval.
+
+    How far the calibrated estimates lie off says how sure the factor is; few runs are eked out with the model's own
+    spread, as the calibration is.
+    """
+    after = [peak_interval(run, constants).middle for run in runs]
+    middle = sum(log(told / peak_interval(run).middle) for run, told in zip(runs, after, strict=True)) / len(runs)
+    errors = [log((run.memory_bytes or told) / told) for run, told in zip(runs, after, strict=True)]
+    usual = TRUST * (WHOLE_SPREAD / NINETY) ** 2
+    variance = (usual + sum(error**2 for error in errors)) / (TRUST + len(runs))
+    reach = NINETY * sqrt(variance / (len(runs) + TRUST / 2))
+    return Interval(exp(middle - reach), exp(middle), exp(middle + reach))
+
+
+def _observation(run: MeasuredRun) -> Observation:
+    return Observation(run.memory_bytes or 0.0, _remembered(run))
+
+
+def _remembered(run: MeasuredRun) -> Callable[[Constants], Interval]:
+    """A calibration asks for the same constants more than once."""
+
+    @cache
+    def predict(constants: Constants) -> Interval:
+        return peak_interval(run, constants)
+
+    return predict

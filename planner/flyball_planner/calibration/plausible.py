@@ -1,0 +1,69 @@
+"""Which measured runs cannot be what they say: faster than the device, larger than its memory, far from all estimates.
+
+A wrong unit or a wrong setting would otherwise move every later plan.
+"""
+
+from collections.abc import Sequence
+
+from flyball_planner.calibration.measured import MeasuredRun, Refused
+from flyball_planner.calibration.peaks import peak_interval
+from flyball_planner.calibration.steps import start_of, step_intervals
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.flops import training_flops
+from flyball_planner.report.words import duration, percent, size
+
+FAR = 10.0
+"""Times that a measured figure may differ from the estimate. The worst of a thousand published steps is off by five;
+milliseconds taken for seconds are off by a thousand, one device's rate taken for that of eight by eight."""
+
+
+def plausible(runs: Sequence[MeasuredRun]) -> tuple[list[MeasuredRun], list[Refused]]:
+    """The runs to learn from, and the others with their reasons."""
+    reasons = [(run, reason_against(run)) for run in runs]
+    return [run for run, reason in reasons if not reason], [Refused(run.name, each) for run, each in reasons if each]
+
+
+def reason_against(run: MeasuredRun) -> str:
+    """Why a run teaches nothing; empty where it does."""
+    return _too_fast(run) or _too_large(run) or _too_far(run)
+
+
+def _too_fast(run: MeasuredRun) -> str:
+    if run.step_seconds is None or (isinstance(run.subject, ModelCost) and not run.subject.trained_by_gradient):
+        return ""
+    flops = _least_flops(run) * run.training.global_batch
+    share = flops / run.step_seconds / (run.machine.devices * run.machine.device.rate(run.training.precision.compute))
+    if share <= 1:
+        return ""
+    asked = f"{percent(share)} of the arithmetic of {run.machine.devices} × {run.machine.device.name}"
+    return f"a step of {duration(run.step_seconds)} would take {asked}; is it in seconds, and of the whole batch?"
+
+
+def _least_flops(run: MeasuredRun) -> float:
+    """Of a sample: without the half of attention that a causal mask hides."""
+    if isinstance(run.subject, ModelCost):
+        return run.subject.training_flops
+    return training_flops(run.subject, run.training.sequence, causal=True)
+
+
+def _too_large(run: MeasuredRun) -> str:
+    held = run.machine.device.memory_bytes
+    if run.memory_bytes is None or run.memory_bytes <= held:
+        return ""
+    shown = f"{run.memory_column} of {size(run.memory_bytes)}"
+    return f"{shown} are more than the {size(held)} of {run.machine.device.name}; is it in bytes, and of one device?"
+
+
+def _too_far(run: MeasuredRun) -> str:
+    if run.step_seconds is not None:
+        estimate = step_intervals([run], start_of(run))[0].middle
+        if not 1 / FAR <= run.step_seconds / estimate <= FAR:
+            return f"a step of {duration(run.step_seconds)} where {duration(estimate)} is estimated: {_DOUBT}"
+    if run.memory_bytes is not None:
+        estimate = peak_interval(run).middle
+        if not 1 / FAR <= run.memory_bytes / estimate <= FAR:
+            return f"{run.memory_column} of {size(run.memory_bytes)} where {size(estimate)} is estimated: {_DOUBT}"
+    return ""
+
+
+_DOUBT = "a unit or a setting is wrong, or something about the run is not told"

@@ -1,0 +1,49 @@
+"""Tests of tables in CSV."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_planner.specification.problems import SpecificationError
+from flyball_planner.specification.table import table_rows
+
+
+def test_cells_know_their_lines_and_kinds() -> None:
+    """Comments and empty lines count as lines; empty cells are left out."""
+    text = '# measured\na,b,c,d\n\n1,2.5,yes,\nx,[512; 2],"p, q","[512, 256]"\n'
+    rows = list(table_rows(text, "t.csv"))
+    assert [line for line, _ in rows] == [4, 5]
+    assert {name: entry.plain for name, entry in rows[0][1].items()} == {"a": 1, "b": 2.5, "c": True}
+    assert {name: entry.plain for name, entry in rows[1][1].items()} == {
+        "a": "x", "b": ["512; 2"], "c": "p, q", "d": [512, 256],
+    }  # fmt: skip
+    assert rows[1][1]["a"].line == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "t.csv: is empty; its first line names the columns"),
+        ("a,b\n1,2,3\n", "t.csv:2: has 3 cells, but the head names 2 columns"),
+        ("a,b,a\n", "t.csv:1: names the column 'a' a second time"),
+        ("a,,b\n", "t.csv:1: has a column without a name"),
+        ('a\n"b\n', "t.csv:2: is no CSV"),
+        ("a\n" * 600_000, "t.csv: longer than"),
+    ],
+)
+def test_faults_are_told_with_their_lines(text: str, said: str) -> None:
+    """So that an editor finds them."""
+    with pytest.raises(SpecificationError) as found:
+        list(table_rows(text, "t.csv"))
+    assert said in str(found.value)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_table_or_a_fault(text: str) -> None:
+    """Nothing else comes of foreign text."""
+    lines = [0]
+    with suppress(SpecificationError):
+        lines += [line for line, _ in table_rows(text, "t.csv")]
+    assert lines == sorted(set(lines))
