@@ -13,13 +13,13 @@ from flyball_planner.models.classical_time import classical_seconds
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.known import NOTHING, Known
 from flyball_planner.plan.plan import MemorySection, Part
+from flyball_planner.plan.roofline import WAITING
 from flyball_planner.plan.subject import Subject
 from flyball_planner.timing.estimate import StepEstimate, estimate_step
 from flyball_planner.timing.loading import Loaded, load
 from flyball_planner.training import Training
 
 FITS, UNCERTAIN, TOO_LARGE = "fits", "uncertain", "does not fit"
-WAITING = "waiting_for_data"
 VERDICTS = {Fit.YES: FITS, Fit.UNCERTAIN: UNCERTAIN, Fit.NO: TOO_LARGE}
 
 
@@ -30,6 +30,7 @@ class Judged(Struct, frozen=True):
     machine: Machine
     training: Training
     step: Interval  # seconds; of a classical model the whole fit
+    computed: Interval  # the same where no data are waited for
     parts: Mapping[str, float]  # seconds by cause
     mfu: float | None
     hfu: float | None
@@ -70,7 +71,7 @@ def judge(subject: Subject, training: Training, machine: Machine, layout: Layout
     memory = estimate_memory(subject, training, layouts, machine.device, known.learned.constants)
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
         fit = _fit(subject, machine, known)
-        return Judged(layout, machine, training, fit, {"fit": fit.middle}, None, None, memory, 0, known)
+        return Judged(layout, machine, training, fit, fit, {"fit": fit.middle}, None, None, memory, 0, known)
     step = estimate_step(subject, training, layouts, machine, known.learned.belief)
     return of_row(training, machine, layout, step, memory, 0, known)
 
@@ -95,6 +96,7 @@ def of_row(
         machine=machine,
         training=training,
         step=whole,
+        computed=computed,
         parts=parts,
         mfu=float(step.mfu[row]) * computed.middle / whole.middle,
         hfu=float(step.hfu[row]) * computed.middle / whole.middle,

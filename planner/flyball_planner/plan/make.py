@@ -13,7 +13,7 @@ from flyball_planner.plan.choose import Choice, choose_for
 from flyball_planner.plan.cost import cost_section
 from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
 from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
-from flyball_planner.plan.roofline import Roof, bottleneck, roofline
+from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import scaled_batches, scaled_devices
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
 from flyball_planner.plan.told import calibration_section, loading_section, on_loading
@@ -131,7 +131,7 @@ def computation_section(specification: Specification, judged: Judged, whole: Who
         estimated_train_seconds=whole.seconds,
         estimated_train_time_human=duration(whole.seconds.middle),
         step_seconds=judged.step,
-        step_parts=tuple(Part(name, _as_share(judged, seconds)) for name, seconds in judged.parts.items()),
+        step_parts=tuple(Part(name, _as_share(judged, name, seconds)) for name, seconds in judged.parts.items()),
         samples_per_second=judged.samples_per_second,
         tokens_per_second=judged.samples_per_second * training.sequence,
         mfu_percent=None if judged.mfu is None else 100 * judged.mfu,
@@ -146,10 +146,12 @@ def computation_section(specification: Specification, judged: Judged, whole: Who
     )
 
 
-def _as_share(judged: Judged, seconds: float) -> Interval:
-    """A part of the step is as uncertain as the step."""
-    step = judged.step
-    return Interval(seconds * step.low / step.middle, seconds, seconds * step.high / step.middle)
+def _as_share(judged: Judged, name: str, seconds: float) -> Interval:
+    """A part of the step is as uncertain as its computation; the longer that takes, the shorter the wait for data."""
+    step = judged.computed
+    if name == WAITING and judged.loaded:
+        return Interval(*(judged.loaded.wait(each) for each in (step.high, step.middle, step.low)))
+    return step.times(seconds / step.middle)
 
 
 def _alternative(judged: Judged) -> Alternative:

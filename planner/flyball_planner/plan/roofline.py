@@ -12,7 +12,9 @@ from flyball_planner.plan.plan import RooflinePoint
 NETWORK_NUMBER_BYTES = 2.0  # operators count a network's numbers at two bytes
 MOST_POINTS = 24
 EXCHANGES = ("tensor", "expert", "context", "transfer", "data")  # parts of a step that are communication
-WAITS = {"launch": "host-bound", "bubble": "pipeline-bound", "waiting_for_data": "data-bound"}
+WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
+WAITING = "waiting_for_data"
+NOTICED = 0.03  # of a step: where devices wait for data at all, a faster device would only wait longer
 DECISIVE = 1 / 3  # the share of a step from which something beside the operators bounds it
 
 
@@ -72,6 +74,8 @@ def bottleneck(parts: Mapping[str, float], memory_bound_share: float) -> str:
     """What would have to be faster: the exchange, the host, the memory or the arithmetic."""
     total = sum(parts.values())
     if total > 0:
+        if _share(parts, (WAITING,), total) > NOTICED:
+            return "data-bound"
         if _share(parts, EXCHANGES, total) > DECISIVE:
             return "communication-bound"
         for name, word in WAITS.items():

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from math import ceil
 
-from msgspec.structs import replace
-
 from flyball_planner.calibration.learned import Lesson
-from flyball_planner.plan.judge import WAITING, Judged
+from flyball_planner.plan.judge import Judged
 from flyball_planner.plan.plan import CalibrationSection, LessonSection, LoadingSection, Rate, Recommendation
-from flyball_planner.report.words import duration, figure
-from flyball_planner.timing.loading import PREPARING, STORAGE, load
+from flyball_planner.plan.roofline import WAITING
+from flyball_planner.report.words import duration, figure, percent, plural
+from flyball_planner.timing.loading import LOADER, STORAGE, Loaded, Loading
 
 WORTH_WAITING = 0.03  # of a step, that one waits for data; less is not told
 RESERVE = 1.1  # beyond what is needed, so that an uneven sample does not stop a step
@@ -20,10 +19,9 @@ def loading_section(judged: Judged) -> LoadingSection | None:
     loaded = judged.loaded
     if loaded is None:
         return None
-    computed = _computed(judged)
-    wait = loaded.wait(computed)
+    wait = _waiting(judged)
     return LoadingSection(
-        needed_samples_per_second=loaded.samples / computed,
+        needed_samples_per_second=loaded.samples / judged.computed.middle,
         delivered_samples_per_second=min(loaded.rates.values()),
         bound_by=loaded.bound_by,
         stages=tuple(Rate(name, rate) for name, rate in loaded.rates.items()),
@@ -51,43 +49,37 @@ def calibration_section(judged: Judged) -> CalibrationSection | None:
 
 def on_loading(judged: Judged) -> Iterator[Recommendation]:
     """What would keep the devices from waiting for data."""
-    loaded = judged.loaded
-    if loaded is None or loaded.wait(_computed(judged)) < WORTH_WAITING * judged.step.middle:
+    loaded, loading = judged.loaded, judged.known.loading
+    if loaded is None or loading is None or _waiting(judged) < WORTH_WAITING * judged.step.middle:
         return
-    computed, samples = _computed(judged), loaded.samples
-    waits = f"a step waits {duration(loaded.wait(computed))} for its data, bound by {loaded.bound_by}"
-    if not loaded.overlaps:
-        yield Recommendation("Load in worker processes, ahead of the step", waits, _estimated(judged, 1))
-        return
-    needed = RESERVE * samples / computed
-    if loaded.bound_by == PREPARING and judged.known.loading:
-        devices = min(judged.machine.devices, judged.machine.devices_a_node)
-        workers = ceil(needed * judged.known.loading.core_seconds_a_sample / devices)
-        yield Recommendation(f"Start {workers} loading processes a device", waits, _estimated(judged, workers))
-    elif loaded.bound_by == STORAGE and judged.known.loading:
-        read = needed * judged.known.loading.bytes_a_sample
-        change = f"Keep the data where a node reads {figure(read / 1e6)} MB/s, in memory or on more disks"
-        yield Recommendation(change, waits, f"a step of {duration(computed)} instead of {duration(judged.step.middle)}")
-    else:
-        yield Recommendation(f"Let the loader of a node deliver {figure(needed)} samples a second", waits, "")
+    bound = loaded.bound_by if loaded.overlaps else "the training process, which loads them itself"
+    waits = f"a step waits {duration(_waiting(judged))} for its data, bound by {bound}"
+    needed = RESERVE * loaded.samples / judged.computed.middle
+    yield Recommendation(_change(judged, loaded, loading, needed), waits, f"estimated: a step of {_better(judged)}")
 
 
-def _estimated(judged: Judged, workers: int) -> str:
-    """The step with so many workers, as far as the host's cores and its storage go."""
-    loading = judged.known.loading
-    more = (
-        load(replace(loading, workers=workers), judged.training.global_batch, judged.layout, judged.machine)
-        if (loading)
-        else None
-    )
-    computed = _computed(judged)
-    after = computed + (more.wait(computed) if more else 0.0)
-    return f"estimated: a step of {duration(after)} instead of {duration(judged.step.middle)}"
+def _change(judged: Judged, loaded: Loaded, loading: Loading, needed: float) -> str:
+    devices = min(judged.machine.devices, judged.machine.devices_a_node)
+    if loaded.bound_by == STORAGE:
+        megabytes = figure(needed * loading.bytes_a_sample / 1e6)
+        return f"Keep the data where a node reads {megabytes} MB/s: in memory, or on more disks"
+    if loaded.bound_by == LOADER:
+        return f"Let the loader of a node deliver {figure(needed)} samples a second"
+    workers = ceil(needed * loading.core_seconds_a_sample / devices)
+    cores = judged.machine.host_cores
+    if cores and workers * devices > cores:
+        asked = f"{workers * devices} busy cores a node, and the host has {cores}"
+        return f"Prepare samples once beforehand, or on the devices: this pace asks for {asked}"
+    return f"Start {plural(workers, 'loading worker')} a device"
 
 
-def _computed(judged: Judged) -> float:
-    """Seconds of a step whose data are there."""
-    return judged.step.middle - judged.parts.get(WAITING, 0.0)
+def _better(judged: Judged) -> str:
+    saved = 1 - judged.computed.middle / judged.step.middle
+    return f"{duration(judged.computed.middle)} instead of {duration(judged.step.middle)}, {percent(saved)} less"
+
+
+def _waiting(judged: Judged) -> float:
+    return judged.parts.get(WAITING, 0.0)
 
 
 def _lesson(lesson: Lesson | None) -> LessonSection | None:

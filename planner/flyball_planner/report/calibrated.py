@@ -123,4 +123,4 @@ def _row(each: Comparison) -> tuple[str, ...]:
 
 
 def _signed(error: float) -> str:
-    return f"{'+' if error >= 0 else '−'}{percent(abs(error))}"
+    return f"{'+' if error >= 0 else '−'}{100 * abs(error):.1f} %"

@@ -46,7 +46,7 @@ def summary(plan: Plan) -> Section:
         rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
     if computed.energy_kilowatt_hours is not None:
         rows.append(
-            ("Energy", spread(computed.energy_kilowatt_hours, lambda kilowatt_hours: f"{kilowatt_hours:,.3g} kWh"))
+            ("Energy", spread(computed.energy_kilowatt_hours, lambda kilowatt_hours: f"{figure(kilowatt_hours)} kWh"))
         )
     return Section("", tables=(Table(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
 
@@ -199,7 +199,7 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
 
 def _intensity(plan: Plan) -> str:
     reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
-    return f"{reached:,.3g} FLOP a byte where the device turns at {ridge:,.3g}"
+    return f"{figure(reached)} FLOP a byte where the device turns at {figure(ridge)}"
 
 
 def _utilisation(plan: Plan) -> str:
@@ -250,7 +250,7 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         )
         for each in shown
     )
-    text = [f"{spread(plan.cost.device_hours, lambda hours: f'{hours:,.3g}')} device-hours."]
+    text = [f"{spread(plan.cost.device_hours, figure)} device-hours."]
     if plan.cost.cost_usd is not None:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     else:
