@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 CERTAIN = 0.95
 LIKELY = 0.8
 SUSPECTED = 0.5
-"""Confidences that rules give: all that an expert would look at was seen; something he would ask remains; most of it remains."""
+"""How sure a rule is: all that an expert would look at was seen; one question of his is open; most are."""
 
 
 @dataclass(frozen=True)

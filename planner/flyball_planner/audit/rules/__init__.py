@@ -1,5 +1,40 @@
-"""The list of rules."""
+"""The list of rules, one line each; how a rule is written.
+
+A rule is a file with a `look(module, project)` that yields a `Match` for each node that shows the fault, and a `RULE`
+that names it. What `look` may ask:
+
+- `module.all(ast.Call)`, `.functions`, `.loops`, `.parent(node)`, `.ancestors(node)`, `.statement(node)`,
+  `.calls_of(function)`: the tree, indexed. `module.qualified(node)`: the full name of what was imported or defined
+  (`torch.nn.functional.gelu`, `builtins.print`, `package.module.function` of the project), None for variables.
+  `module.quote(node)`, `module.span(node)`, `module.frameworks`.
+- `project.flow.value(module, node)`: a `Value` with tags (`.has(Tag.LOSS)`, `.on_device`), `made_by` and `made_at` (the
+  call that made it), `definition` (the project's class or function), `items`, `element`, `field(name)`, `literal`;
+  nothing known: `UNKNOWN`. `project.flow.name(module, node)`: like `qualified`, through variables too;
+  `.callees(module, call)`: the project's functions that a call runs; `.records_history(module, node)`: is autograd on.
+- `project.loops.training_of(module)`, `.evaluation_of(module)`: the loops as `Turns` (`.node`, `.kind`, `.hook_of` for
+  a framework's `training_step`). `project.loops.regions(turns)`: the code of one turn, functions that it calls
+  included; of a `Region`, `.all(ast.Call)` gives what runs, `.module` where it stands (hand it to `Match(module=…)`),
+  `.rarity(node)` how seldom (None: each turn; `Rarity.PERIODIC`: `step % N`; …), `.nesting(node)` how many loops
+  deeper. `project.loops.is_micro(region, node)`, `.is_over_parameters(region, node)`, `.accumulates(turns)`.
+- `loaders(module, project)`: calls of DataLoader with their arguments. `waits(project, region)`: what makes the host
+  wait.
+
+Unknown is not missing: unpacked arguments and configured values are never a fault. A rule that is not sure is a note.
+"""
 
 from flyball_planner.audit.rule import Rule
+from flyball_planner.audit.rules import (
+    empty_cache_every_step,
+    loader_without_workers,
+    no_grad_missing_in_eval,
+    retained_graph,
+    sync_every_step,
+)
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    sync_every_step.RULE,
+    no_grad_missing_in_eval.RULE,
+    loader_without_workers.RULE,
+    retained_graph.RULE,
+    empty_cache_every_step.RULE,
+)

@@ -1,0 +1,113 @@
+"""What a function's arguments are: from one call, from all calls in the project, or by annotation and name."""
+
+import ast
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.flow.calls import Arguments, handed, joined_arguments
+from flyball_planner.audit.flow.library import annotated, guess
+from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value
+from flyball_planner.audit.module import Function, Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.flow.engine import Flow
+
+Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+MOST_CALLS = 12
+"""Calls of a function that are looked at for what its arguments are."""
+
+
+def bind(flow: "Flow", module: Module, node: Callable, owner: Value | None, given: Arguments) -> dict[str, Value]:
+    """The variables that a function begins with in a call."""
+    arguments = node.args
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    env: dict[str, Value] = {}
+    if owner is not None and names and not _is_static(node):
+        env[names.pop(0)] = owner
+    env.update(zip(names, given.positional, strict=False))
+    known = {*names, *(each.arg for each in arguments.kwonlyargs)}
+    env.update((name, value) for name, value in given.keywords if name in known)
+    for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if env.get(each.arg, UNKNOWN) == UNKNOWN:
+            env[each.arg] = supposed(flow, module, node, each)
+    if arguments.vararg is not None:
+        env[arguments.vararg.arg] = UNKNOWN
+    if arguments.kwarg is not None:
+        env[arguments.kwarg.arg] = UNKNOWN
+    return env
+
+
+def default_environment(flow: "Flow", module: Module, node: Callable, owner: Value | None) -> dict[str, Value]:
+    """The variables that a function begins with, over all calls of it."""
+    sites = [] if isinstance(node, ast.Lambda) else _sites(flow, module, node)
+    given = joined_arguments(sites) if sites else Arguments((), (), complete=False)
+    return bind(flow, module, node, owner, given)
+
+
+def supposed(flow: "Flow", module: Module, node: Callable, argument: ast.arg) -> Value:
+    """What an argument is of which no call tells anything: by its annotation, then its name."""
+    if argument.annotation is not None:
+        said = annotated(_annotation(module, argument.annotation))
+        if said != UNKNOWN and not (_is_forward(flow, module, node) and said.has(Tag.TENSOR)):
+            return said
+    if _is_forward(flow, module, node):
+        return _of_forward(node, argument)
+    return guess(argument.arg) if flow.uses_torch(module) else UNKNOWN
+
+
+def _annotation(module: Module, node: ast.expr) -> str:
+    if isinstance(node, ast.BinOp):  # Tensor | None
+        return _annotation(module, node.left)
+    if isinstance(node, ast.Subscript) and (module.qualified(node.value) or "").endswith("Optional"):
+        return _annotation(module, node.slice)
+    return module.qualified(node) or ""
+
+
+def _is_forward(flow: "Flow", module: Module, node: Callable) -> bool:
+    """Whether tensors on the device come in: the forward of an nn.Module."""
+    if not isinstance(node, Function) or node.name != "forward":
+        return False
+    owner = flow.owner(module, node)
+    return owner is not None and owner.has(Tag.MODEL)
+
+
+def _of_forward(node: Callable, argument: ast.arg) -> Value:
+    """An argument of forward: a tensor on the device, unless its annotation or default says that it is a setting."""
+    if argument.annotation is not None and "Tensor" not in ast.unparse(argument.annotation):
+        return UNKNOWN
+    plain = [*node.args.posonlyargs, *node.args.args]
+    defaults: dict[ast.arg, ast.expr | None] = dict(zip(reversed(plain), reversed(node.args.defaults), strict=False))
+    defaults.update(zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))
+    if defaults.get(argument) is not None and argument.annotation is None:
+        return UNKNOWN
+    return ON_DEVICE.tagged(Tag.GRAPH)
+
+
+def _is_static(node: Callable) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in decorators)
+
+
+def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
+    """What the project's calls of a function hand over."""
+    holder = module.class_of(node)
+    name = holder.name if holder is not None and node.name == "__init__" else node.name
+    found: list[Arguments] = []
+    for caller, call in flow.callers(name)[: MOST_CALLS * 4]:
+        if len(found) < MOST_CALLS and _may_reach(flow, caller, module) and node in _called(flow, caller, call):
+            found.append(_handed(flow, caller, call))
+    return found
+
+
+def _may_reach(flow: "Flow", caller: Module, module: Module) -> bool:
+    """Only a file that imports another calls what that defines."""
+    return caller is module or module in flow.project.imports_of(caller)
+
+
+def _called(flow: "Flow", caller: Module, call: ast.Call) -> list[ast.AST]:
+    return [each.node for each in flow.callees(caller, call)]
+
+
+def _handed(flow: "Flow", caller: Module, call: ast.Call) -> Arguments:
+    values = [flow.value(caller, each) for each in call.args]
+    return handed(call, values, [(each.arg or "", flow.value(caller, each.value)) for each in call.keywords])

@@ -1,0 +1,88 @@
+"""What objects of the project's classes hold in their attributes, whichever method stored it."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.flow.values import UNKNOWN, Value, join
+from flyball_planner.audit.module import Function, Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.flow.engine import Flow
+    from flyball_planner.audit.flow.frames import Frame
+
+
+class Attributes:
+    """One table for all instances of a class: attributes are joined over all methods that store them."""
+
+    def __init__(self, flow: "Flow") -> None:
+        self._flow = flow
+        self._held: dict[tuple[ast.AST, str], Value] = {}
+        self._writers: dict[ast.ClassDef, dict[str, list[Function]]] = {}
+        self._asked: set[tuple[ast.AST, str]] = set()
+
+    def store(self, frame: "Frame", holder: Value, name: str, value: Value) -> None:
+        """`holder.name = value`, as far as the holder's class is known and the frame stands for all calls."""
+        if holder.definition is None or not holder.is_instance or not frame.is_default:
+            return
+        key = (holder.definition.node, name)
+        known = self._held.get(key)
+        self._held[key] = value if known is None else join(known, value)
+
+    def load(self, holder: Value, name: str) -> Value:
+        """What an instance's attribute holds: stored by its class or a base; a method; unknown."""
+        assert holder.definition is not None  # noqa: S101  the caller asked
+        found: Value | None = None
+        for each in self._flow.lineage(holder.definition):
+            value = self._stored(each, name)
+            if value is not None:
+                found = value if found is None else join(found, value)
+        if found is not None:
+            return found
+        method = self._flow.method(holder.definition, name)
+        if method is None:
+            return UNKNOWN
+        if _is_property(method.node):
+            return self._flow.method_result(holder, name) or UNKNOWN
+        return Value(definition=method, element=holder)
+
+    def _stored(self, definition: Definition, name: str) -> Value | None:
+        node = definition.node
+        if not isinstance(node, ast.ClassDef):
+            return None
+        key = (node, name)
+        if key not in self._asked:
+            self._asked.add(key)
+            for writer in self._writers_of(definition.module, node).get(name, ()):
+                self._flow.frame(definition.module, writer)
+            self._flow.frame(definition.module, node)
+        return self._held.get(key)
+
+    def _writers_of(self, module: Module, node: ast.ClassDef) -> dict[str, list[Function]]:
+        found = self._writers.get(node)
+        if found is None:
+            found = self._writers[node] = defaultdict(list)
+            for name, method in _stores(module, node):
+                if method not in found[name]:
+                    found[name].append(method)
+        return found
+
+
+def _stores(module: Module, node: ast.ClassDef) -> Iterator[tuple[str, Function]]:
+    """The attributes of `self` that a class's methods store, each with the method."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
+            own = method.args.args[0].arg
+            for holder, name in module.stored_attributes(method):
+                if holder == own:
+                    yield name, method
+
+
+def _is_property(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(
+        (each.id if isinstance(each, ast.Name) else getattr(each, "attr", "")).endswith("property")
+        for each in decorators
+    )

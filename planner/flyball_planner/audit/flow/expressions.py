@@ -1,0 +1,335 @@
+"""Following expressions: names, attributes, indexing, arithmetic, comprehensions; calls have a file of their own."""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.library import METADATA
+from flyball_planner.audit.flow.values import (
+    BATCH,
+    LOSS,
+    MODEL,
+    ON_DEVICE,
+    ON_HOST,
+    PARAMETER,
+    UNKNOWN,
+    Literal,
+    Tag,
+    Value,
+    element_of,
+    join_all,
+)
+
+_KEPT = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.GRAPH, Tag.BATCH, Tag.LOSS, Tag.NORM, Tag.GRADIENT, Tag.OUTPUT})
+"""What a computation with tensors hands on to its result."""
+
+_PLACED = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH})
+
+LONGEST_DISPLAY = 64
+"""Elements of a list or dict in the code that are told apart: longer ones are tables."""
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression, kept with its node; unknown where the code is deeper than anyone writes."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None or not frame.flow.enter():
+        return UNKNOWN
+    value = frame.values[node] = handler(frame, node)
+    frame.flow.leave()
+    return value
+
+
+def combine(values: Sequence[Value]) -> Value:
+    """What arithmetic and most functions of tensors give: a tensor where any of them is."""
+    tags = frozenset[Tag]().union(*(each.tags for each in values))
+    if not tags & _PLACED:
+        return ON_HOST if tags == {Tag.HOST} and all(each.tags for each in values) else UNKNOWN
+    kept = tags & _KEPT
+    if Tag.DEVICE in kept:  # a number, or a tensor without dimensions, takes part on the device
+        kept -= {Tag.CPU}
+    return Value(kept)
+
+
+def part(value: Value, index: int, length: int) -> Value:
+    """What unpacking into `length` names gives the one at `index`."""
+    if value.items is not None and len(value.items) == length:
+        return value.items[index]
+    return iterated_value(value)
+
+
+def iterated_value(value: Value) -> Value:
+    """What iterating over a value gives each time."""
+    held = element_of(value)
+    if held is not None:
+        return held
+    if value.has(Tag.LOADER):
+        return BATCH.without(Tag.CPU).tagged(Tag.DEVICE) if value.has(Tag.DEVICE) else BATCH
+    if value.tags & _PLACED:
+        return Value(value.tags - {Tag.LOSS})
+    if value.has(Tag.MODEL):
+        return MODEL
+    return ON_HOST if value.has(Tag.HOST) else UNKNOWN
+
+
+def iterated(frame: Frame, value: Value) -> Value:
+    """The same, through the project's own iterators: `__iter__`, `__getitem__` and generators."""
+    if value.is_instance and value.definition is not None and element_of(value) is None:
+        for name in ("__iter__", "__next__", "__getitem__"):
+            given = frame.flow.method_result(value, name)
+            if given is not None:
+                return iterated_value(given) if name == "__iter__" and given != UNKNOWN else given
+    return iterated_value(value)
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    return frame.lookup(node.id) or frame.flow.global_value(frame, node.id)
+
+
+def _constant(_frame: Frame, node: ast.Constant) -> Value:
+    return Value(ON_HOST.tags, literal=Literal(node.value))
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    held = evaluate(frame, node.value)
+    return attribute_of(frame, held, node.attr)
+
+
+def attribute_of(frame: Frame, held: Value, name: str) -> Value:
+    """What `held.name` is."""
+    if held.name is not None and not held.is_instance:
+        return frame.flow.named(frame.module, f"{held.name}.{name}")
+    known = held.field(name)
+    if known is not None:
+        return known
+    if held.is_instance and held.definition is not None:
+        found = frame.flow.attributes.load(held, name)
+        if found != UNKNOWN:
+            return found
+    return _attribute_by_tags(held, name)
+
+
+def _attribute_by_tags(held: Value, name: str) -> Value:
+    if held.tags & _PLACED or held.has(Tag.OUTPUT):
+        return _attribute_of_tensor(held, name)
+    if held.has(Tag.MODEL):
+        return _attribute_of_model(held, name)
+    if held.has(Tag.ENGINE) and name == "optimizer":
+        return Value(frozenset({Tag.OPTIMIZER}))
+    if held.has(Tag.LOADER):
+        return Value(frozenset({Tag.DATASET})) if name == "dataset" else UNKNOWN
+    if held.has(Tag.ACCELERATOR) or held.has(Tag.HOST):
+        return ON_HOST
+    if held.has(Tag.OPTIMIZER) and name == "param_groups":
+        return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
+    return UNKNOWN
+
+
+def _attribute_of_tensor(held: Value, name: str) -> Value:
+    if name in METADATA and not held.has(Tag.OUTPUT):
+        return ON_HOST
+    if name == "loss" or (name.endswith("_loss") and held.has(Tag.OUTPUT)):
+        return LOSS if held.has(Tag.GRAPH) else LOSS.without(Tag.GRAPH)
+    if name == "grad":
+        return ON_DEVICE.tagged(Tag.GRADIENT) if held.has(Tag.DEVICE) else UNKNOWN
+    if name == "data":
+        return held.without(Tag.GRAPH)
+    return Value(held.tags - {Tag.LOSS, Tag.PARAMETER}) if held.has(Tag.TENSOR) else Value(held.tags)
+
+
+def _attribute_of_model(held: Value, name: str) -> Value:
+    if name in {"module", "model"} and held.definition is None:
+        return held
+    if name in {"weight", "bias"}:
+        return PARAMETER
+    if name in {"training", "device", "dtype", "config"}:
+        return UNKNOWN if name == "config" else ON_HOST
+    return UNKNOWN
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    held = evaluate(frame, node.value)
+    index = evaluate(frame, node.slice)
+    if index.literal is not None:
+        key = index.literal.value
+        if held.items is not None and isinstance(key, int) and -len(held.items) <= key < len(held.items):
+            return held.items[key]
+        if isinstance(key, str):
+            return _at_key(frame, held, key)
+    held_element = element_of(held)
+    if isinstance(node.slice, ast.Slice) and (held.element is not None or held.items is not None):
+        return Value(held.tags, element=held_element)
+    if held_element is not None:
+        return held_element
+    if held.tags & _PLACED or held.has(Tag.OUTPUT):
+        return Value(held.tags - {Tag.LOSS, Tag.PARAMETER})
+    if held.has(Tag.MODEL):
+        return MODEL
+    return iterated(frame, held) if held.has(Tag.DATASET) else (ON_HOST if held.has(Tag.HOST) else UNKNOWN)
+
+
+def _at_key(frame: Frame, held: Value, key: str) -> Value:
+    known = held.field(key)
+    if known is not None:
+        return known
+    if held.has(Tag.OUTPUT) or (held.has(Tag.DEVICE) and not held.has(Tag.TENSOR)):
+        return _attribute_of_tensor(held, key)
+    if held.has(Tag.BATCH):
+        return Value(held.tags)
+    return element_of(held) or (attribute_of(frame, held, key) if held.has(Tag.OPTIMIZER) else UNKNOWN)
+
+
+def _slice(frame: Frame, node: ast.Slice) -> Value:
+    for each in (node.lower, node.upper, node.step):
+        if each is not None:
+            evaluate(frame, each)
+    return ON_HOST
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.Mod) and left.literal is not None and isinstance(left.literal.value, str):
+        return ON_HOST
+    if isinstance(node.op, ast.Add) and left.items is not None and right.items is not None:
+        return Value(items=(*left.items, *right.items))
+    return combine((left, right))
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = evaluate(frame, node.operand)
+    return ON_HOST if isinstance(node.op, ast.Not) else combine((value,))
+
+
+def _bool(frame: Frame, node: ast.BoolOp) -> Value:
+    return join_all([evaluate(frame, each) for each in node.values])
+
+
+_HOST_COMPARISONS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    values = [evaluate(frame, node.left), *(evaluate(frame, each) for each in node.comparators)]
+    if isinstance(node.ops[0], _HOST_COMPARISONS):
+        return ON_HOST
+    if any(each.literal is not None and isinstance(each.literal.value, str | None) for each in values):
+        return ON_HOST
+    return combine(values).without(Tag.GRAPH, Tag.LOSS)
+
+
+def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    evaluate(frame, node.test)
+    return join_all((evaluate(frame, node.body), evaluate(frame, node.orelse)))
+
+
+def _sequence(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    if len(node.elts) > LONGEST_DISPLAY:
+        return Value(element=join_all([evaluate(frame, each) for each in node.elts[:LONGEST_DISPLAY]]))
+    values = [evaluate(frame, each) for each in node.elts]
+    if any(isinstance(each, ast.Starred) for each in node.elts):
+        return Value(element=join_all(values))
+    return Value(items=tuple(values))
+
+
+def _dict(frame: Frame, node: ast.Dict) -> Value:
+    fields: dict[str, Value] = {}
+    others = []
+    for key, each in list(zip(node.keys, node.values, strict=True))[:LONGEST_DISPLAY]:
+        value = evaluate(frame, each)
+        if key is None:
+            fields.update(value.fields)
+            others += [value.element] if value.element is not None else []
+        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+            fields[key.value] = value
+        else:
+            evaluate(frame, key)
+            others.append(value)
+    return Value(fields=tuple(fields.items()), element=join_all(others) if others else None)
+
+
+def _starred(frame: Frame, node: ast.Starred) -> Value:
+    return iterated(frame, evaluate(frame, node.value))
+
+
+def _joined_text(frame: Frame, node: ast.JoinedStr) -> Value:
+    for each in node.values:
+        if isinstance(each, ast.FormattedValue):
+            frame.values[each] = evaluate(frame, each.value)
+            if isinstance(each.format_spec, ast.JoinedStr):
+                _joined_text(frame, each.format_spec)
+    return ON_HOST
+
+
+def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    before = frame.env
+    frame.env = dict(before)
+    for generator in node.generators:
+        frame.flow.assign(frame, generator.target, iterated(frame, evaluate(frame, generator.iter)))
+        for condition in generator.ifs:
+            evaluate(frame, condition)
+    if isinstance(node, ast.DictComp):
+        evaluate(frame, node.key)
+        element = evaluate(frame, node.value)
+    else:
+        element = evaluate(frame, node.elt)
+    frame.env = before
+    return Value(element=element)
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    return frame.flow.local_definition(frame, node)
+
+
+def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
+    value = evaluate(frame, node.value)
+    frame.flow.assign(frame, node.target, value)
+    return value
+
+
+def _await(frame: Frame, node: ast.Await) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _yield(frame: Frame, node: ast.Yield) -> Value:
+    given = evaluate(frame, node.value) if node.value else ON_HOST
+    frame.give_back(Value(element=given))
+    return UNKNOWN
+
+
+def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
+    frame.give_back(Value(element=iterated(frame, evaluate(frame, node.value))))
+    return UNKNOWN
+
+
+def _call(frame: Frame, node: ast.Call) -> Value:
+    return frame.flow.call(frame, node)
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[Frame, Any], Value]] = {
+    ast.Name: _name,
+    ast.Constant: _constant,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.Starred: _starred,
+    ast.JoinedStr: _joined_text,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Call: _call,
+}
+"""Each takes a node of the type that it stands under."""

@@ -1,0 +1,72 @@
+"""One function's body, followed once: its variables, and the value of each expression in it."""
+
+import ast
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.flow.values import UNKNOWN, Value, join
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.flow.engine import Flow
+    from flyball_planner.audit.module import Module
+
+Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef
+
+
+class Frame:
+    """What is known while, and after, one body is followed with given arguments."""
+
+    __slots__ = (
+        "backward",
+        "env",
+        "flow",
+        "grad",
+        "is_default",
+        "module",
+        "node",
+        "outer",
+        "owner",
+        "passes",
+        "returned",
+        "values",
+    )
+
+    def __init__(
+        self, flow: "Flow", module: "Module", node: Body, env: dict[str, Value], *,
+        outer: "Frame | None" = None, owner: Value | None = None, grad: bool = True, is_default: bool = True,
+    ) -> None:  # fmt: skip
+        self.flow = flow
+        self.module = module
+        self.node = node
+        self.env = env
+        self.outer = outer
+        self.owner = owner
+        """The instance whose method is followed."""
+        self.grad = grad
+        """Whether autograd keeps history at the statement that is followed."""
+        self.is_default = is_default
+        """Whether this frame stands for all calls of the function: what it stores in attributes counts."""
+        self.values: dict[ast.AST, Value] = {}
+        self.returned: Value | None = None
+        self.passes = 2
+        """How often a loop's body is followed: the second time with what the first left behind."""
+        self.backward = flow.backward_names(module)
+        """Names whose `.backward()` is called: losses, whatever made them."""
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a variable here or in the functions around; None if no frame binds it."""
+        frame: Frame | None = self
+        while frame is not None:
+            found = frame.env.get(name)
+            if found is not None:
+                return found
+            frame = frame.outer
+        return None
+
+    def give_back(self, value: Value) -> None:
+        """A `return` or `yield` with this value."""
+        self.returned = value if self.returned is None else join(self.returned, value)
+
+    @property
+    def result(self) -> Value:
+        """What calling the body gives."""
+        return self.returned or UNKNOWN

@@ -1,0 +1,292 @@
+"""Following statements: assignments, branches, loops, blocks; each tells whether the next statement is reached."""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flyball_planner.audit.flow.expressions import evaluate, iterated, part
+from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.library import guess
+from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, join
+
+NO_GRAD = frozenset({
+    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode",
+})  # fmt: skip
+
+
+def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
+    """Run through statements in order; False if none behind them is reached."""
+    for statement in body:
+        handler = _HANDLERS.get(type(statement))
+        if handler is None or not frame.flow.enter():
+            continue
+        goes_on = handler(frame, statement)
+        frame.flow.leave()
+        if not goes_on:
+            return False
+    return True
+
+
+def assign(frame: Frame, target: ast.expr, value: Value) -> None:
+    """Give a name, an attribute, an element or several of them a value."""
+    if isinstance(target, ast.Name):
+        frame.env[target.id] = frame.values[target] = named(frame, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        held = evaluate(frame, target.value)
+        value = named(frame, target.attr, value)
+        frame.values[target] = value
+        frame.flow.attributes.store(frame, held, target.attr, value)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, Value(element=value))
+    elif isinstance(target, ast.Tuple | ast.List):
+        for number, each in enumerate(target.elts):
+            assign(frame, each, part(value, number, len(target.elts)))
+    elif isinstance(target, ast.Subscript):
+        evaluate(frame, target.slice)
+        _put(frame, target, value)
+
+
+def named(frame: Frame, name: str, value: Value) -> Value:
+    """A value that a name tells something about, if nothing else is known of it."""
+    if name in frame.backward and not value.tags & _PLACED and value.literal is None and not value.is_instance:
+        return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
+    return guess(name) if value == UNKNOWN and frame.flow.uses_torch(frame.module) else value
+
+
+_PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})
+
+
+def _put(frame: Frame, target: ast.Subscript, value: Value) -> None:
+    """`holder[key] = value`: the holder's elements, and its field if the key is a text, become that too."""
+    holder = evaluate(frame, target.value)
+    if holder.tags & _PLACED or not isinstance(target.value, ast.Name | ast.Attribute):
+        return
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    if isinstance(key, str):
+        fields = dict(holder.fields)
+        fields[key] = value
+        changed = holder._replace(fields=tuple(fields.items()), items=None)
+    else:
+        changed = holder._replace(element=value if holder.element is None else join(holder.element, value), items=None)
+    _rebind(frame, target.value, changed)
+
+
+def _rebind(frame: Frame, holder: ast.expr, value: Value) -> None:
+    """What stands in a variable or attribute has changed inside."""
+    if isinstance(holder, ast.Name):
+        frame.env[holder.id] = value
+    elif isinstance(holder, ast.Attribute):
+        frame.flow.attributes.store(frame, evaluate(frame, holder.value), holder.attr, value)
+
+
+def _assign(frame: Frame, node: ast.Assign) -> bool:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        assign(frame, target, value)
+    return True
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> bool:
+    if node.value is not None:
+        assign(frame, node.target, evaluate(frame, node.value))
+    return True
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
+    added = evaluate(frame, node.value)
+    before = evaluate(frame, node.target)
+    after = frame.flow.combine(before, added)
+    frame.values[node] = after
+    if isinstance(node.target, ast.Subscript):
+        _put(frame, node.target, after)
+    else:
+        assign(frame, node.target, after)
+        frame.values[node.target] = before
+    return True
+
+
+def _expression(frame: Frame, node: ast.Expr) -> bool:
+    evaluate(frame, node.value)
+    call = node.value
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+        added = frame.values.get(call.args[-1], UNKNOWN)
+        if call.func.attr in {"append", "add", "appendleft", "insert"}:
+            _grow(frame, call.func.value, added)
+        elif call.func.attr in {"extend", "update"}:
+            _grow(frame, call.func.value, iterated(frame, added))
+    return True
+
+
+def _grow(frame: Frame, holder: ast.expr, added: Value) -> None:
+    value = evaluate(frame, holder)
+    if value.tags or value.is_instance:
+        return
+    known = value.element if value.element is not None else None
+    if known is None and value.items:
+        known = iterated(frame, value)
+    _rebind(frame, holder, value._replace(items=None, element=added if known is None else join(known, added)))
+
+
+def _return(frame: Frame, node: ast.Return) -> bool:
+    frame.give_back(evaluate(frame, node.value) if node.value else ON_HOST)
+    return False
+
+
+def _stop(_frame: Frame, _node: ast.stmt) -> bool:
+    return False
+
+
+def _raise(frame: Frame, node: ast.Raise) -> bool:
+    if node.exc is not None:
+        evaluate(frame, node.exc)
+    return False
+
+
+def _if(frame: Frame, node: ast.If) -> bool:
+    evaluate(frame, node.test)
+    return _branches(frame, (node.body, node.orelse))
+
+
+def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]]) -> bool:
+    """Follow each way from the same start; behind them, a variable is what the ways that get there made it."""
+    start = frame.env
+    ends = []
+    for body in bodies:
+        frame.env = dict(start)
+        if follow(frame, body):
+            ends.append(frame.env)
+    frame.env = ends[0] if ends else dict(start)
+    for other in ends[1:]:
+        frame.env = joined(frame.env, other)
+    return bool(ends)
+
+
+def joined(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
+    """The variables after two ways met."""
+    both = dict(first)
+    for name, value in second.items():
+        known = both.get(name)
+        both[name] = value if known is None or known is value else join(known, value)
+    return both
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
+    each = iterated(frame, evaluate(frame, node.iter))
+    _repeat(frame, node, lambda: assign(frame, node.target, each))
+    return True
+
+
+def _while(frame: Frame, node: ast.While) -> bool:
+    _repeat(frame, node, lambda: evaluate(frame, node.test))
+    return True
+
+
+def _repeat(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], object]) -> None:
+    passes, before = frame.passes, frame.env
+    for number in range(passes):
+        frame.passes = 1 if number == 0 else passes
+        start = frame.env
+        frame.env = dict(start)
+        begin()
+        follow(frame, node.body)
+        frame.env = joined(start, frame.env)
+        if frame.env == start:
+            break
+    frame.passes = passes
+    follow(frame, node.orelse)
+    frame.env = joined(before, frame.env)
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    grad = frame.grad
+    for item in node.items:
+        value = evaluate(frame, item.context_expr)
+        if stops_history(frame, item.context_expr):
+            frame.grad = False
+        if item.optional_vars is not None:
+            assign(frame, item.optional_vars, value)
+    goes_on = follow(frame, node.body)
+    frame.grad = grad
+    return goes_on
+
+
+def stops_history(frame: Frame, context: ast.expr) -> bool:
+    """Whether a context or decorator turns autograd's history off."""
+    called = context.func if isinstance(context, ast.Call) else context
+    name = frame.module.qualified(called)
+    if name == "torch.set_grad_enabled" and isinstance(context, ast.Call) and context.args:
+        given = context.args[0]
+        return isinstance(given, ast.Constant) and given.value is False
+    if (
+        name in {"torch.inference_mode", "torch.autograd.inference_mode"}
+        and isinstance(context, ast.Call)
+        and context.args
+    ):
+        given = context.args[0]
+        return not (isinstance(given, ast.Constant) and given.value is False)
+    return name in NO_GRAD
+
+
+def _try(frame: Frame, node: ast.Try) -> bool:
+    start = dict(frame.env)
+    goes_on = follow(frame, node.body) and follow(frame, node.orelse)
+    ends = [frame.env] if goes_on else []
+    for handler in node.handlers:
+        frame.env = joined(start, frame.env)
+        if handler.name:
+            frame.env[handler.name] = ON_HOST
+        if follow(frame, handler.body):
+            ends.append(frame.env)
+    frame.env = ends[0] if ends else frame.env
+    for other in ends[1:]:
+        frame.env = joined(frame.env, other)
+    return follow(frame, node.finalbody) and bool(ends)
+
+
+def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    if frame.node is not frame.module.tree:
+        frame.env[node.name] = frame.flow.local_definition(frame, node)
+    return True
+
+
+def _assert(frame: Frame, node: ast.Assert) -> bool:
+    evaluate(frame, node.test)
+    return True
+
+
+def _delete(frame: Frame, node: ast.Delete) -> bool:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.env.pop(target.id, None)
+    return True
+
+
+def _match(frame: Frame, node: ast.Match) -> bool:
+    evaluate(frame, node.subject)
+    return _branches(frame, [*(case.body for case in node.cases), []])
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[Frame, Any], bool]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Break: _stop,
+    ast.Continue: _stop,
+    ast.Raise: _raise,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.FunctionDef: _definition,
+    ast.AsyncFunctionDef: _definition,
+    ast.ClassDef: _definition,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Match: _match,
+}
+"""Each takes a node of the type that it stands under."""

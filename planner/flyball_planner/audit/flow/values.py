@@ -1,0 +1,170 @@
+"""What is known of a value without running anything: tags, where it came from, and what it holds."""
+
+import ast
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.module import Module
+
+
+class Tag(Enum):
+    """What a value may be; several tags say that it is several things, or that the ways to it differ."""
+
+    TENSOR = "tensor"
+    DEVICE = "device"  # on an accelerator: reading it on the host waits for all work queued before
+    CPU = "cpu"  # a tensor in host memory
+    HOST = "host"  # no tensor: numbers, texts, NumPy
+    GRAPH = "graph"  # carries autograd's history: keeping it keeps the activations
+    LOSS = "loss"
+    GRADIENT = "gradient"
+    PARAMETER = "parameter"
+    NORM = "norm"  # of gradients
+    BATCH = "batch"  # what a loader gives, or a part of it
+    OUTPUT = "output"  # what a model's call gives
+    MODEL = "model"  # any nn.Module
+    CRITERION = "criterion"
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    SCALER = "scaler"
+    LOADER = "loader"
+    DATASET = "dataset"
+    ACCELERATOR = "accelerator"  # Accelerate's Accelerator, Lightning's Fabric
+    ENGINE = "engine"  # DeepSpeed's model engine (a MODEL too)
+    TRAINER = "trainer"  # runs the loop itself: transformers, Lightning
+
+
+Tags = frozenset[Tag]
+NO_TAGS: Tags = frozenset()
+
+
+class Literal(NamedTuple):
+    """A constant of the code, wrapped, so that None is a value too."""
+
+    value: object
+
+
+class Value(NamedTuple):
+    """What an expression may give; an empty one is unknown, which is never the same as missing."""
+
+    tags: Tags = NO_TAGS
+    name: str | None = None
+    """The full name of what it is, if that has one: a library's function, a class, a dtype."""
+    made_by: str | None = None
+    """The full name of what was called to make it."""
+    made_at: tuple[Module, ast.Call] | None = None
+    """The call that made it."""
+    definition: Definition | None = None
+    """The project's function or class that it is, or whose instance it is."""
+    is_instance: bool = False
+    items: "tuple[Value, ...] | None" = None
+    """Of a tuple or list of known length: each."""
+    element: "Value | None" = None
+    """What indexing and iterating give."""
+    fields: "tuple[tuple[str, Value], ...]" = ()
+    """Of a dict with constant keys, and of an object made with keywords: each."""
+    literal: Literal | None = None
+
+    def has(self, *tags: Tag) -> bool:
+        """Whether it carries all of these tags."""
+        own = self.tags
+        return all(each in own for each in tags)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is, on every way that is known, a value on an accelerator."""
+        return Tag.DEVICE in self.tags and Tag.CPU not in self.tags
+
+    def field(self, name: str) -> "Value | None":
+        """A named part."""
+        for key, value in self.fields:
+            if key == name:
+                return value
+        return None
+
+    def tagged(self, *tags: Tag) -> "Value":
+        """Itself with more tags."""
+        return self._replace(tags=self.tags | frozenset(tags))
+
+    def without(self, *tags: Tag) -> "Value":
+        """Itself with fewer tags."""
+        return self._replace(tags=self.tags - frozenset(tags))
+
+
+UNKNOWN = Value()
+ON_HOST = Value(frozenset({Tag.HOST}))
+TENSOR = Value(frozenset({Tag.TENSOR}))
+ON_DEVICE = Value(frozenset({Tag.DEVICE, Tag.TENSOR}))
+ON_CPU = Value(frozenset({Tag.CPU, Tag.TENSOR}))
+BATCH = Value(frozenset({Tag.BATCH, Tag.CPU}))
+OUTPUT = Value(frozenset({Tag.DEVICE, Tag.OUTPUT, Tag.GRAPH}))
+LOSS = Value(frozenset({Tag.DEVICE, Tag.TENSOR, Tag.LOSS, Tag.GRAPH}))
+MODEL = Value(frozenset({Tag.MODEL}))
+PARAMETER = Value(frozenset({Tag.DEVICE, Tag.TENSOR, Tag.PARAMETER}))
+NORM = Value(frozenset({Tag.DEVICE, Tag.TENSOR, Tag.NORM}))
+
+DEEPEST = 4
+"""Containers in containers that are told apart; deeper ones are unknown."""
+
+
+def join(first: Value, second: Value, depth: int = 0) -> Value:
+    """What either of two values may be."""
+    if first is second or first == second:
+        return first
+    if depth > DEEPEST:
+        return Value(first.tags | second.tags)
+    same = {
+        name: ours
+        for name in ("name", "made_by", "made_at", "definition", "is_instance", "literal")
+        if (ours := getattr(first, name)) == getattr(second, name)
+    }
+    return Value(
+        tags=first.tags | second.tags,
+        items=_joined_items(first.items, second.items, depth),
+        element=_joined_optional(element_of(first), element_of(second), depth),
+        fields=_joined_fields(first, second, depth),
+        **same,
+    )
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """What any of several values may be; of none, unknown."""
+    found: Value | None = None
+    for each in values:
+        found = each if found is None else join(found, each)
+    return found or UNKNOWN
+
+
+def element_of(value: Value) -> Value | None:
+    """What indexing with an unknown index gives, if the value is known to hold anything."""
+    if value.element is not None:
+        return value.element
+    if value.items:
+        return join_all(value.items)
+    if value.fields and not value.is_instance:
+        return join_all(each for _, each in value.fields)
+    return None
+
+
+def _joined_items(
+    first: tuple[Value, ...] | None, second: tuple[Value, ...] | None, depth: int
+) -> tuple[Value, ...] | None:
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(join(ours, theirs, depth + 1) for ours, theirs in zip(first, second, strict=True))
+
+
+def _joined_optional(first: Value | None, second: Value | None, depth: int) -> Value | None:
+    if first is None or second is None:
+        return first or second
+    return join(first, second, depth + 1)
+
+
+def _joined_fields(first: Value, second: Value, depth: int) -> tuple[tuple[str, Value], ...]:
+    if not first.fields or not second.fields:
+        return first.fields or second.fields
+    found = dict(first.fields)
+    for name, value in second.fields:
+        found[name] = join(found[name], value, depth + 1) if name in found else value
+    return tuple(found.items())

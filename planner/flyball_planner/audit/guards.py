@@ -1,0 +1,195 @@
+"""What stands between a loop and a node in it: conditions under which the node runs less often than each step."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from flyball_planner.audit.module import Module
+
+
+class Rarity(Enum):
+    """How a condition thins out what it guards."""
+
+    PERIODIC = "periodic"  # `step % N == 0`, a logging flag, so many seconds later
+    RARE = "rare"  # an error, a NaN, the first or last step, debugging
+    RANK = "rank"  # one process of many
+    ACCUMULATED = "accumulated"  # each optimizer step instead of each micro-step
+    CONFIG = "config"  # a setting decides, for the whole run
+    OTHER = "other"  # depends on the data, or on what nobody knows
+
+
+class Guard(NamedTuple):
+    """A condition around a node."""
+
+    rarity: Rarity
+    test: ast.AST
+
+
+_ACCUMULATION = re.compile(
+    r"accum|sync_gradients|is_gradient_accumulation_boundary|update_freq|iters_to_acc|no_sync", re.IGNORECASE
+)
+_RANK = re.compile(
+    r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
+    r"|first)\w*|(main|master)_process|is_root\b",
+    re.IGNORECASE,
+)
+_DEBUG = re.compile(r"\b\w*(debug|verbose|profil|dry_run|sanity|trace|detect_anomaly)\w*\b", re.IGNORECASE)
+_FAULT = re.compile(r"\bis_?(nan|inf|finite)\b|nonfinite|non_finite|isfinite", re.IGNORECASE)
+_LOGGING = re.compile(
+    r"\b\w*(should|do|need|time_to|is|now|to|must|will)_?(log|print|eval|report|save|display|plot|vis|record"
+    r"|summar|checkpoint|valid)\w*\b"
+    r"|\b(log|print|eval|report|save|logging)_(now|step|this\w*|iter|flag|due)\b|\bcheck_interval\b",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    r"\b(step|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
+    r"|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]", re.IGNORECASE)
+_EVERY = re.compile(
+    r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)\w*_?(every|interval|freq"
+    r"|steps?|period|iters?)|every_n",
+    re.IGNORECASE,
+)
+
+
+def guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
+    """The conditions on the way from `root`, exclusive, down to a node, innermost first."""
+    below: ast.AST = node
+    for above in module.ancestors(node):
+        yield from _between(module, below, above)
+        if above is root:
+            return
+        below = above
+
+
+def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:
+    if isinstance(above, ast.If) and below is not above.test:
+        yield Guard(_rarity(module, above.test, negated=below in above.orelse), above.test)
+    elif isinstance(above, ast.IfExp) and below is not above.test:
+        yield Guard(_rarity(module, above.test, negated=below is above.orelse), above.test)
+    elif isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And) and below is not above.values[0]:
+        before = above.values[: above.values.index(below)] if isinstance(below, ast.expr) else []
+        yield from (Guard(_rarity(module, each, negated=False), each) for each in before)
+    elif isinstance(above, ast.ExceptHandler) or (isinstance(above, ast.Assert) and below is above.msg):
+        yield Guard(Rarity.RARE, above)
+    if isinstance(below, ast.stmt):
+        yield from _skips(module, below, above)
+        if _leads_to_raise(below, above):
+            yield Guard(Rarity.RARE, below)
+
+
+def _skips(module: Module, below: ast.stmt, above: ast.AST) -> Iterator[Guard]:
+    """`if …: continue` and its like, before a statement in the same block."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(above, field, None)
+        if isinstance(block, list) and below in block:
+            for each in block[: block.index(below)]:
+                if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _JUMPS):
+                    yield Guard(_rarity(module, each.test, negated=True), each.test)
+
+
+_JUMPS = (ast.Continue, ast.Return, ast.Break, ast.Raise)
+
+
+def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
+    """A block that ends in an exception or the program's end runs once."""
+    if isinstance(below, ast.Raise):
+        return True
+    if not isinstance(above, ast.If):
+        return False
+    block: Sequence[ast.stmt] = above.body if below in above.body else above.orelse
+    last = block[-1] if block else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return ast.unparse(last.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
+    return isinstance(last, ast.Raise | ast.Break)
+
+
+def _rarity(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
+    """How much rarer what a condition guards is."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _rarity(module, test.operand, negated=not negated)
+    if isinstance(test, ast.BoolOp):
+        return _of_several(module, test, negated=negated)
+    found = _of_modulo(test, negated=negated)
+    if found is not None:
+        return found
+    return _of_words(module, test, negated=negated)
+
+
+def _of_several(module: Module, test: ast.BoolOp, *, negated: bool) -> Rarity:
+    """All must hold: the rarest counts. One suffices: the most frequent counts."""
+    each = [_rarity(module, value, negated=negated) for value in test.values]
+    order = list(Rarity)
+    rarest_first = sorted(each, key=order.index)
+    conjunction = isinstance(test.op, ast.And) is not negated
+    return rarest_first[0] if conjunction else rarest_first[-1]
+
+
+def _of_modulo(test: ast.expr, *, negated: bool) -> Rarity | None:
+    """`step % N == 0`, `not step % N`, `step % N == N - 1`; None if no remainder is looked at."""
+    plain = isinstance(test, ast.Compare) and len(test.ops) == 1
+    left = test.left if isinstance(test, ast.Compare) else test
+    if not (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)):
+        return None
+    equal = plain and isinstance(test.ops[0], ast.Eq) if isinstance(test, ast.Compare) else False
+    if equal is negated:
+        return Rarity.OTHER  # the many steps in between
+    if isinstance(left.right, ast.Constant) and left.right.value == 1:
+        return Rarity.OTHER
+    return Rarity.ACCUMULATED if _ACCUMULATION.search(ast.unparse(test)) else Rarity.PERIODIC
+
+
+def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
+    text = ast.unparse(test)
+    if _ACCUMULATION.search(text):
+        return Rarity.ACCUMULATED
+    if _FAULT.search(text):
+        return Rarity.OTHER if _means_sound(text, negated=negated) else Rarity.RARE
+    if _RANK.search(text):
+        return Rarity.OTHER if negated else Rarity.RANK
+    if negated:
+        return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
+    if _DEBUG.search(text):
+        return Rarity.RARE
+    if _LOGGING.search(text) or _CLOCK.search(text) or _EVERY.search(text):
+        return Rarity.PERIODIC
+    if _ENDS.search(text) and isinstance(test, ast.Compare):
+        return Rarity.RARE
+    if isinstance(test, ast.Name):
+        return _of_variable(module, test)
+    return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
+
+
+def _means_sound(text: str, *, negated: bool) -> bool:
+    """Whether what is guarded runs when the numbers are sound, as they nearly always are."""
+    asks_sound = "finite" in text.lower() and "non" not in text.lower()
+    return asks_sound is not negated
+
+
+def _of_variable(module: Module, test: ast.Name) -> Rarity:
+    """A flag: what the function gave it last, or a setting."""
+    function = module.function_of(test) or module.tree
+    for each in reversed(module.all(ast.Assign)):
+        named = any(isinstance(target, ast.Name) and target.id == test.id for target in each.targets)
+        if named and each.lineno <= test.lineno and (module.function_of(each) or module.tree) is function:
+            if isinstance(each.value, ast.Compare | ast.BoolOp | ast.UnaryOp):
+                return _rarity(module, each.value, negated=False)
+            return Rarity.OTHER if isinstance(each.value, ast.Constant) else Rarity.CONFIG
+    return Rarity.CONFIG
+
+
+_SETTINGS = re.compile(r"^(self\.)?(args|cfg|config|conf|opts?|flags|FLAGS|hparams|hp|params|settings|training_args)\b")
+
+
+def _is_setting(module: Module, test: ast.expr) -> bool:
+    """A name or attribute by itself, or compared with None: decided before the loop."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        ends = test.comparators[0]
+        if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(ends, ast.Constant):
+            return _is_setting(module, test.left)
+        return bool(_SETTINGS.match(ast.unparse(test.left)))
+    return isinstance(test, ast.Name | ast.Attribute)

@@ -1,0 +1,212 @@
+"""Which loops train, which evaluate, and what runs in each of their turns."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.flow.expressions import iterated_value
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.regions import Region, Root, reached
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+FOREIGN = frozenset({"tensorflow", "jax", "paddle", "mxnet", "tinygrad", "megengine", "oneflow"})
+"""Frameworks whose code looks like PyTorch's and means something else."""
+
+EVALUATION = re.compile(
+    r"eval|valid|(^|_)val(_|$)|(^|_)test|infer|predict|(^|_)dev(_|$)|benchmark_model", re.IGNORECASE
+)
+"""In names of functions and loaders: no training goes on there."""
+
+STEP_FUNCTION = re.compile(r"step|update|learn|optimi|train|iter|batch|fit", re.IGNORECASE)
+"""Names of functions that are one step each, called from a loop that is not among the files."""
+
+
+class Kind(Enum):
+    """What one turn is."""
+
+    STEP = "step"  # backward and the optimizer's step
+    EVALUATION = "evaluation"  # forward alone
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A loop that trains or evaluates, or the function that a framework calls for each of its batches."""
+
+    module: Module
+    node: Root
+    kind: Kind
+    hook_of: str | None = None
+    """Whose loop calls this function: lightning, transformers; "caller": its loop is not among the files."""
+
+    @property
+    def region(self) -> Region:
+        """The loop's own body."""
+        return Region(self.module, self.node)
+
+
+HOOKS = {
+    "lightning": (
+        {
+            "training_step",
+            "on_train_batch_start",
+            "on_train_batch_end",
+            "on_before_optimizer_step",
+            "on_after_backward",
+        },
+        {"validation_step", "test_step", "predict_step"},
+    ),
+    "callback": ({"on_step_end", "on_step_begin", "on_train_batch_end", "on_train_batch_start"}, set()),
+    "transformers": ({"compute_loss", "training_step"}, {"prediction_step"}),
+}
+"""Methods that a framework's own loop calls for each batch: training, evaluation."""
+
+
+class Loops:
+    """The loops of one project; every answer is kept."""
+
+    def __init__(self, project: "Project") -> None:
+        self._project = project
+        self.effects = Effects(project)
+        self._regions: dict[Turns, tuple[Region, ...]] = {}
+
+    @cached_property
+    def training(self) -> tuple[Turns, ...]:
+        """Every loop whose turns are steps, micro-steps included where the optimizer steps in the same loop."""
+        loops = [
+            Turns(module, node, Kind.STEP)
+            for module in self._modules
+            for node in self.effects.step_loops(module)
+        ]  # fmt: skip
+        return (*loops, *self._hooks(Kind.STEP), *self._uncalled(loops))
+
+    @cached_property
+    def evaluation(self) -> tuple[Turns, ...]:
+        """Every loop that runs a model over batches without training it."""
+        loops = [
+            Turns(module, node, Kind.EVALUATION)
+            for module in self._modules
+            for node in module.loops
+            if self._evaluates(module, node)
+        ]
+        inner = {each.node for each in loops for other in loops if other.node in set(each.module.ancestors(each.node))}
+        kept = [each for each in loops if each.node in inner or not _has_inner(each, loops)]
+        return (*kept, *self._hooks(Kind.EVALUATION))
+
+    def regions(self, turns: Turns) -> tuple[Region, ...]:
+        """All code that a turn runs: the body and the project's functions that it calls, but no evaluation."""
+        found = self._regions.get(turns)
+        if found is None:
+            found = self._regions[turns] = tuple(reached(self._project, turns.region))
+        return found
+
+    def training_of(self, module: Module) -> Iterator[Turns]:
+        """The training loops that stand in one module."""
+        return (each for each in self.training if each.module is module)
+
+    def evaluation_of(self, module: Module) -> Iterator[Turns]:
+        """The evaluation loops that stand in one module."""
+        return (each for each in self.evaluation if each.module is module)
+
+    def accumulates(self, turns: Turns) -> bool:
+        """Whether only some turns end with an optimizer's step: the turns are micro-steps."""
+        for region in self.regions(turns):
+            for call in region.all(ast.Call):
+                stepping = Effect.STEP in self.effects.direct(region.module, call)
+                if stepping and any(each.rarity is Rarity.ACCUMULATED for each in region.guards(call)):
+                    return True
+        return False
+
+    def is_micro(self, region: Region, node: ast.AST) -> bool:
+        """Whether a node stands in a loop of backward passes that one optimizer step follows."""
+        return any(Effect.BACKWARD in self.effects.inside(region.module, each) for each in region.loops(node))
+
+    def is_over_parameters(self, region: Region, node: ast.AST) -> bool:
+        """Whether a node stands in a loop, or comprehension, over a model's parameters."""
+        around = [each.iter for each in region.loops(node) if isinstance(each, ast.For)]
+        for above in region.module.ancestors(node):
+            if above is region.root:
+                break
+            if isinstance(above, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+                around += [each.iter for each in above.generators]
+        return any(self.gives_parameters(region.module, each) for each in around)
+
+    def gives_parameters(self, module: Module, iterable: ast.expr) -> bool:
+        """Whether iterating gives parameters, their gradients, or pairs with them."""
+        each = iterated_value(self._project.flow.value(module, iterable))
+        inside = (each, *(each.items or ()))
+        return any(part.has(Tag.PARAMETER) or part.has(Tag.GRADIENT) for part in inside)
+
+    @property
+    def _modules(self) -> list[Module]:
+        return [each for each in self._project.modules.values() if is_torch_code(each)]
+
+    def _hooks(self, kind: Kind) -> Iterator[Turns]:
+        position = 0 if kind is Kind.STEP else 1
+        for module in self._modules:
+            for node in module.all(ast.ClassDef):
+                framework = self._framework_of(module, node)
+                for each in node.body if framework else ():
+                    if isinstance(each, Function) and each.name in HOOKS[framework or ""][position]:
+                        yield Turns(module, each, kind, framework)
+
+    def _framework_of(self, module: Module, node: ast.ClassDef) -> str | None:
+        bases = self._project.flow.bases(Definition(module, node))
+        if any(each.startswith("lightning.") and each.endswith("LightningModule") for each in bases):
+            return "lightning"
+        if any(each.startswith(("transformers.", "trl.")) and each.endswith("Trainer") for each in bases):
+            return "transformers"
+        if any(each.endswith(("TrainerCallback", "lightning.Callback", "callbacks.Callback")) for each in bases):
+            return "callback"
+        return None
+
+    def _uncalled(self, loops: list[Turns]) -> Iterator[Turns]:
+        """Functions that are a whole step and are called from no loop among the files."""
+        reached_already = {region.root for each in loops for region in self.regions(each)}
+        for module in self._modules:
+            for node in self.effects.step_functions(module):
+                if node not in reached_already and STEP_FUNCTION.search(node.name) and not EVALUATION.search(node.name):
+                    yield Turns(module, node, Kind.STEP, "caller")
+
+    def _evaluates(self, module: Module, node: Loop) -> bool:
+        if self.effects.inside(module, node) or not isinstance(node, ast.For | ast.AsyncFor):
+            return False
+        function = module.function_of(node)
+        named = EVALUATION.search(ast.unparse(node.iter)) or (function is not None and EVALUATION.search(function.name))
+        if not named and self._project.flow.records_history(module, node.body[0]):
+            return False
+        return self._gives_batches(module, node) and self._runs_model(Turns(module, node, Kind.EVALUATION))
+
+    def _runs_model(self, turns: Turns) -> bool:
+        flow = self._project.flow
+        for region in self.regions(turns):
+            for call in region.all(ast.Call):
+                value = flow.value(region.module, call.func)
+                if value.has(Tag.MODEL) and not value.has(Tag.CRITERION):
+                    return True
+        return False
+
+    def _gives_batches(self, module: Module, node: ast.For | ast.AsyncFor) -> bool:
+        each = iterated_value(self._project.flow.value(module, node.iter))
+        parts = (each, *(each.items or ()))
+        return any(part.has(Tag.BATCH) for part in parts) or bool(
+            re.search(r"load|data|batch|_dl\b", ast.unparse(node.iter))
+        )
+
+
+def _has_inner(turns: Turns, loops: list[Turns]) -> bool:
+    return any(turns.node in set(other.module.ancestors(other.node)) for other in loops if other is not turns)
+
+
+def is_torch_code(module: Module) -> bool:
+    """Whether loops of a file may be PyTorch's: no other framework is in it, or PyTorch is too."""
+    return not module.frameworks & FOREIGN or "torch" in module.frameworks

@@ -1,0 +1,204 @@
+"""One file's syntax tree, indexed once: nodes by type, parents, the names that each scope binds."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar
+
+from flyball_planner.audit.finding import Span
+from flyball_planner.audit.source import Source
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
+Node = TypeVar("Node", bound=ast.AST)
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_NO_NODES = frozenset({"ctx", "op", "ops", "names", "type_comment", "type_ignores"})
+"""Fields that hold no nodes of interest: contexts and operators are shared by all trees."""
+
+LONGEST_TEXT = 60
+"""Characters of code that a message quotes."""
+
+
+class Module:
+    """One file that was read; a value: nothing in it changes after it was made."""
+
+    def __init__(self, source: Source, tree: ast.Module, name: str, project: "Project") -> None:
+        self.source = source
+        self.path = source.path
+        self.tree = tree
+        self.name = name
+        """Dotted, from the folder that all audited files share."""
+        self.is_package = PurePath(source.path).stem == "__init__"
+        self._project = project
+
+    def __repr__(self) -> str:
+        return f"Module({self.name})"
+
+    def all(self, kind: type[Node]) -> Sequence[Node]:
+        """All nodes of one type, in the order of the text."""
+        return self._index.by_type.get(kind, ())  # type: ignore[return-value]  # kept by type
+
+    @cached_property
+    def functions(self) -> Sequence[Function]:
+        """All functions and methods."""
+        found: list[Function] = [*self.all(ast.FunctionDef), *self.all(ast.AsyncFunctionDef)]
+        return sorted(found, key=lambda each: each.lineno)
+
+    @cached_property
+    def loops(self) -> Sequence[Loop]:
+        """All loops; comprehensions are none."""
+        found: list[Loop] = [*self.all(ast.For), *self.all(ast.AsyncFor), *self.all(ast.While)]
+        return sorted(found, key=lambda each: (each.lineno, each.col_offset))
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds this one."""
+        return self._index.parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around this one, from the nearest to the module."""
+        parents = self._index.parents
+        above = parents.get(node)
+        while above is not None:
+            yield above
+            above = parents.get(above)
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The nearest function around a node."""
+        return next((each for each in self.ancestors(node) if isinstance(each, Function)), None)
+
+    def class_of(self, function: ast.AST) -> ast.ClassDef | None:
+        """The class whose method a function is."""
+        above = self.parent(function)
+        while isinstance(above, ast.If | ast.Try | ast.With):
+            above = self.parent(above)
+        return above if isinstance(above, ast.ClassDef) else None
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node is, or belongs to."""
+        above: ast.AST | None = node
+        while above is not None and not isinstance(above, ast.stmt):
+            above = self.parent(above)
+        if above is None:
+            raise ValueError(f"{ast.dump(node)} stands in no statement of {self.path}")
+        return above
+
+    def binds(self, scope: ast.AST, name: str) -> bool:
+        """Whether a function, class or module gives a name a value itself (imports and definitions aside)."""
+        return name in self._index.bound.get(scope, ())
+
+    def is_local(self, node: ast.AST, name: str) -> bool:
+        """Whether a name is a variable or an argument of a function around a node."""
+        bound = self._index.bound
+        return any(name in bound.get(each, ()) for each in self.ancestors(node) if isinstance(each, _SCOPES[:3]))
+
+    def calls_of(self, scope: ast.AST) -> Sequence[ast.Call]:
+        """The calls in a function's, class's or module's own body, those of inner functions aside."""
+        return self._index.calls.get(scope, ())
+
+    def stored_attributes(self, scope: ast.AST) -> Sequence[tuple[str, str]]:
+        """The attributes of names that a function gives values itself, as pairs of name and attribute."""
+        return self._index.stored.get(scope, ())
+
+    def qualified(self, node: ast.AST) -> str | None:
+        """The dotted name that an expression stands for, wherever it was imported from; None for computed values.
+
+        `F.gelu` is `torch.nn.functional.gelu`, `print` is `builtins.print`, and what the project defines begins with
+        the name of its module. Variables of functions have none: `project.flow` knows them.
+        """
+        return self._project.names.qualified(self, node)
+
+    @cached_property
+    def frameworks(self) -> frozenset[str]:
+        """Which libraries that run the training the file uses: torch, lightning, transformers, accelerate, …"""
+        return self._project.names.frameworks(self)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text, cut as the parser counts lines."""
+        return self.source.text.split("\n")
+
+    def column(self, line: int, offset: int) -> int:
+        """A column as people count, in characters from 1, of the parser's offset in bytes."""
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        if text.isascii():
+            return offset + 1
+        return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    def span(self, node: ast.stmt | ast.expr | ast.keyword) -> Span:
+        """Where a node stands."""
+        end_line = node.end_lineno or node.lineno
+        end = self.column(end_line, node.end_col_offset or node.col_offset)
+        return Span(node.lineno, self.column(node.lineno, node.col_offset), end_line, end)
+
+    def quote(self, node: ast.AST) -> str:
+        """The code of a node on one line, cut to what a message bears."""
+        text = " ".join((ast.get_source_segment(self.source.text, node) or ast.unparse(node)).split())
+        return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+    @cached_property
+    def _index(self) -> "_Index":
+        return _Index(self.tree)
+
+
+class _Index:
+    """Nodes by type, parents, and bound names, from one walk over the tree."""
+
+    __slots__ = ("bound", "by_type", "calls", "parents", "stored")
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.by_type: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.bound: dict[ast.AST, set[str]] = defaultdict(set)
+        self.stored: dict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
+        self.calls: dict[ast.AST, list[ast.Call]] = defaultdict(list)
+        self._walk(tree)
+
+    def _walk(self, tree: ast.Module) -> None:
+        by_type, parents, bound = self.by_type, self.parents, self.bound
+        stack: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+        while stack:
+            node, scope = stack.pop()
+            kind = type(node)
+            by_type[kind].append(node)
+            if kind is ast.Name:
+                if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]  # a Name, as just seen
+                    bound[scope].add(node.id)  # type: ignore[attr-defined]
+                continue
+            if kind is ast.arg:
+                bound[scope].add(node.arg)  # type: ignore[attr-defined]
+            elif kind is ast.Attribute:
+                if type(node.ctx) is not ast.Load and type(node.value) is ast.Name:  # type: ignore[attr-defined]
+                    self.stored[scope].append((node.value.id, node.attr))  # type: ignore[attr-defined]
+            elif kind is ast.Call:
+                self.calls[scope].append(node)  # type: ignore[arg-type]  # a Call, as just seen
+            elif kind in _SCOPES:
+                scope = node
+            children = [each for field in _fields(kind) for each in _nodes(getattr(node, field, None))]
+            for child in reversed(children):
+                parents[child] = node
+                stack.append((child, scope))
+
+
+def _nodes(value: object) -> Sequence[ast.AST]:
+    if type(value) is list:
+        return [each for each in value if isinstance(each, ast.AST)]
+    return (value,) if isinstance(value, ast.AST) else ()
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a type of node that hold nodes."""
+    found = _KNOWN_FIELDS.get(kind)
+    if found is None:
+        fields = () if kind is ast.Constant else kind._fields
+        found = _KNOWN_FIELDS[kind] = tuple(each for each in fields if each not in _NO_NODES)
+    return found
+
+
+_KNOWN_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""A cache; the parser's types are the same for everyone."""

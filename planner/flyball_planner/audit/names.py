@@ -1,0 +1,227 @@
+"""What a name stands for: through imports, aliases, re-exports inside the project, and libraries' second names."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.module import Function, Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+_BUILTINS = frozenset(dir(builtins))
+
+_SECOND_NAMES = (
+    ("lightning.pytorch.", "lightning."),
+    ("pytorch_lightning.", "lightning."),
+    ("lightning.fabric.Fabric", "lightning.Fabric"),
+    ("lightning_fabric.", "lightning."),
+    ("torch.utils.data.dataloader.", "torch.utils.data."),
+    ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.nn.modules.", "torch.nn.modules."),
+    ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
+    ("torch.nn.parallel.data_parallel.", "torch.nn.parallel."),
+    ("torch.nn.utils.clip_grad.", "torch.nn.utils."),
+    ("torch.cuda.amp.autocast_mode.", "torch.cuda.amp."),
+    ("torch.cuda.amp.grad_scaler.", "torch.cuda.amp."),
+    ("torch.autograd.grad_mode.", "torch."),
+    ("torch.amp.autocast_mode.", "torch.amp."),
+    ("torch.amp.grad_scaler.", "torch.amp."),
+    ("transformers.trainer.", "transformers."),
+    ("transformers.training_args.", "transformers."),
+    ("tqdm.auto.", "tqdm."),
+    ("tqdm.notebook.", "tqdm."),
+    ("tqdm.std.", "tqdm."),
+    ("numpy.core.", "numpy."),
+)
+"""Where libraries keep what they offer under a shorter name: the shorter one is used throughout."""
+
+_FRAMEWORKS = {
+    "torch": "torch",
+    "lightning": "lightning",
+    "pytorch_lightning": "lightning",
+    "lightning_fabric": "lightning",
+    "transformers": "transformers",
+    "trl": "transformers",
+    "accelerate": "accelerate",
+    "deepspeed": "deepspeed",
+    "ignite": "ignite",
+    "fastai": "fastai",
+    "composer": "composer",
+    "tensorflow": "tensorflow",
+    "keras": "tensorflow",
+    "jax": "jax",
+    "flax": "jax",
+    "paddle": "paddle",
+    "mxnet": "mxnet",
+    "tinygrad": "tinygrad",
+    "megengine": "megengine",
+    "oneflow": "oneflow",
+}
+"""Import roots and the framework they mean."""
+
+_DEEPEST = 12
+"""Re-exports followed before a circle is assumed."""
+
+
+class Names:
+    """Answers for one set of files; every answer is kept."""
+
+    def __init__(self, project: "Project") -> None:
+        self._project = project
+        self._bindings: dict[Module, dict[str, str]] = {}
+        self._stars: dict[Module, list[str]] = {}
+        self._resolved: dict[tuple[Module, str], str] = {}
+        self._frameworks: dict[Module, frozenset[str]] = {}
+
+    def qualified(self, module: Module, node: ast.AST) -> str | None:
+        """The full name of a dotted expression, or None."""
+        dotted = dotted_name(node)
+        if dotted is None:
+            return None
+        root, _, rest = dotted.partition(".")
+        target = self.binding(module, root)
+        if target is None or module.is_local(node, root):
+            return None
+        return self.resolve(module, f"{target}.{rest}" if rest else target)
+
+    def resolve(self, module: Module, dotted: str) -> str:
+        """A dotted name as a module writes it, after following what the project's own modules import."""
+        key = (module, dotted)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._resolved[key] = self._follow(module, dotted)
+        return found
+
+    def binding(self, module: Module, name: str) -> str | None:
+        """What a module's own name stands for: an import, a definition, an alias, a star import, or a builtin."""
+        if module not in self._bindings:
+            self._bindings[module] = {}
+            self._bindings[module] = dict(self._bound(module))
+        found = self._bindings[module].get(name)
+        if found is None:
+            found = self._from_stars(module, name)
+        if found is None and name in _BUILTINS and not module.binds(module.tree, name):
+            return f"builtins.{name}"
+        return found
+
+    def frameworks(self, module: Module) -> frozenset[str]:
+        """The frameworks whose packages a module imports."""
+        if module not in self._frameworks:
+            roots = {target.split(".")[0] for target in self.imported(module)}
+            self._frameworks[module] = frozenset(_FRAMEWORKS[each] for each in roots if each in _FRAMEWORKS)
+        return self._frameworks[module]
+
+    def imported(self, module: Module) -> Iterator[str]:
+        """The dotted names of all that a module imports."""
+        yield from (target for _, target in _imports(module))
+        yield from _star_imports(module)
+
+    def _bound(self, module: Module) -> Iterator[tuple[str, str]]:
+        """Aliases first, definitions next, imports last: a later pair wins."""
+        imports = dict(_imports(module))
+        for assignment in module.all(ast.Assign):
+            if module.parent(assignment) is module.tree and (dotted := dotted_name(assignment.value)):
+                root, _, rest = dotted.partition(".")
+                for each in assignment.targets if root in imports else ():
+                    if isinstance(each, ast.Name) and each.id != root:
+                        yield each.id, f"{imports[root]}.{rest}" if rest else imports[root]
+        for definition in (*module.functions, *module.all(ast.ClassDef)):
+            if is_top_level(module, definition):
+                yield definition.name, f"{module.name}.{definition.name}"
+        yield from imports.items()
+
+    def _from_stars(self, module: Module, name: str) -> str | None:
+        if module not in self._stars:
+            self._stars[module] = list(_star_imports(module))
+        for star in self._stars[module]:
+            inside = self._project.module_of(module, star)
+            if inside is not None and inside is not module and (found := self._exported(inside, name)):
+                return found
+            if inside is None and star.startswith("torch") and name in _TORCH_STARS:
+                return f"{star}.{name}"
+        return None
+
+    def _exported(self, module: Module, name: str) -> str | None:
+        found = self.binding(module, name)
+        return None if found is None or found.startswith("builtins.") else self.resolve(module, found)
+
+    def _follow(self, module: Module, dotted: str) -> str:
+        for _ in range(_DEEPEST):
+            split = self._project.split(module, dotted)
+            if split is None:
+                return canonical(dotted)
+            module, rest = split
+            name, _, after = rest.partition(".")
+            target = self.binding(module, name) if name else None
+            own = f"{module.name}.{name}" if name else module.name
+            if target is None or target == own or target.startswith("builtins."):
+                return f"{module.name}.{rest}" if rest else module.name
+            dotted = f"{target}.{after}" if after else target
+        return dotted
+
+
+_TORCH_STARS = frozenset({"DataLoader", "Dataset", "Module", "Linear", "Conv2d", "Adam", "AdamW", "SGD"})
+"""What scripts take from `from torch… import *`."""
+
+
+def canonical(dotted: str) -> str:
+    """The shorter of a library's names."""
+    if dotted.startswith("torch.optim.") and dotted.count(".") == 3 and not dotted.startswith("torch.optim.lr_sched"):
+        head, _, last = dotted.rpartition(".")
+        return f"torch.optim.{last}" if last[:1].isupper() else f"{head}.{last}"
+    for second, first in _SECOND_NAMES:
+        if dotted.startswith(second):
+            return first + dotted[len(second) :]
+    return dotted
+
+
+def dotted_name(node: ast.AST) -> str | None:
+    """`a.b.c` as text, or None for any other expression."""
+    parts = []
+    while type(node) is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if type(node) is not ast.Name:
+        return None
+    if not parts:
+        return node.id
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def is_top_level(module: Module, node: ast.AST) -> bool:
+    """Whether a definition belongs to the module itself (inside `if` and `try` too)."""
+    return not any(isinstance(each, Function | ast.ClassDef | ast.Lambda) for each in module.ancestors(node))
+
+
+def _imports(module: Module) -> Iterator[tuple[str, str]]:
+    """The names that imports anywhere in a module bind, and their targets."""
+    for plain in module.all(ast.Import):
+        for each in plain.names:
+            if each.asname:
+                yield each.asname, each.name
+            else:
+                root = each.name.split(".")[0]
+                yield root, root
+    for partial in module.all(ast.ImportFrom):
+        origin = _origin(module, partial)
+        for each in partial.names:
+            if each.name != "*":
+                yield each.asname or each.name, f"{origin}.{each.name}" if origin else each.name
+
+
+def _star_imports(module: Module) -> Iterator[str]:
+    for partial in module.all(ast.ImportFrom):
+        if any(each.name == "*" for each in partial.names):
+            yield _origin(module, partial)
+
+
+def _origin(module: Module, node: ast.ImportFrom) -> str:
+    """The module that `from … import` names, dots resolved against the importing module's own name."""
+    if not node.level:
+        return node.module or ""
+    parts = module.name.split(".")
+    kept = parts[: len(parts) - node.level + (1 if module.is_package else 0)]
+    return ".".join([*kept, *([node.module] if node.module else [])])

@@ -1,0 +1,163 @@
+"""A set of files that are read together: its modules, what they import of each other, and what is defined where."""
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from os.path import commonpath
+from pathlib import PurePath
+
+from flyball_planner.audit.definition import Definition, method_of
+from flyball_planner.audit.flow import Flow
+from flyball_planner.audit.loops import Loops
+from flyball_planner.audit.module import Module
+from flyball_planner.audit.names import Names, is_top_level
+from flyball_planner.audit.source import Source
+
+__all__ = ["Definition", "Module", "Project"]
+
+
+class Project:
+    """All modules of an audit, with the three kinds of answers that rules ask for: names, flow, loops."""
+
+    def __init__(self, parsed: Iterable[tuple[Source, ast.Module]]) -> None:
+        files = list(parsed)
+        self.names = Names(self)
+        self.modules: Mapping[str, Module] = self._named(files)
+        self._by_last: dict[str, list[Module]] = {}
+        for module in self.modules.values():
+            self._by_last.setdefault(module.name.rpartition(".")[2], []).append(module)
+        self._parts = {part for name in self.modules for part in name.split(".")}
+        self._imported: dict[tuple[str, str], Module | None] = {}
+        self._found: dict[str, Definition | None] = {}
+        self._reached: dict[Module, frozenset[Module]] = {}
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What values expressions have."""
+        return Flow(self)
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Which code runs each step, each epoch, in evaluation."""
+        return Loops(self)
+
+    def module_of(self, importer: Module, dotted: str) -> Module | None:
+        """The project's module that an import means, seen from the importing module; None for libraries."""
+        own = self.modules.get(dotted)
+        if own is not None:
+            return own
+        if dotted.partition(".")[0] not in self._parts:
+            return None
+        key = (importer.name.rpartition(".")[0], dotted)
+        if key not in self._imported:
+            self._imported[key] = self._search(*key)
+        return self._imported[key]
+
+    def split(self, importer: Module, dotted: str) -> tuple[Module, str] | None:
+        """The project's module that a dotted name begins with, the longest one, and the rest of the name."""
+        if dotted.partition(".")[0] not in self._parts:
+            return None
+        head, rest = dotted, ""
+        while head:
+            found = self.module_of(importer, head)
+            if found is not None:
+                return found, rest
+            head, _, last = head.rpartition(".")
+            rest = f"{last}.{rest}" if rest else last
+        return None
+
+    def find(self, qualified: str | None) -> Definition | None:
+        """The top-level function or class, or the method, that a full name stands for."""
+        if qualified is None:
+            return None
+        if qualified not in self._found:
+            self._found[qualified] = self._find(qualified)
+        return self._found[qualified]
+
+    def imports_of(self, module: Module) -> frozenset[Module]:
+        """The project's modules that one imports, directly or through others."""
+        found = self._reached.get(module)
+        if found is None:
+            self._reached[module] = frozenset()
+            found = self._reached[module] = frozenset(self._reachable(module))
+        return found
+
+    def _reachable(self, module: Module) -> set[Module]:
+        reached: set[Module] = set()
+        waiting = [module]
+        while waiting:
+            here = waiting.pop()
+            for dotted in self.names.imported(here):
+                split = self.split(here, dotted)
+                if split is not None and split[0] not in reached:
+                    reached.add(split[0])
+                    waiting.append(split[0])
+        return reached
+
+    def _find(self, qualified: str) -> Definition | None:
+        head, _, name = qualified.rpartition(".")
+        module = self.modules.get(head)
+        if module is not None:
+            return _defined(module, name)
+        holder = self.find(head) if head else None
+        if holder is None or not isinstance(holder.node, ast.ClassDef):
+            return None
+        method = method_of(holder.node, name)
+        return Definition(holder.module, method) if method else None
+
+    def _search(self, folder: str, dotted: str) -> Module | None:
+        """By Python's rule: below the importer's folder or one above it; else wherever one file alone fits."""
+        above = folder
+        while True:
+            found = self.modules.get(f"{above}.{dotted}" if above else dotted)
+            if found is not None:
+                return found
+            if not above:
+                break
+            above = above.rpartition(".")[0]
+        fitting = [
+            each for each in self._by_last.get(dotted.rpartition(".")[2], ()) if each.name.endswith(f".{dotted}")
+        ]
+        return fitting[0] if len(fitting) == 1 and "." in dotted else None
+
+    def _named(self, files: list[tuple[Source, ast.Module]]) -> dict[str, Module]:
+        paths = [PurePath(source.path) for source, _ in files]
+        root = _root(paths)
+        modules: dict[str, Module] = {}
+        for path, (source, tree) in zip(paths, files, strict=True):
+            name = _unused(_dotted(path, root), modules)
+            modules[name] = Module(source, tree, name, self)
+        return modules
+
+
+def _defined(module: Module, name: str) -> Definition | None:
+    both = (*module.functions, *module.all(ast.ClassDef))
+    found = [each for each in both if each.name == name and is_top_level(module, each)]
+    return Definition(module, max(found, key=lambda each: each.lineno)) if found else None
+
+
+def _root(paths: list[PurePath]) -> PurePath:
+    """The folder that all files share."""
+    folders = [str(each.parent) for each in paths]
+    try:
+        return PurePath(commonpath(folders)) if folders else PurePath()
+    except ValueError:  # absolute and relative paths together
+        return PurePath()
+
+
+def _dotted(path: PurePath, root: PurePath) -> str:
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    parts = [each for each in inside.with_suffix("").parts if each != path.anchor]
+    if len(parts) > 1 and parts[-1] == "__init__":
+        parts.pop()
+    return ".".join(parts)
+
+
+def _unused(name: str, taken: Mapping[str, Module]) -> str:
+    """The name itself, or with a number behind it: two files may differ in their suffix alone."""
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}~{number}"
+        number += 1
+    return free

@@ -1,0 +1,122 @@
+"""The code that one turn of a loop runs: its own body, and the functions of the project that it calls."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from flyball_planner.audit.guards import Guard, Rarity, guards
+from flyball_planner.audit.module import Function, Loop, Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+Node = TypeVar("Node", bound=ast.AST)
+Root = ast.For | ast.AsyncFor | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+DEEPEST = 5
+"""Calls that are followed from a loop's body down."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """The body of a loop, or of a function that it calls."""
+
+    module: Module
+    root: Root
+    above: tuple[Guard, ...] = ()
+    """Conditions around the calls that lead here."""
+    loops_above: int = 0
+    """Loops, inside the loop that all is about, around the calls that lead here."""
+    calls: tuple[tuple[Module, ast.Call], ...] = ()
+    """The calls that lead here, the outermost first."""
+
+    def all(self, kind: type[Node]) -> Iterator[Node]:
+        """The nodes of one type that run: not those of functions and classes defined inside."""
+        own = self.root if isinstance(self.root, Function | ast.Lambda) else _nearest(self.module, self.root)
+        first, last = self.span
+        for node in self.module.all(kind):
+            line = getattr(node, "lineno", 0)
+            if first <= line <= last and _nearest(self.module, node) is own and self.holds(node):
+                yield node
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last line of the body."""
+        if isinstance(self.root, ast.While | ast.Lambda):
+            return self.root.lineno, self.root.end_lineno or self.root.lineno
+        return self.root.body[0].lineno, self.root.body[-1].end_lineno or self.root.lineno
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a node belongs to the body itself: not to a loop's iterable, its `else`, a decorator or a default."""
+        below = node
+        for above in self.module.ancestors(node):
+            if above is self.root:
+                return _is_repeated(self.root, below)
+            below = above
+        return False
+
+    def guards(self, node: ast.AST) -> tuple[Guard, ...]:
+        """All conditions between the loop that all is about and a node."""
+        return (*guards(self.module, node, self.root), *self.above)
+
+    def rarity(self, node: ast.AST) -> Rarity | None:
+        """The condition that thins a node out most; None if it runs each turn."""
+        found = {each.rarity for each in self.guards(node)}
+        return next((each for each in Rarity if each in found), None)
+
+    def loops(self, node: ast.AST) -> tuple[Loop, ...]:
+        """The loops inside the region around a node, innermost first."""
+        found: list[Loop] = []
+        below = node
+        for above in self.module.ancestors(node):
+            if above is self.root:
+                break
+            if isinstance(above, Loop) and _is_repeated(above, below):
+                found.append(above)
+            below = above
+        return tuple(found)
+
+    def nesting(self, node: ast.AST) -> int:
+        """How many loops there are between the loop that all is about and a node."""
+        return len(self.loops(node)) + self.loops_above
+
+
+def _nearest(module: Module, node: ast.AST) -> ast.AST | None:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+    return next((each for each in module.ancestors(node) if isinstance(each, kinds)), None)
+
+
+def _is_repeated(root: Root, below: ast.AST) -> bool:
+    if isinstance(root, ast.Lambda):
+        return below is root.body
+    if isinstance(root, ast.While) and below is root.test:
+        return True
+    return isinstance(below, ast.stmt) and below in root.body
+
+
+def reached(project: "Project", region: Region, *, barred: Sequence[ast.AST] = ()) -> Iterator[Region]:
+    """A region, and those of all functions of the project that it runs, each once, by its least guarded call.
+
+    What stands in `barred` functions is left out.
+    """
+    seen: dict[ast.AST, Region] = {}
+    waiting = [region]
+    while waiting:
+        here = waiting.pop(0)
+        known = seen.get(here.root)
+        if known is not None and len(known.above) <= len(here.above):
+            continue
+        seen[here.root] = here
+        if len(here.calls) < DEEPEST:
+            waiting.extend(_called(project, here, barred))
+    yield from seen.values()
+
+
+def _called(project: "Project", region: Region, barred: Sequence[ast.AST]) -> Iterator[Region]:
+    for call in region.all(ast.Call):
+        for module, node in project.flow.callees(region.module, call):
+            if isinstance(node, ast.ClassDef | ast.Lambda) or node in barred:
+                continue
+            path = (*region.calls, (region.module, call))
+            yield Region(module, node, region.guards(call), region.nesting(call), path)

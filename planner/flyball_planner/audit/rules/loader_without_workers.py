@@ -1,0 +1,53 @@
+"""`loader-without-workers`: samples are read and transformed by the training process itself, between its steps."""
+
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.loaders import Loader, costs_little, loaders
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+
+WORKERS = 4
+"""A beginning: PyTorch's and NVIDIA's guides start at 2–4 a device and raise it until the wait stops falling."""
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Loaders of the module that are made without workers."""
+    for loader in loaders(module, project):
+        workers = loader.argument("num_workers")
+        missing = workers is None and loader.is_complete
+        if (missing or (workers is not None and loader.constant("num_workers") == 0)) and not costs_little(
+            project, loader
+        ):
+            yield _match(loader, missing=missing)
+
+
+def _match(loader: Loader, *, missing: bool) -> Match:
+    known = loader.dataset_class is not None or loader.dataset_made_by is not None
+    what = "has no `num_workers`" if missing else "has `num_workers=0`"
+    change = Change(Action.SET_ARGUMENT, loader.module.span(loader.call), str(WORKERS), "num_workers")
+    return Match(
+        loader.call,
+        f"`{loader.module.quote(loader.call)}` {what}",
+        f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
+        LIKELY if known else SUSPECTED,
+        edit=Edit((change,)),
+    )
+
+
+RULE = Rule(
+    id="loader-without-workers",
+    severity=Severity.NOTE,
+    summary="A DataLoader has no worker processes.",
+    cause="With `num_workers=0` reading, decoding and collating take turns with the steps, instead of running "
+    "beside them.",
+    change=f"Set `num_workers` ({WORKERS} a device to begin with, then as many as the wait needs) and "
+    f"`persistent_workers=True`.",
+    expected="up to the share of time spent waiting for data; 5–10 % in common scripts, several times where "
+    "samples are decoded",
+    source="PyTorch performance tuning guide, “Enable asynchronous data loading and augmentation”",
+    before="DataLoader(dataset, batch_size=64, shuffle=True)",
+    after=f"DataLoader(dataset, batch_size=64, shuffle=True, num_workers={WORKERS}, persistent_workers=True)",
+    look=look,
+    gain=Gain(Time.INPUT, 1.1),
+)

@@ -1,0 +1,172 @@
+"""`retained-graph`: losses are summed or kept with their history, and each step's activations with them."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import CERTAIN, Match, Rule
+
+
+class Kept(NamedTuple):
+    """A statement that puts a value with history where it stays."""
+
+    statement: ast.stmt
+    holder: ast.expr
+    value: ast.expr
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Sums and lists, in training loops, of values that carry history."""
+    for turns in project.loops.training_of(module):
+        regions = project.loops.regions(turns)
+        for region in regions:
+            for kept in _kept(region):
+                if _keeps_history(project, region, kept) and _outlives(regions, kept):
+                    yield _match(region, turns, kept)
+
+
+def _kept(region: Region) -> Iterator[Kept]:
+    for added in region.all(ast.AugAssign):
+        if isinstance(added.op, ast.Add | ast.Sub):
+            yield Kept(added, added.target, added.value)
+    for assigned in region.all(ast.Assign):
+        if isinstance(assigned.value, ast.BinOp) and len(assigned.targets) == 1:
+            target = assigned.targets[0]
+            other = _other_side(target, assigned.value)
+            if other is not None:
+                yield Kept(assigned, target, other)
+    for statement in region.all(ast.Expr):
+        call = statement.value
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and last_name(call) == "append"
+            and call.args
+        ):
+            yield Kept(statement, call.func.value, call.args[0])
+
+
+def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:
+    """What `total = total + loss`, or `average = 0.9 * average + 0.1 * loss`, adds."""
+    own = ast.unparse(target)
+    if isinstance(value.op, ast.Add | ast.Sub):
+        for side, other in ((value.left, value.right), (value.right, value.left)):
+            if any(
+                isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(each) == own
+                for each in ast.walk(side)
+            ):
+                return other
+    return None
+
+
+def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:
+    value = project.flow.value(region.module, kept.value)
+    inside = (value, *(value.items or ()), *(each for _, each in value.fields))
+    if not any(each.has(Tag.GRAPH) and each.on_device for each in inside):
+        return False
+    return isinstance(kept.statement, ast.Expr) or project.flow.records_history(region.module, kept.statement)
+
+
+def _outlives(regions: tuple[Region, ...], kept: Kept) -> bool:
+    """Whether what is kept is neither begun anew in the loop nor differentiated: then its history is wanted."""
+    name = _root(kept.holder)
+    if name is None:
+        return False
+    return not any(_begins_anew(region, name, kept) or name in _differentiated(region) for region in regions)
+
+
+def _root(holder: ast.expr) -> str | None:
+    """The variable or attribute that holds: `sums` of `sums["total"]`, `history` of `self.history`."""
+    while isinstance(holder, ast.Subscript | ast.Call):
+        holder = holder.value if isinstance(holder, ast.Subscript) else holder.func
+    if isinstance(holder, ast.Attribute):
+        return holder.attr
+    return holder.id if isinstance(holder, ast.Name) else None
+
+
+def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
+    for assigned in region.all(ast.Assign):
+        targets = [part for each in assigned.targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+        if assigned is not kept.statement and name in {
+            _root(each) for each in targets if not isinstance(each, ast.Subscript)
+        }:
+            return True
+    for loop in (*region.all(ast.For), *((region.root,) if isinstance(region.root, ast.For) else ())):
+        if name in {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}:
+            return True
+    return any(
+        last_name(call) in {"clear", "pop", "popleft"}
+        and isinstance(call.func, ast.Attribute)
+        and _root(call.func.value) == name
+        for call in region.all(ast.Call)
+    )
+
+
+def _differentiated(region: Region) -> set[str]:
+    """The names whose values lead to a backward pass, through assignments."""
+    names: set[str] = set()
+    for call in region.all(ast.Call):
+        if last_name(call) in {"backward", "manual_backward", "grad"}:
+            names |= _names(call)
+    for returned in region.all(ast.Return):
+        names |= _names(returned)
+    assignments: list[ast.Assign | ast.AugAssign] = [*region.all(ast.Assign), *region.all(ast.AugAssign)]
+    while True:
+        more = {name for assigned in assignments if _targets(assigned) & names for name in _names(assigned.value)}
+        if more <= names:
+            return names
+        names |= more
+
+
+def _targets(assigned: ast.Assign | ast.AugAssign) -> set[str]:
+    targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+    return {name for each in targets if (name := _root(each)) is not None}
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {
+        each.id if isinstance(each, ast.Name) else each.attr
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute)
+    }
+
+
+def _match(region: Region, turns: Turns, kept: Kept) -> Match:
+    module = region.module
+    what, holder = module.quote(kept.value), module.quote(kept.holder)
+    span = module.span(kept.value)
+    plain = isinstance(kept.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    text = ast.unparse(kept.value)
+    fixed = f"{text}.detach()" if plain else f"({text}).detach()"
+    return Match(
+        kept.statement,
+        f"`{holder}` keeps `{what}` with its history",
+        f"each turn of the loop at {turns.module.path}:{turns.node.lineno} adds a graph with all its "
+        f"activations, and none is let go",
+        CERTAIN,
+        module=module,
+        edit=Edit((Change(Action.REPLACE, span, fixed),), safe=True),
+    )
+
+
+RULE = Rule(
+    id="retained-graph",
+    severity=Severity.WARNING,
+    summary="A loss is summed or kept with its autograd history.",
+    cause="What carries history keeps every activation that led to it: memory grows with each step, until the "
+    "device has none left.",
+    change="Detach it: `total += loss.detach()`.",
+    expected="memory stays level; a larger batch fits; no time by itself",
+    source="PyTorch FAQ, “My model reports CUDA out of memory”: do not accumulate history across the training loop",
+    before="total += loss",
+    after="total += loss.detach()",
+    look=look,
+    gain=Gain(Time.MEMORY, 1.0),
+    safe_fix=True,
+)

@@ -1,0 +1,96 @@
+"""`sync-every-step`: the host reads the device's values in every step, and both wait for each other."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.waits import Wait, told, waits
+
+SELDOM = frozenset({Rarity.PERIODIC, Rarity.RARE})
+"""Behind these conditions a wait costs next to nothing."""
+
+
+class Site(NamedTuple):
+    """A wait and the region where it stands."""
+
+    region: Region
+    wait: Wait
+    rarity: Rarity | None
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """The waits in each turn of the module's training loops."""
+    for turns in project.loops.training_of(module):
+        sites = list(_sites(project, turns))
+        for site in sites:
+            yield _match(
+                project, turns, site, len({each.wait.node for each in sites if each.rarity is not Rarity.RANK})
+            )
+
+
+def _sites(project: Project, turns: Turns) -> Iterator[Site]:
+    for region in project.loops.regions(turns):
+        for wait in waits(project, region):
+            rarity = region.rarity(wait.node)
+            if rarity not in SELDOM:
+                yield Site(region, wait, rarity)
+
+
+def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
+    region, wait, rarity = site
+    loop = f"the training loop at {turns.module.path}:{turns.node.lineno}"
+    often = _often(project, turns, site)
+    if often is not None:
+        because, severity, confidence = f"it runs {often} of {loop}", Severity.WARNING, CERTAIN
+    elif count > 1:
+        because, severity, confidence = f"one of {count} waits in each step of {loop}", Severity.WARNING, LIKELY
+    else:
+        because, severity, confidence = f"the one wait in each step of {loop}", Severity.NOTE, LIKELY
+    if rarity is Rarity.RANK:
+        because, severity, confidence = (
+            f"in each step of {loop}, on one rank, for which the others wait",
+            Severity.NOTE,
+            SUSPECTED,
+        )
+    elif rarity in {Rarity.CONFIG, Rarity.OTHER}:
+        because, confidence = f"{because}, under a condition", SUSPECTED
+    return Match(wait.node, told(region, wait), because, confidence, severity, module=region.module)
+
+
+def _often(project: Project, turns: Turns, site: Site) -> str | None:
+    """How a wait runs several times an optimizer step, if it does."""
+    region, wait, rarity = site
+    if project.loops.is_over_parameters(region, wait.node):
+        return "for each parameter, in each step"
+    if project.loops.is_micro(region, wait.node):
+        return "in each micro-step"
+    if project.loops.accumulates(turns) and rarity is not Rarity.ACCUMULATED:
+        return "in each micro-step"
+    if region.nesting(wait.node):
+        return "several times in each step"
+    return None
+
+
+RULE = Rule(
+    id="sync-every-step",
+    severity=Severity.WARNING,
+    summary="The host reads a value from the device in every training step.",
+    cause="`.item()`, `.cpu()`, `float()`, `print`, `if` on a tensor of the device stop the host until all "
+    "queued kernels are "
+    "done; the device then idles until the host has queued new ones.",
+    change="Keep the sum on the device (`total += loss.detach()`) and read it every N steps, or once after the loop.",
+    expected="up to 2–3× where kernels are short, little where each step keeps the device busy for long",
+    source="PyTorch performance tuning guide, “Avoid unnecessary CPU-GPU synchronization”; the ratio is of a "
+    "small GPT trainer",
+    before="for x, y in loader:\n    loss = step(x, y)\n    total += loss.item()",
+    after="total = torch.zeros((), device=device)\nfor x, y in loader:\n    loss = step(x, y)\n    total += "
+    "loss.detach()\n"
+    "print(total.item() / len(loader))",
+    look=look,
+    gain=Gain(Time.HOST, 2.5),
+)

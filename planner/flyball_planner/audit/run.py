@@ -1,0 +1,125 @@
+"""The audit as a whole: files in, findings out; what one rule or one file cannot bear stays with it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.finding import Finding, Severity
+from flyball_planner.audit.notebook import read_notebook
+from flyball_planner.audit.project import Project
+from flyball_planner.audit.rule import Rule
+from flyball_planner.audit.rules import RULES
+from flyball_planner.audit.settings import Settings
+from flyball_planner.audit.source import Source, Unreadable, parse, python_files, read_python
+from flyball_planner.audit.suppression import obey
+
+if TYPE_CHECKING:
+    import ast
+
+
+ALL = Settings()
+"""Every rule, as severe as it says itself."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an audit found."""
+
+    findings: tuple[Finding, ...]
+    sources: tuple[Source, ...]
+    """The files that were read."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Files, and cells of notebooks, that were left out."""
+    failures: tuple[str, ...] = ()
+    """Rules that failed in a file: faults of the audit itself, worth reporting."""
+
+    @property
+    def files(self) -> int:
+        """How many files were read."""
+        return len(self.sources)
+
+    def reaches(self, severity: Severity) -> bool:
+        """Whether any finding is as bad as that, or worse."""
+        return any(each.severity.rank >= severity.rank for each in self.findings)
+
+
+def audit(
+    paths: Iterable[Path],
+    settings: Settings = ALL,
+    rules: Sequence[Rule] = RULES,
+    *,
+    on_file: Callable[[str], None] = lambda _path: None,
+) -> Report:
+    """Read all Python files and notebooks under the paths, and look in them for what the rules know."""
+    files = (each for each in python_files(paths) if not settings.leaves_out(each.as_posix()))
+    return audit_sources([read(each) for each in files], settings, rules, on_file=on_file)
+
+
+def audit_sources(
+    read_files: Iterable[Source | Unreadable],
+    settings: Settings = ALL,
+    rules: Sequence[Rule] = RULES,
+    *,
+    on_file: Callable[[str], None] = lambda _path: None,
+) -> Report:
+    """The same for texts that were read already."""
+    parsed: list[tuple[Source, ast.Module]] = []
+    unreadable: list[Unreadable] = []
+    for each in read_files:
+        if isinstance(each, Unreadable):
+            unreadable.append(each)
+            continue
+        unreadable += each.left_out
+        tree = parse(each)
+        if isinstance(tree, Unreadable):
+            unreadable.append(tree)
+        else:
+            parsed.append((each, tree))
+    asked = [each for each in rules if settings.asks(each.id)]
+    report = _look(Project(parsed), asked, on_file)
+    return replace(report, findings=settings.shown(report.findings), unreadable=tuple(unreadable))
+
+
+def read(path: Path) -> Source | Unreadable:
+    """One file's text, or why there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return Unreadable(path.as_posix(), 1, f"cannot be read: {error.strerror}", "mind the path and the rights")
+    reader = read_notebook if path.suffix == ".ipynb" else read_python
+    return reader(path.as_posix(), data)
+
+
+def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None]) -> Report:
+    found: dict[tuple[object, ...], Finding] = {}
+    failures = []
+    for module in project.modules.values():
+        on_file(module.path)
+        for rule in rules:
+            try:
+                for each in rule.check(module, project):
+                    key = (*each.order, each.end_line, each.end_column)
+                    known = found.get(key)
+                    if known is None or _weight(each) > _weight(known):
+                        found[key] = each
+            except Exception as error:  # noqa: BLE001  a rule that fails in one file must not silence the others
+                failures.append(f"{rule.id} failed in {module.path}: {error!r}")
+    kept = obey(found.values(), project.modules.values())
+    findings = sorted(_in_cells(kept, project), key=lambda each: each.order)
+    sources = tuple(each.source for each in project.modules.values())
+    return Report(tuple(findings), sources, failures=tuple(failures))
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    """A function that several loops run is judged by the worst of them."""
+    return finding.severity.rank, finding.confidence
+
+
+def _in_cells(findings: Iterable[Finding], project: Project) -> Iterator[Finding]:
+    """Findings of notebooks, with lines that count within their cells."""
+    sources = {module.path: module.source for module in project.modules.values()}
+    for each in findings:
+        cell, line = sources[each.path].place(each.line)
+        _, end_line = sources[each.path].place(each.end_line)
+        yield each if cell is None else replace(each, cell=cell, line=line, end_line=end_line)

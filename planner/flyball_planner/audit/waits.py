@@ -1,0 +1,138 @@
+"""What makes the host wait for the device: reading a value that lies there."""
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.flow.library import TO_HOST
+from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+class Wait(NamedTuple):
+    """An expression that waits, and what it does to the value."""
+
+    node: ast.expr
+    does: str
+    value: Value
+
+
+_CONVERSIONS = {
+    "builtins.float": "turns it into a number",
+    "builtins.int": "turns it into a number",
+    "builtins.bool": "turns it into a truth value",
+    "builtins.round": "turns it into a number",
+    "builtins.complex": "turns it into a number",
+    "builtins.print": "prints it",
+    "builtins.str": "turns it into text",
+    "builtins.format": "turns it into text",
+    "torch.equal": "compares on the host",
+    "torch.allclose": "compares on the host",
+}
+
+_REPORTING = frozenset({
+    "add_scalar", "add_scalars", "add_histogram", "log_metric", "log_metrics", "log_scalar", "set_postfix",
+    "set_description", "info", "debug",
+})  # fmt: skip
+"""Methods of loggers and progress bars that turn what they are handed into numbers or text at once."""
+
+_LOGGING_FUNCTIONS = frozenset(
+    {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "logging.info", "logging.debug"}
+)
+
+
+def waits(project: "Project", region: Region) -> Iterator[Wait]:
+    """The expressions of a region that wait for the device."""
+    for call in region.all(ast.Call):
+        found = _in_call(project, region, call)
+        if found is not None:
+            yield found
+    for text in region.all(ast.JoinedStr):
+        inside = (_held(project, region, each.value) for each in text.values if isinstance(each, ast.FormattedValue))
+        value = next((each for each in inside if each is not None), None)
+        if value is not None:
+            yield Wait(text, "formatting turns it into text", value)
+    tests = [each.test for each in (*region.all(ast.If), *region.all(ast.IfExp))]
+    tests += [each.test for each in (*region.all(ast.While), *region.all(ast.Assert))]
+    for test in tests:
+        yield from _in_test(project, region, test)
+    if isinstance(region.root, ast.While):
+        yield from _in_test(project, region, region.root.test)
+
+
+def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
+    if isinstance(call.func, ast.Attribute):
+        held = _held(project, region, call.func.value)
+        name = call.func.attr
+        if held is not None and name in TO_HOST:
+            return Wait(call, f"`.{name}()` copies it to the host", held)
+        if held is not None and _moves_to_host(call) and not _is_non_blocking(call):
+            return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", held)
+        if held is not None:
+            return None
+        if name in _REPORTING and not _is_lightning_log(call):
+            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
+    name = region.module.qualified(call.func) or ""
+    if name in _CONVERSIONS:
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}")
+    if name in _LOGGING_FUNCTIONS:
+        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
+    if name.startswith(("numpy.", "math.")):
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host")
+    return None
+
+
+def _of_arguments(project: "Project", region: Region, call: ast.Call, does: str) -> Wait | None:
+    for each in (*call.args, *(keyword.value for keyword in call.keywords)):
+        parts = each.values if isinstance(each, ast.Dict) else [each]
+        for part in parts:
+            held = _held(project, region, part)
+            if held is not None:
+                return Wait(call, does, held)
+    return None
+
+
+def _held(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The value of an expression, if it is a tensor on the device."""
+    value = project.flow.value(region.module, node)
+    return value if value.on_device and not value.tags & {Tag.MODEL, Tag.LOADER} else None
+
+
+def _moves_to_host(call: ast.Call) -> bool:
+    name = last_name(call)
+    first = call.args[0] if call.args else None
+    return name == "cpu" or (name == "to" and isinstance(first, ast.Constant) and first.value == "cpu")
+
+
+def _is_non_blocking(call: ast.Call) -> bool:
+    return any(each.arg == "non_blocking" for each in call.keywords)
+
+
+def _is_lightning_log(call: ast.Call) -> bool:
+    """`self.log(...)` keeps tensors where they are."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in {"log", "log_dict"}
+
+
+def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wait]:
+    """The parts of a condition that are tensors: Python asks them for a truth value."""
+    if isinstance(test, ast.BoolOp):
+        for each in test.values:
+            yield from _in_test(project, region, each)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _in_test(project, region, test.operand)
+    elif region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
+        value = _held(project, region, test) or UNKNOWN
+        if value.has(Tag.TENSOR) or (value != UNKNOWN and isinstance(test, ast.Call | ast.Compare)):
+            yield Wait(test, "a condition asks it for a truth value", value)
+
+
+def told(region: Region, wait: Wait) -> str:
+    """What is waited for, in words."""
+    kinds = ((Tag.LOSS, "a loss"), (Tag.NORM, "a norm of gradients"), (Tag.GRADIENT, "a gradient"),
+             (Tag.PARAMETER, "a parameter"), (Tag.OUTPUT, "what the model gives"))  # fmt: skip
+    what = next((words for tag, words in kinds if wait.value.has(tag)), "a tensor")
+    return f"`{region.module.quote(wait.node)}` waits for the device: {what} on it, {wait.does}"
