@@ -32,9 +32,12 @@ def refusals(subject: TransformerShape | ModelCost, training: Training, layouts:
 
 def allowed(subject: TransformerShape | ModelCost, training: Training, layouts: Layouts) -> Mask:
     """Where no rule is broken."""
-    mask = np.ones(len(layouts), dtype=bool)
-    for refusal in refusals(subject, training, layouts):
-        mask &= ~refusal.broken
+    return unbroken(refusals(subject, training, layouts))
+
+
+def unbroken(rules: Sequence[Refusal]) -> Mask:
+    """The same of rules that were looked at already."""
+    mask: Mask = ~np.any([rule.broken for rule in rules], axis=0)
     return mask
 
 

@@ -12,7 +12,7 @@ from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates
 from flyball_planner.layouts.columns import Layout, Layouts
-from flyball_planner.layouts.rules import allowed, refusals
+from flyball_planner.layouts.rules import refusals, unbroken
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.memory.verdict import FITS, Fit, fits
@@ -80,8 +80,9 @@ def search_layouts(
 ) -> Search:
     """Every layout over the machine's devices, the fastest that surely fit first."""
     every = candidates(subject, training, machine.devices, machine.devices_a_node, choices)
-    possible = every.where(allowed(subject, training, every))
-    refused = Counter({each.reason: int(each.broken.sum()) for each in refusals(subject, training, every)})
+    rules = refusals(subject, training, every)
+    possible = every.where(unbroken(rules))
+    refused = Counter({each.reason: int(each.broken.sum()) for each in rules})
     if not len(possible):
         return Search((), len(every), 0, 0, +refused, None, None)
     memory = estimate_memory(subject, training, possible, machine.device, constants)
@@ -89,9 +90,9 @@ def search_layouts(
     if not len(rows):
         return Search((), len(every), len(possible), 0, +refused, None, None)
     seconds = step_middle(subject, training, possible.where(rows), machine, belief)
-    chosen = possible.where(rows[_order(possible.where(rows), seconds)[:shown]])
+    best = rows[_order(possible.where(rows), seconds)[:shown]]
+    chosen, taken = possible.where(best), memory.where(best)
     step = estimate_step(subject, training, chosen, machine, belief)
-    taken = estimate_memory(subject, training, chosen, machine.device, constants)
     return Search(_ranked(chosen, step, taken), len(every), len(possible), len(rows), +refused, step, taken)
 
 

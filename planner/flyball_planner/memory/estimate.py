@@ -51,6 +51,10 @@ class Range(Struct, frozen=True):
     def __getitem__(self, row: int) -> Interval:
         return Interval(float(self.low[row]), float(self.middle[row]), float(self.high[row]))
 
+    def where(self, rows: Positions) -> "Range":
+        """Some of the rows."""
+        return Range(self.low[rows], self.middle[rows], self.high[rows])
+
 
 class MemoryEstimate(Struct, frozen=True):
     """What the fullest device of each layout takes at its worst moment, in bytes."""
@@ -68,6 +72,21 @@ class MemoryEstimate(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.allocated.middle)
+
+    def where(self, rows: Positions) -> "MemoryEstimate":
+        """Some of the rows."""
+        return MemoryEstimate(
+            parts=_rows_of(self.parts, rows),
+            allocated=self.allocated.where(rows),
+            reserved=self.reserved.where(rows),
+            driver=self.driver.where(rows),
+            allocator_cache=self.allocator_cache[rows],
+            outside=_rows_of(self.outside, rows),
+            upper_only=_rows_of(self.upper_only, rows),
+            stage=[self.stage[row] for row in rows],
+            moment=[self.moment[row] for row in rows],
+            usable_bytes=self.usable_bytes,
+        )
 
     def breakdown(self, row: int) -> dict[str, float]:
         """Everything that adds up to what the driver shows, largest first."""
@@ -114,6 +133,10 @@ def estimate_memory(
         moment=[phases[int(each)].moment for each in peak],
         usable_bytes=_usable(device, constants),
     )
+
+
+def _rows_of(columns: Mapping[str, Column], rows: Positions) -> dict[str, Column]:
+    return {name: column[rows] for name, column in columns.items()}
 
 
 def _peak(phases: Sequence[Phase]) -> Positions:

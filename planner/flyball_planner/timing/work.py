@@ -94,7 +94,7 @@ def repeat(work: Work, times: int) -> Work:
 
 def _repeat(part: Struct | Table, times: int) -> Struct | Table:
     if isinstance(part, np.ndarray):
-        return np.tile(part, times)
+        return np.concatenate([part] * times, axis=-1)
     return type(part)(*(_repeat(getattr(part, name), times) for name in part.__struct_fields__))
 
 
