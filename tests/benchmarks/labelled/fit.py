@@ -1,21 +1,33 @@
-"""Fits the calibration that the product ships to recorded episodes: what was said, and whether it was so."""
+"""Fits the calibration that the product ships to recorded episodes: what was weighed how, and whether it was so."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.scores.calibration import Labelled, fit, write
-from tests.benchmarks.labelled.score import Pair, Statement, statements
+from tests.benchmarks.labelled.score import Pair
 
 
-def labelled(said: Sequence[Statement]) -> list[Labelled]:
-    """Statements whose raw log-odds are known."""
-    return [Labelled(kind=one.kind, score=one.log_odds, right=one.right) for one in said if one.log_odds is not None]
+def labelled(pairs: Iterable[Pair]) -> Iterator[Labelled]:
+    """Every bottleneck of every episode, told or not: only what was not so shows where to doubt.
+
+    What the true cause explains, and what it might as well be called, is neither right nor wrong, and left out.
+    """
+    for recorded, verdict in pairs:
+        odds = {one.kind: one.log_odds for one in verdict.weighed if one.log_odds is not None}
+        right = {max(kinds, key=lambda kind: odds.get(kind, -math.inf)) for kinds in recorded.truth}
+        doubtful = {kind for kinds in recorded.truth for kind in kinds} - right
+        for kind, score in odds.items():
+            if kind in right or not (kind in doubtful or right.intersection(BY_NAME[kind].explained_by)):
+                yield Labelled(kind, score, kind in right)
 
 
 def fit_to(pairs: Sequence[Pair], path: Path) -> None:
     """Write the calibration; say what it rests on."""
-    said = statements(pairs)
-    write(fit(labelled(said)), path)
-    for kind in sorted({one.kind for one in said}):
-        of = [one for one in said if one.kind == kind]
-        print(f"{kind:28} {len(of):4} statements, {sum(one.right for one in of):4} right")
+    found = list(labelled(pairs))
+    write(fit(found), path)
+    of, right = Counter(one.kind for one in found), Counter(one.kind for one in found if one.right)
+    for kind in sorted(of):
+        print(f"{kind:28} {of[kind]:4} weighed, {right[kind]:4} so")

@@ -8,10 +8,11 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Floats, at
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.diagnosis.kinds import Group
+from flyball_collector.diagnosis.kinds import KINDS, Group
 from flyball_collector.diagnosis.player import Player
 from flyball_collector.diagnosis.scores.score_table import table_of
 from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.diagnosis.subject import Subject
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.record import HOST, read
 
@@ -23,7 +24,7 @@ NO_BLAME_BELOW = 0.5
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One kind that stood when the causes had been on for their whole time."""
+    """How probable one kind was when the causes had been on for their whole time."""
 
     kind: str
     confidence: float
@@ -40,17 +41,18 @@ class Verdict(msgspec.Struct, frozen=True):
     raised_after: Mapping[str, float]  # seconds from when the causes were on
     base: str  # the base formula's primary; empty where nothing reaches NO_BLAME_BELOW
     base_scores: Mapping[str, float]
+    weighed: tuple[Said, ...] = ()  # every bottleneck of which something was known, whether it stood or not
 
 
 def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> Verdict:
     """Play one episode and look at the end of its full phase."""
     player = Player(read(spool), settings)
     events: list[Event] = []
-    primary, stood, base = "", tuple[Said, ...](), dict[str, float]()
+    primary, stood, weighed, base = "", tuple[Said, ...](), tuple[Said, ...](), dict[str, float]()
     for ticks, told in player.play():
         events += [event for event in told if event.kind.group is Group.BOTTLENECK]
         if ticks[-1].corrected_ns / 1e9 <= recorded.ended + GRACE_SECONDS:
-            stood = _standing(player)
+            stood, weighed = _standing(player), _weighed(player)
             primary = _first(player, stood)
             base = _base_scores(player)
     raised = [event for event in events if event.state is State.RAISED]
@@ -66,6 +68,7 @@ def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None
         after,
         base_primary(base),
         base,
+        weighed,
     )
 
 
@@ -85,16 +88,25 @@ def _standing(player: Player) -> tuple[Said, ...]:
     """Bottlenecks that stand, with what was last claimed of them rather than what was told when they were raised."""
     said = []
     for standing in player.diagnosis.conditions.standing_of(HOST):
-        if standing.kind.group is not Group.BOTTLENECK:
-            continue
-        confidence, log_odds = standing.event.confidence, standing.event.evidence.get("log_odds")
-        claims = player.diagnosis.conditions.latest(standing.kind.name)
-        place = claims.subjects.places.get(standing.subject) if claims is not None else None
-        if claims is not None and place is not None:
-            confidence = float(claims.confidence[place])
-            log_odds = at(claims.evidence.get("log_odds"), place)
-        said.append(Said(standing.kind.name, confidence, log_odds))
+        if standing.kind.group is Group.BOTTLENECK:
+            told = Said(standing.kind.name, standing.event.confidence, standing.event.evidence.get("log_odds"))
+            said.append(_claimed(player, standing.kind.name, standing.subject) or told)
     return tuple(sorted(said, key=lambda one: one.kind))
+
+
+def _weighed(player: Player) -> tuple[Said, ...]:
+    """Bottlenecks of the host itself."""
+    found = (_claimed(player, kind.name, Subject(HOST)) for kind in KINDS if kind.group is Group.BOTTLENECK)
+    return tuple(said for said in found if said is not None)
+
+
+def _claimed(player: Player, kind: str, subject: Subject) -> Said | None:
+    """What was last claimed of a kind; nothing where nothing was known."""
+    claims = player.diagnosis.conditions.latest(kind)
+    place = claims.subjects.places.get(subject) if claims is not None else None
+    if claims is None or place is None or (claims.known is not None and not claims.known[place]):
+        return None
+    return Said(kind, float(claims.confidence[place]), at(claims.evidence.get("log_odds"), place))
 
 
 def _first(player: Player, stood: Collection[Said]) -> str:

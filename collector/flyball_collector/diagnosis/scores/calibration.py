@@ -21,15 +21,20 @@ DATA = "calibration.json"
 ENOUGH = 20
 """Labels of a kind below which its probabilities are not fitted."""
 
+ENOUGH_OF_EACH = 10
+"""… and so many of what was so, and of what was not."""
+
 MANY = 1000
 """Labels of a kind from which on a monotone step function fits better than a sigmoid (Niculescu-Mizil and Caruana)."""
 
 _LEAST_SLOPE = 0.02
+_RIDGE = 0.1  # keeps the slope finite; targets off 0 and 1 do most of it
 _ROUNDS = 50
+_FINE = 1e-9
 
 
 class Labelled(NamedTuple):
-    """One statement on a labelled run: its weighed log-odds, and whether it was so."""
+    """One kind on a labelled run: its weighed log-odds, and whether it was so."""
 
     kind: str
     score: float
@@ -74,7 +79,12 @@ def fit(labelled: Iterable[Labelled]) -> Calibration:
     by_kind: dict[str, list[Labelled]] = {}
     for one in labelled:
         by_kind.setdefault(one.kind, []).append(one)
-    return Calibration({kind: _fit(found) for kind, found in sorted(by_kind.items()) if len(found) >= ENOUGH})
+    return Calibration({kind: _fit(found) for kind, found in sorted(by_kind.items()) if _is_enough(found)})
+
+
+def _is_enough(found: Sequence[Labelled]) -> bool:
+    right = sum(one.right for one in found)
+    return len(found) >= ENOUGH and min(right, len(found) - right) >= ENOUGH_OF_EACH
 
 
 def _fit(labelled: Sequence[Labelled]) -> Curve:
@@ -87,22 +97,36 @@ def _platt(scores: Floats, right: NDArray[np.bool_]) -> Curve:
     """Platt's sigmoid: targets stay off 0 and 1 by what so few labels cannot tell (Platt 1999; Lin, Lin, Weng 2007)."""
     yes, no = int(right.sum()), int((~right).sum())
     targets = np.where(right, (yes + 1) / (yes + 2), 1 / (no + 2))
-    slope, offset = _LEAST_SLOPE, math.log((yes + 1) / (no + 1))
+    line, lost = np.array([_LEAST_SLOPE, math.log((yes + 1) / (no + 1))]), math.inf
     for _ in range(_ROUNDS):
-        found = sigmoid(slope * scores + offset)
-        weights, wrong = found * (1 - found) + 1e-9, found - targets
-        hessian = np.array([
-            [np.sum(weights * scores**2) + 1.0, np.sum(weights * scores)],
-            [np.sum(weights * scores), np.sum(weights) + 1e-6],
-        ])  # fmt: skip
-        gradient = np.array([np.sum(wrong * scores) + slope - _LEAST_SLOPE, np.sum(wrong)])
-        change = np.linalg.solve(hessian, gradient)
-        slope, offset = float(slope - change[0]), float(offset - change[1])
-        if np.abs(change).max() < 1e-9:
+        step = _newton(line, scores, targets)
+        while (now := _loss(line - step, scores, targets)) > lost and np.abs(step).max() > _FINE:
+            step /= 2  # labels that are parted cleanly would send it far beyond
+        line, lost = line - step, now
+        if np.abs(step).max() < _FINE:
             break
+    slope, offset = float(line[0]), float(line[1])
     if slope < _LEAST_SLOPE:  # more evidence must not mean less
         slope, offset = 0.0, math.log((yes + 1) / (no + 1))
     return Curve(len(scores), round(slope, 6), round(offset, 6))
+
+
+def _newton(line: Floats, scores: Floats, targets: Floats) -> Floats:
+    """One step of slope and offset; slopes without need are held small."""
+    found = sigmoid(line[0] * scores + line[1])
+    weights, wrong = found * (1 - found) + 1e-9, found - targets
+    hessian = np.array([
+        [np.sum(weights * scores**2) + _RIDGE, np.sum(weights * scores)],
+        [np.sum(weights * scores), np.sum(weights) + 1e-6],
+    ])  # fmt: skip
+    gradient = np.array([np.sum(wrong * scores) + _RIDGE * (line[0] - _LEAST_SLOPE), np.sum(wrong)])
+    return np.asarray(np.linalg.solve(hessian, gradient))
+
+
+def _loss(line: Floats, scores: Floats, targets: Floats) -> float:
+    """What the steps make smaller."""
+    odds = line[0] * scores + line[1]
+    return float(np.sum(np.logaddexp(0.0, odds) - targets * odds) + _RIDGE * (line[0] - _LEAST_SLOPE) ** 2 / 2)
 
 
 def _isotonic(scores: Floats, right: NDArray[np.bool_]) -> Curve:

@@ -12,7 +12,7 @@ from flyball_collector.diagnosis.scores import accelerator, feeding, processor, 
 from flyball_collector.diagnosis.scores.base import BaseScores
 from flyball_collector.diagnosis.scores.calibration import Calibration, shipped
 from flyball_collector.diagnosis.scores.cores import Cores
-from flyball_collector.diagnosis.scores.evidence import Assessment
+from flyball_collector.diagnosis.scores.evidence import Assessment, Flags, sigmoid
 from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
@@ -161,10 +161,10 @@ class BottleneckDetector:
         looks = self._signals.looks[found.subjects.hosts]
         log_odds = found.log_odds * np.minimum(looks / ENOUGH_LOOKS, 1.0)
         weighed = found.probability
-        confidence = self._calibration.probability(kind, log_odds)
-        measured = self._calibration.knows(kind)
-        if not measured:
-            confidence = np.where(found.groups <= 1, np.minimum(confidence, ONE_GROUP), confidence)
+        measured = self._measured(found)
+        confidence = np.where(measured, self._calibration.probability(kind, log_odds), sigmoid(log_odds))
+        unsure = ~measured & (found.groups <= 1)
+        confidence = np.where(unsure, np.minimum(confidence, ONE_GROUP), confidence)
         speaks = (found.groups >= 1) & found.known
         enters = speaks & (weighed >= settings.raise_probability) & (found.level >= settings.least_level)
         stays = speaks & (weighed >= settings.keep_probability) & (found.level >= settings.least_level / 2)
@@ -179,6 +179,12 @@ class BottleneckDetector:
             because=partial(_because, found, measured),
             evidence={**found.evidence, "log_odds": log_odds},
         )
+
+    def _measured(self, found: Assessment) -> Flags:
+        """Whose probabilities are known from labelled runs: in all of those the training told of its steps."""
+        if not self._calibration.knows(found.kind.name):
+            return np.zeros(len(found.subjects), dtype=np.bool_)
+        return ~np.isnan(self._signals["data_share"])[found.subjects.hosts]
 
     def _tabulate(self, view: View, judged: Iterable[tuple[Assessment, Claims]]) -> ScoreTable:
         """Every bottleneck has its place, also one of which nothing can be known."""
@@ -219,6 +225,6 @@ def _worst(values: Floats, hosts: NDArray[np.int64], count: int) -> Floats:
     return found
 
 
-def _because(found: Assessment, measured: bool, place: int) -> str:
+def _because(found: Assessment, measured: Flags, place: int) -> str:
     words = found.words(place)
-    return words if measured else f"{words} (uncalibrated)"
+    return words if measured[place] else f"{words} (uncalibrated)"

@@ -95,6 +95,11 @@ def weigh(
     )
 
 
+def or_lost(usual: Floats, lost: Ramp, loss: Floats) -> Floats:
+    """What a whole share of the time says, or what it grew by (`loss`), if that is known and says more."""
+    return np.where(np.isnan(loss), usual, np.maximum(usual, lost(loss)))
+
+
 def sigmoid(log_odds: Floats) -> Floats:
     """Probability of log-odds."""
     found: Floats = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0)))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, percent, weigh
+from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
 
 Places = NDArray[np.int64]
@@ -14,6 +14,7 @@ Places = NDArray[np.int64]
 DATA_WAIT, HOST, SYNC, NUMA = (BY_NAME[f"bottleneck_{name}"] for name in ("data_wait", "host", "sync", "numa"))
 
 _WAITING = Ramp(0.15, 0.45, below=-3.0, above=2.2)
+_LOST = Ramp(0.05, 0.18, below=-3.0, above=1.6)
 _GAPS = Ramp(0.1, 0.35, below=-1.5, above=1.0)
 _SWINGS = Ramp(0.2, 0.38, below=-1.0, above=1.8)
 _SPARE_CPU = Ramp(0.5, 0.95, below=0.3, above=-0.3)
@@ -52,7 +53,7 @@ def assess_data_wait(s: Signals, swings: Floats, others: Sequence[Assessment]) -
         DATA_WAIT,
         s.hosts,
         {
-            Group.STEPS: _WAITING(waiting),
+            Group.STEPS: or_lost(_WAITING(waiting), _LOST, s.data_loss),
             Group.GPU: gpu,
             Group.HOST: _SPARE_CPU(s["cpu_busy"]) + _EXPLAINED * explained,
         },

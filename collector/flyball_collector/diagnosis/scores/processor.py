@@ -10,18 +10,27 @@ KIND = BY_NAME["bottleneck_cpu"]
 
 _PRESSURE = Ramp(0.12, 0.45, below=-2.5, above=2.0)
 _DEMAND = Ramp(1.0, 2.0, below=-0.8, above=1.0)
+_TAKEN = 0.4  # log-odds in place of the demand's, where others take all the processors and steps seldom ask
+_FULL = Ramp(0.7, 0.95, below=0.0, above=1.0)
 _THROTTLED = Ramp(0.02, 0.3, below=-4.0, above=3.5)
 _SLOWER = Ramp(0.06, 0.25, below=-2.0, above=2.0)
+_LEAST_RUNNING = 0.2  # less of the steps' time is not told apart from none
 _WELL_FED = Ramp(0.7, 0.95, below=0.7, above=-2.5)  # GPUs that are busy all the time are not kept waiting
 
 
 def assess_cpu(s: Signals) -> Assessment:
-    """Pressure alone is no harm: a busy host has it, too. Steps that compute slower than before, or idle GPUs, are."""
+    """Pressure alone is no harm: a busy host has it, too. Steps that compute slower than before, or idle GPUs, are.
+
+    Steps that wait for something else seldom ask for a CPU. Where other work leaves none free, they press as much as
+    they do while they run.
+    """
     pressure, demand, throttled = s["cpu_some"], s["demand"], s["throttled"]
-    slowdown = s.slowdown
-    gpu_busy = s["gpu_busy"]
+    slowdown, gpu_busy = s.slowdown, s["gpu_busy"]
     held = np.where(np.isnan(throttled), -4.0, _THROTTLED(throttled))
-    host = np.maximum(_PRESSURE(pressure) + _DEMAND(demand), held)
+    absent = s.waiting * _FULL(s["cpu_busy"])
+    wanted = np.maximum(_DEMAND(demand), _DEMAND(demand) * (1 - absent) + _TAKEN * absent)
+    running = np.maximum(1 - absent, _LEAST_RUNNING)
+    host = np.maximum(_PRESSURE(pressure / running) + wanted, held)
     gpu = np.where(host > 0, _WELL_FED(gpu_busy), 0.0)
 
     def words(place: int) -> str:
@@ -57,8 +66,8 @@ def _level(s: Signals, pressure: Floats, demand: Floats, slowdown: Floats, throt
 
     What steps wait for needs some of the processor, too.
     """
-    waiting = sum(np.nan_to_num(s[name]) for name in ("data_share", "service_share", "communication_share"))
+    waiting = s.waiting
     queued = (1 - 1 / np.maximum(demand, 1.0)) * np.minimum(pressure / 0.5, 1.0)
     lost = np.where(np.isnan(slowdown), np.nan_to_num(queued), slowdown)
-    found = lost * np.maximum(1.0 - waiting, 0.0) + 0.3 * np.nan_to_num(pressure) * np.minimum(waiting, 1.0)
+    found = lost * (1.0 - waiting) + 0.3 * np.nan_to_num(pressure) * waiting
     return np.asarray(np.fmax(found, np.nan_to_num(throttled)))

@@ -39,8 +39,8 @@ def _needs(*metrics: str) -> Callable[[Callable[[Sources], Floats]], Read]:
 class Signal:
     """One quantity along hosts.
 
-    `times`: its smoothing takes so many times the usual seconds. `floor`: it falls at once and rises slowly, so that
-    single late round trips of a busy machine do not count.
+    `times`: its smoothing takes so many times the usual seconds. `floor`: two readings in a row must agree; then it
+    falls at once and rises slowly: late round trips of a busy machine do not count, nor early ones of a full link.
     """
 
     name: str

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, percent, weigh
+from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
 
 NETWORK, SERVICE, INTERCONNECT = (BY_NAME[f"bottleneck_{name}"] for name in ("network", "service", "interconnect"))
@@ -14,6 +14,7 @@ _FULL_LINK = Ramp(0.6, 0.9, below=-3.0, above=3.0)
 _LOSS = Ramp(0.005, 0.03, below=0.0, above=1.5)
 _WAITING = Ramp(0.12, 0.35, below=-3.5, above=1.5)
 _LOST = Ramp(0.04, 0.12, below=-3.5, above=1.2)
+_LOST_TO_CALLS = Ramp(0.03, 0.09, below=-3.5, above=1.8)
 _CALLS = Ramp(0.15, 0.4, below=-3.5, above=2.5)
 _SEGMENTS = Ramp(50.0, 300.0, below=-0.5, above=0.5)
 _FAR = Ramp(0.003, 0.01, below=0.0, above=-2.5)
@@ -30,7 +31,7 @@ def assess_network(s: Signals) -> Assessment:
     waits = _waits(s)
     way = np.where(np.isnan(latency), -1.0, _LATENCY(latency) + _GROWN(growth))
     full = np.where(np.isnan(link), -9.0, _FULL_LINK(link))
-    steps = np.where(np.isnan(waits), np.where(full > 0, 0.0, _UNTOLD), _or_lost(_WAITING(waits), s.data_loss))
+    steps = np.where(np.isnan(waits), np.where(full > 0, 0.0, _UNTOLD), or_lost(_WAITING(waits), _LOST, s.data_loss))
 
     def words(place: int) -> str:
         parts = []
@@ -66,7 +67,7 @@ def assess_network(s: Signals) -> Assessment:
 def assess_service(s: Signals) -> Assessment:
     """Calls take the steps' time although the way to the service is short."""
     share, segments, latency = s["service_share"], s["segments"], s["latency"]
-    steps = _or_lost(_CALLS(share), s.service_loss)
+    steps = or_lost(_CALLS(share), _LOST_TO_CALLS, s.service_loss)
 
     def words(place: int) -> str:
         way = "" if np.isnan(latency[place]) else f"; the way there and back takes {latency[place] * 1e3:.1f} ms"
@@ -102,11 +103,6 @@ def assess_interconnect(s: Signals) -> Assessment:
         evidence={"infiniband_use_ratio": use, "communication_ratio": share},
         words=words,
     )
-
-
-def _or_lost(usual: Floats, loss: Floats) -> Floats:
-    """What the whole share says, or what it grew by, if that says more."""
-    return np.where(np.isnan(loss), usual, np.maximum(usual, _LOST(loss)))
 
 
 def _waits(s: Signals) -> Floats:

@@ -30,7 +30,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.35
     least_level: Annotated[
         float, Meta(ge=0.0, le=1.0, description="Share of the time that a bottleneck must cost to be told.")
-    ] = 0.08
+    ] = 0.06
     smoothing_seconds: Annotated[
         float, Meta(gt=0.0, description="Time constant with which readings are smoothed before they are weighed.")
     ] = 2.5

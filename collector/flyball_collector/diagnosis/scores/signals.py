@@ -35,6 +35,7 @@ class Signals:
         self._kept = Kept(
             means=((count,), float("nan")),
             seen=((count,), float("-inf")),
+            before=((count,), float("nan")),  # as they were read last
             last=float("nan"),  # when each host was last looked at
             looks=0,
             best=float("nan"),
@@ -90,6 +91,12 @@ class Signals:
         return np.asarray(np.maximum(1.0 - ratio_of(best, now), 0.0))
 
     @property
+    def waiting(self) -> Floats:
+        """Share of the steps' time in which they wait for input, services and collectives; 0 where nobody says so."""
+        told = np.nan_to_num(self["data_share"]) + np.nan_to_num(self["service_share"])
+        return np.asarray(np.minimum(told + np.nan_to_num(self["communication_share"]), 1.0))
+
+    @property
     def data_loss(self) -> Floats:
         """Share of the steps' time spent waiting for input beyond the shortest wait that this host saw."""
         return self._beyond_best("data")
@@ -115,13 +122,21 @@ class Signals:
         since = np.where(np.isinf(seen), passed, now - seen)  # reports may come seldom: what they say counts for all
         weights = 1.0 - np.exp(-np.maximum(since, 0.0) / self._taus)
         moved = means + (values - means) * weights
-        moved = np.where(self._floors & (values < means), values, moved)
+        moved = np.where(self._floors, self._twice_said(values, weights), moved)
         moved = np.where(np.isnan(means), values, moved)
         stale = ~known & (now - seen > np.maximum(self._holds, 3 * passed))
         self._kept["means"] = np.where(known, moved, np.where(stale, np.nan, means))
         self._kept["seen"] = np.where(known, now, seen)
+        self._kept["before"] = np.where(known, values, self._kept["before"])
         self._kept["last"] = np.full(len(last), now)
         self._passed = passed[:, 0]
+
+    def _twice_said(self, values: Floats, weights: Floats) -> Floats:
+        """Means that move only as far as two readings in a row agree: slowly upwards, at once down."""
+        means, before = self._kept["means"], self._kept["before"]
+        least, most = np.fmin(values, before), np.fmax(values, before)
+        risen = means + (least - means) * weights
+        return np.where(least > means, risen, np.minimum(means, most))
 
     def _note_best(self) -> None:
         """The shortest computing time of steps while the CPUs were free, wait for input, calls, and round trip."""

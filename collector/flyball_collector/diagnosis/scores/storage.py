@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, percent, weigh
+from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
 
 DISK, CHECKPOINT = BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_checkpoint"]
@@ -30,9 +30,7 @@ def assess_disk(s: Signals) -> Assessment:
     pressure = np.where(waiting >= 0.1, np.maximum(_PRESSURE(some), _OF_THE_WAITING(some / waiting)), _PRESSURE(some))
     host = pressure + _STALLED(full) + _BUSY(busy) + _OTHER_CAUSE(s["memory_some"])
     gpu = np.where(host > 0, _WELL_FED(s["gpu_busy"]), 0.0)
-    loss = s.data_loss
-    waits = np.where(np.isnan(loss), _WAITING(waiting), np.maximum(_WAITING(waiting), _LOST(loss)))
-    steps = np.where(np.isnan(waiting), 0.0, waits + _READS(read))
+    steps = np.where(np.isnan(waiting), 0.0, or_lost(_WAITING(waiting), _LOST, s.data_loss) + _READS(read))
     steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _UNTOLD, steps)
 
     def words(place: int) -> str:

@@ -50,10 +50,16 @@ def test_more_evidence_never_means_less() -> None:
 
 
 def test_nothing_is_ever_certain() -> None:
-    """However often a kind was right: so few labels cannot tell never from seldom."""
-    said = fit([Labelled(CPU, 3.0, True)] * 50).probability(CPU, np.array([3.0, 30.0]))
-    assert 0.9 < said[0] < 1
-    assert said[1] < 1
+    """However cleanly labels are parted: so few of them cannot tell never from seldom."""
+    parted = [Labelled(CPU, 3.0, True)] * 50 + [Labelled(CPU, -4.0, False)] * 250
+    said = fit(parted).probability(CPU, np.array([-4.0, 3.0, 10.0]))
+    assert 0 < said[0] < 0.05
+    assert 0.9 < said[1] < said[2] < 1
+
+
+def test_right_ones_alone_tell_nothing_of_doubt() -> None:
+    """Without any that were wrong every confidence would fit."""
+    assert not fit([Labelled(CPU, 3.0, True)] * 50).knows(CPU)
 
 
 def test_kinds_without_enough_labels_stay_as_weighed() -> None:

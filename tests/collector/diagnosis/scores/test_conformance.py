@@ -254,6 +254,8 @@ HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Told]]] = {
         m.second({"swap_in_bytes_total": 2e7, "memory_major_faults_total": 5000}, {"memory/some": 0.2}), steps(0.4))),
     "a far network": ("network", lambda _, m: (m.second(latency=0.04), steps(0.6))),
     "a slow service": ("service", lambda _, m: (m.second({"tcp_sent_segments_total": 900}), steps(service=0.6))),
+    "calls that became slower": ("service", lambda n, m: (m.second(), steps(service=0.02 if n < 20 else 0.12))),
+    "a wait that became longer": ("data_wait", lambda n, m: (m.second(), steps(0.02 if n < 20 else 0.3))),
 }  # fmt: skip
 
 
@@ -307,6 +309,22 @@ def test_two_causes_are_both_named() -> None:
                        disk={"disk_read_bytes_total": 6e8, "disk_busy_seconds_total": 0.4}, latency=0.02),
         steps(0.8)))  # fmt: skip
     assert found[0] == {"disk", "network"}
+
+
+@pytest.mark.parametrize(("cpu_busy", "expected"), [(1.0, {"cpu", "network"}), (0.3, {"network"})])
+def test_steps_that_wait_still_need_a_cpu_now_and_then(cpu_busy: float, expected: set[str]) -> None:
+    """They press little and queue seldom: where others take every CPU, and only there, that little counts."""
+    machine = Machine(gpu=False)
+    beside = {"cpu_busy_ratio": cpu_busy, "tasks_runnable": CORES + 1}
+
+    def tell(second: int) -> Told:
+        if second <= 20:
+            return machine.second(), steps()
+        waiting = steps(0.75)
+        waiting[0].steps = 1  # a fifth as many: computing, too, takes longer than it did
+        return machine.second(beside, {"cpu/some": 0.15}, latency=0.02), waiting
+
+    assert diagnosed(tell)[0] == expected
 
 
 def test_what_is_over_is_cleared() -> None:
