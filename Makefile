@@ -30,7 +30,7 @@ up: .venv/.runtime
 
 ## Everything that CI runs.
 test: system-packages check
-	$(BIN)/python -m pytest tests
+	@tests/everything $(BIN)/python
 
 system-packages:
 	@tests/system-packages
