@@ -12,6 +12,7 @@ from flyball.command.specifications import WRONG, HardwareFileOption, load_runs,
 if TYPE_CHECKING:
     from flyball_planner.calibration.compare import Calibration
 
+FOOTER = "Made by flyball calibrate. Figures in brackets are 90 % intervals: nine times in ten the truth lies within."
 EXAMPLE = (
     "Examples: flyball calibrate --columns; flyball calibrate measured.csv; flyball calibrate measured.csv -o "
     "report.html; flyball plan run.yaml --calibration measured.csv"
@@ -45,7 +46,6 @@ def calibrate(
 def told(found: "Calibration") -> Told:
     """A calibration, ready for every format."""
     from flyball_planner.report.calibrated import charts, document, sections
-    from flyball_planner.report.render import FOOTER
 
     return Told(f"Calibration by {found.source}", sections(found), document(found), lambda: charts(found), FOOTER)
 

@@ -7,7 +7,7 @@ import typer
 
 from flyball.command.errors import CommandError
 from flyball.command.output import Form, FormOption, write_file
-from flyball.command.specifications import WRONG
+from flyball.command.specifications import WRONG, make_folder
 
 EXAMPLE = "Examples: flyball examples; flyball examples transformer > run.yaml; flyball examples --write ."
 
@@ -39,6 +39,7 @@ def examples(
 def _write(folder: Path) -> None:
     from flyball_planner.specification.bundled import example_names, example_text
 
+    make_folder(folder)
     for name in example_names():
         path = folder / f"{name}.yaml"
         if path.exists():

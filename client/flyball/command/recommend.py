@@ -1,5 +1,6 @@
 """`flyball recommend`: which hardware a data set and a desired time ask for, and what that costs."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,14 +9,12 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.output import FormOption, OutputOption, Told, tell
-from flyball.command.specifications import WRONG, load
+from flyball.command.specifications import WRONG, CalibrationOption, calibrated, load
 
 if TYPE_CHECKING:
     from flyball_planner.recommend import Recommendation
-    from flyball_planner.report.section import Section, Table
 
 EXAMPLE = "Examples: flyball recommend --samples 1000000 --hours 48; flyball recommend --plan run.yaml --hours 24"
-SHOWN = 8
 
 
 def recommend(
@@ -26,11 +25,13 @@ def recommend(
         Path | None, typer.Option("--plan", help="A specification: which devices train it in time.")
     ] = None,
     device: Annotated[list[str] | None, typer.Option("--device", help="Only these devices; may be repeated.")] = None,
+    calibration: CalibrationOption = None,
     format_: FormOption = None,
     output: OutputOption = None,
 ) -> None:
     """Recommend devices, memory, cores, storage and a database, with dated prices."""
     from flyball_planner.errors import PlanError
+    from flyball_planner.plan.known import known_of
     from flyball_planner.recommend import Demand
     from flyball_planner.recommend import recommend as recommended
 
@@ -40,46 +41,19 @@ def recommend(
         if plan is None:
             found = recommended(Demand(samples, hours, tokens))
         else:
-            said = load(plan)
+            said = calibrated(load(plan), calibration)
             demand = Demand(said.training.samples, hours, float(said.training.sequence))
-            found = recommended(demand, said.subject, said.training, tuple(device or ()))
+            known = partial(known_of, said)
+            found = recommended(demand, said.subject, said.training, tuple(device or ()), known=known)
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
-    tell(Told("Recommended hardware", _sections(found), _document(found)), format_, output)
+    tell(_told(found), format_, output)
 
 
-def _sections(found: "Recommendation") -> "tuple[Section, ...]":
-    from flyball_planner.report.section import Section
+def _told(found: "Recommendation") -> Told:
+    from flyball_planner.report.recommended import charts, sections
 
-    devices = tuple(each.told() for each in found.devices[:SHOWN])
-    hosts = tuple(each.told() for each in found.hosts[:SHOWN])
-    stored = tuple(each.told() for each in found.storage_prices[:SHOWN])
-    sections = (
-        Section("", tables=(_needs(found),)),
-        Section("Warnings", points=found.warnings, tone="warning"),
-        Section("Devices", points=devices),
-        Section("Machines", points=hosts),
-        Section("Storage", points=stored),
-        Section("Database", points=found.database.because if found.database else ()),
-        Section("Why", points=found.reasons),
-    )
-    return tuple(each for each in sections if each.tables or each.points)
-
-
-def _needs(found: "Recommendation") -> "Table":
-    from flyball_planner.report.section import Table
-    from flyball_planner.report.words import duration, figure, money, size, spread
-
-    rows = [
-        ("Time", spread(found.hours, lambda hours: duration(3600 * hours))),
-        ("Cores", spread(found.cores, figure)),
-        ("Memory", spread(found.ram_bytes, size)),
-        ("Disk", f"{spread(found.disks.needed, size)} on {found.disks.several} × {found.disks.kind}"),
-        ("Cost", spread(found.usd, money) if found.usd else "no price is known"),
-    ]
-    if found.database is not None:
-        rows.insert(4, ("MongoDB", f"{size(found.database.ram_bytes.middle)} of memory, {found.database.cores} cores"))
-    return Table(tuple(rows))
+    return Told("Recommended hardware", sections(found), _document(found), lambda: charts(found))
 
 
 def _document(found: "Recommendation") -> dict[str, Any]:
@@ -101,6 +75,7 @@ def _document(found: "Recommendation") -> dict[str, Any]:
             }
             for each in found.devices
         ],
+        "database_hosts": [to_builtins(each) for each in found.database_hosts],
         "hosts": [to_builtins(each) for each in found.hosts],
         "storage_prices": [to_builtins(each) for each in found.storage_prices],
         "reasons": list(found.reasons),

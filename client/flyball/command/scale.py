@@ -7,6 +7,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.executors import DaskOption, executors
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG
 
@@ -27,6 +28,7 @@ def scale(
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each size.")] = 3,
     budget: Annotated[float, typer.Option(min=1, help="Seconds after which no larger size is begun.")] = 3600.0,
     journal: Annotated[Path | None, typer.Option(help="Keeps results: a stopped analysis goes on.")] = None,
+    dask: DaskOption = "",
     format_: FormOption = None,
     output: OutputOption = None,
 ) -> None:
@@ -38,14 +40,16 @@ def scale(
 
     asked, wanted = numbers("--sizes", sizes), numbers("--targets", targets)
     try:
-        points = measure_sizes(
-            Command(tuple(command)),
-            asked,
-            repeats=repeats,
-            budget_seconds=budget,
-            journal=journal,
-            on_progress=_tell_progress,
-        )
+        with executors(dask, at_once=1) as open_executor:
+            points = measure_sizes(
+                Command(tuple(command)),
+                asked,
+                repeats=repeats,
+                budget_seconds=budget,
+                open_executor=open_executor,
+                journal=journal,
+                on_progress=_tell_progress,
+            )
         found = fit(points)
     except PlanError as error:
         raise CommandError(str(error)) from None
@@ -64,14 +68,16 @@ def numbers(option: str, words: str) -> "list[int]":
 
 
 def _tell_progress(progress: "Progress") -> None:
+    from flyball_planner.report.words import duration
+
     latest = progress.latest
-    typer.echo(f"{latest.configuration}: {latest.failure or f'{latest.seconds:.3g} s'}", err=True)
+    typer.echo(f"{latest.configuration}: {latest.failure or duration(latest.seconds)}", err=True)
 
 
 def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
     """The law, how sure it is, and the forecasts."""
     from flyball_planner.report.section import Section, Table
-    from flyball_planner.report.words import duration, spread
+    from flyball_planner.report.words import duration, percent, spread
 
     laws = sorted(found.probabilities.items(), key=lambda each: -each[1])
     measured = tuple((f"{point.size:,.0f}", duration(point.seconds)) for point in found.points)
@@ -82,7 +88,7 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
         Section("", (f"Time grows as {found.law}.",)),
         Section("Forecast", tables=(Table(forecasts, ("Size", "Time"), (0, 1)),)),
         Section(
-            "Laws", tables=(Table(tuple((name, f"{share:.0%}") for name, share in laws), ("Law", "Probability"), (1,)),)
+            "Laws", tables=(Table(tuple((name, percent(share)) for name, share in laws), ("Law", "Probability"), (1,)),)
         ),
         Section("Measured", tables=(Table(measured, ("Size", "Time"), (0, 1)),)),
         Section("Doubts", points=found.doubts, tone="warning"),

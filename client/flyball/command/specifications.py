@@ -78,6 +78,14 @@ def _beside(path: Path) -> "Callable[[str], str]":
     return lambda name: (folder / name).read_text(encoding="utf-8")
 
 
+def make_folder(path: Path) -> None:
+    """A folder for what is written; what stands in the way is said in words."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"--write {path} cannot be made: {error.strerror or error}") from None
+
+
 def read_text(path: Path) -> str:
     """The text of a file, or what to do about it."""
     import sys

@@ -7,13 +7,14 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.executors import DaskOption, executors
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
 
+    from flyball_planner.report.section import Chart
     from flyball_planner.sweep.configurations import Configuration, Value
     from flyball_planner.sweep.running import Progress
     from flyball_planner.sweep.trial import Outcome
@@ -32,6 +33,8 @@ def sweep(
     at_once: Annotated[int, typer.Option(min=1, help="Configurations that run at once; they disturb each other.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that one run may take.")] = None,
     journal: Annotated[Path | None, typer.Option(help="Keeps results: a stopped sweep goes on.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
+    dask: DaskOption = "",
     format_: FormOption = None,
     output: OutputOption = None,
 ) -> None:
@@ -40,28 +43,26 @@ def sweep(
     from flyball_planner.sweep.commands import Command
     from flyball_planner.sweep.running import run_sweep
 
+    said = _Progress()
     try:
-        outcomes = run_sweep(
-            Command(tuple(command), timeout),
-            _grid(tried or [], samples),
-            open_executor=lambda: _threads(at_once),
-            at_once=at_once,
-            repeats=repeats,
-            journal=journal,
-            on_progress=_tell_progress,
-        )
+        with executors(dask, at_once) as open_executor:
+            outcomes = run_sweep(
+                Command(tuple(command), timeout),
+                _grid(tried or [], samples),
+                open_executor=open_executor,
+                at_once=at_once,
+                repeats=repeats,
+                journal=journal,
+                retry_failed=retry_failed,
+                on_progress=said,
+            )
     except PlanError as error:
         raise CommandError(str(error)) from None
+    if said.told < len(outcomes):
+        typer.echo(f"{len(outcomes) - said.told} of {len(outcomes)} were in {journal} already", err=True)
     if all(each.failure for each in outcomes):
         raise CommandError(f"all {len(outcomes)} configurations failed; the first: {outcomes[0].failure}")
     tell(told(outcomes), format_, output)
-
-
-def _threads(at_once: int) -> "AbstractContextManager[Any]":
-    """A command is a process already; threads only wait for it."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(at_once)
 
 
 def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
@@ -93,21 +94,31 @@ def _value(word: str) -> "Value":
     return word
 
 
-def _tell_progress(progress: "Progress") -> None:
-    latest = progress.latest
-    said = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
-    left = "" if progress.remaining_seconds is None else f", {progress.remaining_seconds:,.0f} s left"
-    typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {said}", err=True)
+class _Progress:
+    """Says on the standard error what each configuration came to."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def __call__(self, progress: "Progress") -> None:
+        from flyball_planner.report.words import duration
+
+        self.told += 1
+        latest = progress.latest
+        said = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
+        left = f", {duration(progress.remaining_seconds)} left" if progress.remaining_seconds else ""
+        typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {said}", err=True)
 
 
 def told(outcomes: "Sequence[Outcome]") -> Told:
     """The ranking, what matters how much, and what failed."""
     from flyball_planner.report.section import Section, Table
+    from flyball_planner.report.words import duration
     from flyball_planner.sweep.ranking import effects, ranked
 
     best = ranked(outcomes)
     rows = tuple(
-        (f"{place}", str(each.configuration), f"{each.patterns_per_second:,.4g}", f"{each.seconds:.3g} s")
+        (f"{place}", str(each.configuration), f"{each.patterns_per_second:,.4g}", duration(each.seconds))
         for place, each in enumerate(best[:SHOWN], 1)
     )
     matters = tuple(
@@ -116,7 +127,8 @@ def told(outcomes: "Sequence[Outcome]") -> Told:
     failed = tuple(f"{each.configuration}: {each.failure}" for each in outcomes if each.failure)
     sections = [Section("Ranking", tables=(Table(rows, ("", "Configuration", "Patterns/s", "Time"), (0, 2, 3)),))]
     if matters:
-        sections.append(Section("What matters", tables=(Table(matters, ("Name", "Best over worst", "Best"), (1,)),)))
+        table = Table(matters, ("Name", "Best over worst", "Best"), (1,))
+        sections.append(Section("What matters", tables=(table,), charts=_charts(outcomes)))
     if failed:
         sections.append(Section("Failed", points=failed, tone="warning"))
     document = {
@@ -125,6 +137,26 @@ def told(outcomes: "Sequence[Outcome]") -> Told:
         "failed": [_document(each) for each in outcomes if each.failure],
     }
     return Told(f"{len(outcomes)} configurations", sections, document)
+
+
+def _charts(outcomes: "Sequence[Outcome]") -> "tuple[Chart, ...]":
+    """The median rate over the values of each name whose values are numbers."""
+    from flyball_planner.report.lines import Line, lines_chart
+    from flyball_planner.sweep.ranking import effects
+
+    drawn = []
+    for effect in effects(outcomes):
+        rates = sorted((value, rate) for value, rate in effect.patterns_per_second.items() if _is_drawn(value, rate))
+        points = tuple((float(value), rate) for value, rate in rates)
+        if len(points) > 1:
+            caption = f"Patterns a second over {effect.name}: the median of all that else varied."
+            line = Line(effect.name, points, dots=points)
+            drawn.append(lines_chart(effect.name, caption, (effect.name, "patterns a second"), [line]))
+    return tuple(drawn)
+
+
+def _is_drawn(value: "Value", rate: float) -> bool:
+    return isinstance(value, int | float) and value > 0 and rate > 0
 
 
 def _best_value(rates: "Mapping[Value, float]") -> str:

@@ -18,6 +18,12 @@ class Known(Struct, frozen=True):
 NOTHING = Known()
 
 
+def nothing_known(machine: Machine) -> Known:
+    """Whatever the machine."""
+    del machine
+    return NOTHING
+
+
 def known_of(specification: Specification, machine: Machine | None = None) -> Known:
     """What a specification says of both, for its own machine or another."""
     if specification.measured is None:

@@ -69,5 +69,5 @@ def hot_share(level: LevelEstimate) -> float:
 
 def _said(measured: float | None, shards: int | None) -> str:
     if measured is None:
-        return "whether one server takes them is not known: measure it with `flyball analyze --benchmark`"
+        return "whether one server takes them is not known: measure how many it writes, for example with flyball sweep"
     return f"a server that writes {measured:,.0f} a second was measured: {shards} of them"

@@ -5,7 +5,6 @@ from math import ceil, isnan
 
 from msgspec import Struct
 
-from flyball_planner.catalogue.prices import dated
 from flyball_planner.catalogue.tables import Row, table
 from flyball_planner.interval import Interval
 
@@ -34,10 +33,6 @@ class StoragePrice(Struct, frozen=True):
     as_of: str
     usd: float
     source: str
-
-    def told(self) -> str:
-        """With place and date."""
-        return f"${self.usd:,.2f} with {self.provider} {self.name}, {self.region}, {dated(self.as_of)}"
 
 
 def choose_disks(

@@ -1,12 +1,14 @@
 """From a data set and a desired time to hardware, with reasons, intervals and dated prices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.plan.known import Known, nothing_known
 from flyball_planner.plan.subject import Subject
 from flyball_planner.recommend.classical import PROCESSOR, fit_options
 from flyball_planner.recommend.database import Database
@@ -60,6 +62,7 @@ def recommend(
     training: Training | None = None,
     devices: Sequence[str] = (),
     estimator: StorageEstimator | None = None,
+    known: Callable[[Machine], Known] = nothing_known,
 ) -> Recommendation:
     """Accelerators for a network, a machine for a classical model; without one, what a hierarchical learner needs."""
     if subject is None:
@@ -68,7 +71,7 @@ def recommend(
         return _for_classical(demand, subject)
     if training is None:
         raise PlanError("a model alone tells no time; say how it is trained as well (batch, sequence, optimizer)")
-    return _for_model(demand, tuple(device_options(subject, training, demand, devices)))
+    return _for_model(demand, tuple(device_options(subject, training, demand, devices, known)))
 
 
 def _for_classical(demand: Demand, model: ModelCost) -> Recommendation:

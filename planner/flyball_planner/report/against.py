@@ -39,7 +39,7 @@ def _diagonal(x: Scale, y: Scale) -> str:
 def _before(each: Comparison, x: Scale, y: Scale, words: Callable[[float], str]) -> str:
     said = told(f"{each.name}: {words(each.before.middle)} estimated before, {words(each.measured)} measured")
     at = {"cx": x.at(each.measured), "cy": y.at(each.before.middle)}
-    return element("circle", said, **at, r=4.5, class_=f"{BEFORE} disc")
+    return element("circle", said, **at, r=7.0, class_=f"{BEFORE} disc")
 
 
 def _after(each: Comparison, x: Scale, y: Scale, words: Callable[[float], str]) -> str:

@@ -243,16 +243,23 @@ def test_hardware_is_recommended(example: Path, capsys: Captured) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["hosts"]
     assert told["database"]
+    assert told["database_hosts"]
     words = ["recommend", "--plan", str(example), "--hours", "1", "--device", "RTX_4090_fp16", "--format", "json"]
     assert run(words) == 0
     assert json.loads(capsys.readouterr().out)["devices"]
     assert run(["recommend", "--hours", "3"]) == 2
+    capsys.readouterr()
+    assert run(["recommend", "--samples", "100000", "--hours", "24"]) == 0
+    told_in_words = capsys.readouterr().out
+    assert "Machines for the database" in told_in_words
+    assert "analyze" not in told_in_words
 
 
 @pytest.mark.parametrize(
     "command",
     [
         "plan",
+        "calibrate",
         "validate",
         "examples",
         "models",

@@ -1,0 +1,59 @@
+"""Where the runs of `flyball scale` and `flyball sweep` take place: on this machine, or on a Dask cluster."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flyball.command.errors import CommandError
+from flyball.command.specifications import WRONG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distributed import Client
+
+    from flyball_planner.sweep.running import OpenExecutor
+
+LOCAL = "local"
+CONNECT_SECONDS = 10.0
+
+DaskOption = Annotated[
+    str,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="Run on a Dask cluster, named by its scheduler; local makes one here."
+    ),
+]
+
+
+@contextmanager
+def executors(dask: str, at_once: int) -> "Iterator[OpenExecutor]":
+    """What opens an executor; a cluster is connected to once, and closed at the end where it was made here."""
+    if not dask:
+        yield partial(ThreadPoolExecutor, at_once)  # a command is a process already; threads only wait for it
+        return
+    with _client(dask, at_once) as client:
+        yield client.get_executor
+
+
+@contextmanager
+def _client(dask: str, at_once: int) -> "Iterator[Client]":
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise CommandError("--dask needs the package distributed: pip install distributed", WRONG) from None
+    if dask != LOCAL:
+        try:
+            connected = Client(dask, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, TypeError) as error:
+            raise CommandError(f"--dask {dask}: no scheduler answers there ({error})") from None
+        with connected:
+            yield connected
+        return
+    with (
+        LocalCluster(n_workers=at_once, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
+        Client(cluster) as connected,  # type: ignore[no-untyped-call]
+    ):
+        yield connected

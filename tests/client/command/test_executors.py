@@ -1,0 +1,39 @@
+"""Where runs take place."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from flyball.command import run
+
+Captured = pytest.CaptureFixture[str]
+LEARN = "import json, sys; print(json.dumps({'patterns': int(sys.argv[1])}))"
+
+
+def test_a_sweep_runs_on_a_cluster_and_goes_on(tmp_path: Path, capsys: Captured) -> None:
+    """A local Dask cluster; what the journal holds is not run again, and that is said."""
+    journal = str(tmp_path / "journal")
+    words = ["--journal", journal, "--dask", "local", "--format", "json", "--", sys.executable, "-c", LEARN, "{depth}"]
+    assert run(["sweep", "--try", "depth=1-2", *words]) == 0
+    assert len(json.loads(capsys.readouterr().out)["ranking"]) == 2
+    assert run(["sweep", "--try", "depth=1-3", *words[:2], *words[4:]]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["ranking"][0]["patterns"] == 3
+    assert f"2 of 3 were in {journal} already" in told.err
+
+
+def test_a_scheduler_that_does_not_answer_is_said(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, no traceback."""
+    monkeypatch.setattr("flyball.command.executors.CONNECT_SECONDS", 0.2)
+    assert run(["sweep", "--try", "depth=1", "--dask", "tcp://127.0.0.1:9", "--", "true"]) == 1
+    assert "no scheduler answers there" in capsys.readouterr().err
+
+
+def test_a_sweep_is_drawn(tmp_path: Path) -> None:
+    """The rate over each name's values."""
+    page = tmp_path / "sweep.html"
+    words = ["sweep", "--try", "depth=1-3", "--output", str(page), "--", sys.executable, "-c", LEARN, "{depth}"]
+    assert run(words) == 0
+    assert 'id="depth"' in page.read_text(encoding="utf-8")
