@@ -2,6 +2,7 @@
 
 import ast
 import io
+import os
 import tokenize
 import warnings
 from bisect import bisect_right
@@ -57,13 +58,18 @@ def python_files(paths: Iterable[Path]) -> Iterator[Path]:
     seen = set()
     for path in paths:
         for each in _inside(path) if path.is_dir() else (path,):
-            if (real := each.resolve()) not in seen:
+            if (real := os.path.realpath(each)) not in seen:  # a loop of links is no error here: reading it is
                 seen.add(real)
                 yield each
 
 
 def _inside(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        yield folder  # reading it will say that it cannot be
+        return
+    for entry in entries:
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         if entry.is_dir():
