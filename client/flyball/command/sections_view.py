@@ -26,6 +26,7 @@ def _section(section: Section) -> list[RenderableType]:
     shown: list[RenderableType] = [Text(f"\n{clean(section.title)}", style=f"bold {tone}")] if section.title else []
     shown += [Text(clean(paragraph)) for paragraph in section.text]
     shown += [_table(table, "" if section.title else tone) for table in section.tables]
+    shown += [Text(clean(line)) for code in section.code for line in code.text.splitlines()]
     shown += [Text(f"• {clean(point)}", style=tone if section.tone != "plain" else "") for point in section.points]
     return shown
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from flyball_planner.report.section import Section, Table
+from flyball_planner.report.section import Code, Section, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+_CODE_WORDS = re.compile(r"(`[^`]+`)")
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
@@ -21,17 +22,34 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
+def worded(text: str) -> str:
+    """The same, but words between backticks are code; in code nothing has a meaning but a table's bar."""
+    parts = _CODE_WORDS.split(" ".join(text.split()))
+    return "".join(
+        part.replace("|", "\\|") if number % 2 else _SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts)
+    )
+
+
 def _section(section: Section) -> Iterator[str]:
     if section.title:
-        yield from (f"## {escaped(section.title)}", "")
+        yield from (f"{'#' * section.level} {worded(section.title)}", "")
     for paragraph in section.text:
-        yield from (escaped(paragraph), "")
+        yield from (worded(paragraph), "")
     for table in section.tables:
         yield from _table(table)
         yield ""
+    for code in section.code:
+        yield from (_code(code), "")
     if section.points:
-        yield from (f"- {escaped(point)}" for point in section.points)
+        yield from (f"- {'[ ] ' if section.boxes else ''}{worded(point)}" for point in section.points)
         yield ""
+
+
+def _code(code: Code) -> str:
+    """Between fences longer than any in it."""
+    longest = max((len(found) for found in re.findall(r"`+", code.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{code.language}\n{code.text.rstrip()}\n{fence}"
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -42,4 +60,4 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str], *, plain: bool = False) -> str:
-    return "| " + " | ".join(cell if plain else escaped(cell) for cell in cells) + " |"
+    return "| " + " | ".join(cell if plain else worded(cell) for cell in cells) + " |"

@@ -1,12 +1,15 @@
 """Sections as one HTML file that needs nothing else: no script, no font, no request."""
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from flyball_planner.report.section import Chart, Section, Table
+from flyball_planner.report.section import Chart, Code, Section, Table
 
 # Nothing may be loaded from anywhere: a browser enforces what the file promises.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+_CODE_WORDS = re.compile(r"`([^`]+)`")
 
 _LIGHT = """
 --ground: #f6f6f3; --paper: #ffffff; --ink: #1c1c1a; --quiet: #5f5e5a; --line: #e2e1dc; --good: #0a7a3d;
@@ -27,6 +30,9 @@ body {{ margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 
 main {{ max-width: 860px; margin: 0 auto; padding: 32px 20px 64px; }}
 h1 {{ font-size: 26px; line-height: 1.25; margin: 0 0 20px; overflow-wrap: anywhere; }}
 h2 {{ font-size: 17px; margin: 0 0 12px; }}
+h3 {{ font-size: 15px; margin: 0 0 12px; overflow-wrap: anywhere; }}
+section:has(> h3) {{ margin-left: 20px; }}
+section > :last-child {{ margin-bottom: 0; }}
 section {{ background: var(--paper); border: 1px solid var(--line); border-radius: 10px; }}
 section {{ padding: 20px 24px; margin: 0 0 16px; }}
 section.good {{ border-left: 4px solid var(--good); }}
@@ -35,6 +41,12 @@ section.bad {{ border-left: 4px solid var(--bad); }}
 p {{ margin: 0 0 12px; max-width: 70ch; }}
 ul {{ margin: 0; padding-left: 20px; }}
 li {{ margin: 0 0 6px; }}
+ul.boxes {{ list-style: "☐  "; padding-left: 26px; }}
+pre {{ margin: 0 0 14px; padding: 12px 14px; overflow-x: auto; background: var(--ground); border-radius: 6px; }}
+pre {{ font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }}
+code {{ font: 0.9em ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }}
+ins, del {{ text-decoration: none; color: var(--good); }}
+del {{ color: var(--bad); }}
 .scroll {{ overflow-x: auto; margin: 0 0 14px; }}
 .scroll:last-child {{ margin-bottom: 0; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
@@ -84,14 +96,29 @@ def page(title: str, sections: Sequence[Section], charts: Mapping[str, Chart] | 
 
 
 def _section(section: Section, chart: Chart | None) -> str:
-    heading = f"<h2>{escape(section.title)}</h2>" if section.title else ""
-    text = "".join(f"<p>{escape(words)}</p>" for words in section.text)
+    level = f"h{section.level}"
+    heading = f"<{level}>{_worded(section.title)}</{level}>" if section.title else ""
+    text = "".join(f"<p>{_worded(words)}</p>" for words in section.text)
     drawn = "".join(map(_figure, (*section.charts, *([chart] if chart else []))))
     tables = "".join(map(_table, section.tables))
-    points = "".join(f"<li>{escape(words)}</li>" for words in section.points)
-    listed = f"<ul>{points}</ul>" if points else ""
+    code = "".join(map(_code, section.code))
+    points = "".join(f"<li>{_worded(words)}</li>" for words in section.points)
+    boxes = ' class="boxes"' if section.boxes else ""
+    listed = f"<ul{boxes}>{points}</ul>" if points else ""
     kind = f"{section.tone}{'' if section.title else ' summary'}"
-    return f'<section class="{kind}">{heading}{text}{drawn}{tables}{listed}</section>\n'
+    return f'<section class="{kind}">{heading}{text}{drawn}{tables}{code}{listed}</section>\n'
+
+
+def _code(code: Code) -> str:
+    lines = code.text.rstrip().split("\n")
+    shown = map(_changed, lines) if code.language == "diff" else map(escape, lines)
+    return "<pre>" + "\n".join(shown) + "</pre>"
+
+
+def _changed(line: str) -> str:
+    """A line of a difference: what comes and what goes are told apart."""
+    kind = {"+": "ins", "-": "del"}.get(line[:1], "")
+    return f"<{kind}>{escape(line)}</{kind}>" if kind else escape(line)
 
 
 def _figure(chart: Chart) -> str:
@@ -109,6 +136,11 @@ def _cells(words: Sequence[str], table: Table, kind: str) -> str:
     return "".join(
         f'<{kind} class="figure">{escape(word)}</{kind}>'
         if column in table.figures
-        else f"<{kind}>{escape(word)}</{kind}>"
+        else f"<{kind}>{_worded(word)}</{kind}>"
         for column, word in enumerate(words)
     )
+
+
+def _worded(text: str) -> str:
+    """Words between backticks are code."""
+    return _CODE_WORDS.sub(r"<code>\1</code>", escape(text))

@@ -19,6 +19,13 @@ class Chart(Struct, frozen=True):
     svg: str
 
 
+class Code(Struct, frozen=True):
+    """Lines whose spaces are meant: code, or a difference between two states of it."""
+
+    text: str
+    language: str = ""  # "diff" has lines that come and go
+
+
 class Section(Struct, frozen=True):
     """One part of a report."""
 
@@ -28,3 +35,6 @@ class Section(Struct, frozen=True):
     points: tuple[str, ...] = ()  # a list
     charts: tuple[Chart, ...] = ()
     tone: str = "plain"  # or "good", "warning", "bad"
+    code: tuple[Code, ...] = ()
+    level: int = 2  # of its heading; a section with a greater one belongs to the last with a smaller one
+    boxes: bool = False  # points are to be ticked off
