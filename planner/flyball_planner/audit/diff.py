@@ -1,6 +1,7 @@
 """Unified diffs that `patch` and `git apply` take, also of long files with a small change."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePath
 
@@ -8,6 +9,23 @@ from flyball_planner.audit.edits import split_lines
 
 CONTEXT_LINES = 3  # what `diff -u` shows
 Hunk = list[tuple[str, int, int, int, int]]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """Whole lines, counted from 1, that make room for a text; the last is not one of them."""
+
+    first_line: int
+    end_line: int
+    text: str
+
+
+def replaced(before: str, after: str) -> Replaced:
+    """What changes, from the first to the last line of it."""
+    old, new = split_lines(before), split_lines(after)
+    same = _common(old, new)
+    behind = _common(old[same:][::-1], new[same:][::-1])
+    return Replaced(same + 1, len(old) - behind + 1, "".join(new[same : len(new) - behind]))
 
 
 def unified_diff(path: str, before: str, after: str) -> str:

@@ -71,8 +71,10 @@ def _overlap(a: Span, b: Span) -> bool:
 
 def _made(text: str, edits: Sequence[Edit]) -> str:
     """The text with all changes of all edits, proven to parse."""
-    from flyball_planner.audit.syntax import rewritten  # noqa: PLC0415  libcst, only where something is changed
-
+    try:
+        from flyball_planner.audit.syntax import rewritten  # noqa: PLC0415  libcst, only where something is changed
+    except ModuleNotFoundError as error:
+        raise PlanError(f"{error.name} is not installed, which makes changes: pip install 'flyball[planner]'") from None
     changes = list(dict.fromkeys(change for edit in edits for change in edit.changes))
     lines = split_lines(text)
     tree = _parsed(text)

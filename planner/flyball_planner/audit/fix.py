@@ -7,12 +7,12 @@ import tempfile
 import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 
-from flyball_planner.audit.diff import unified_diff
+from flyball_planner.audit.diff import Replaced, replaced, unified_diff
 from flyball_planner.audit.edits import apply
 from flyball_planner.audit.finding import Finding
 from flyball_planner.errors import PlanError
@@ -45,6 +45,11 @@ class Patch:
         """For people, `patch` and `git apply`."""
         return unified_diff(self.file.path, self.file.text, self.after)
 
+    @cached_property
+    def replaced(self) -> Replaced:
+        """What changes, from the first to the last line of it."""
+        return replaced(self.file.text, self.after)
+
 
 def read_text(path: str) -> Text:
     """A Python file as it is: the parser's own rules for encodings, else Latin-1, which keeps any bytes."""
@@ -69,6 +74,16 @@ def patch(file: Text, findings: Iterable[Finding]) -> Patch:
     return Patch(file, applied.text, mended, left)
 
 
+PatchOf = Callable[[Finding], Patch | None]
+"""The change of one finding, if a program can make it."""
+
+
+def patcher(read: Callable[[str], Text] = read_text) -> PatchOf:
+    """Makes the change of one finding after the other, and reads each file once."""
+    read_once = cache(read)
+    return lambda finding: patch(read_once(finding.path), [finding]) if fixable(finding) else None
+
+
 def fixable(finding: Finding) -> bool:
     """Whether a change is known that a program can make; cells of notebooks are left to people."""
     return finding.edit is not None and finding.cell is None
@@ -79,13 +94,21 @@ def safely_fixable(finding: Finding) -> bool:
     return fixable(finding) and finding.edit is not None and finding.edit.safe
 
 
-def patches(
-    findings: Iterable[Finding], wanted: Callable[[Finding], bool], read: Callable[[str], Text] = read_text
-) -> Iterator[Patch]:
+def patches(findings: Iterable[Finding], wanted: Callable[[Finding], bool]) -> Iterator[Patch]:
     """A patch for each file with findings that are wanted."""
     ordered = sorted(filter(wanted, findings), key=lambda each: each.order)
     for path, group in groupby(ordered, key=lambda each: each.path):
-        yield patch(read(path), group)
+        yield patch(read_text(path), group)
+
+
+def staged(findings: Iterable[Finding]) -> Iterator[tuple[Patch, Patch]]:
+    """For each file two patches, one upon the other: what is safe, and what is to be looked at first."""
+    for safe_and_other in patches(findings, fixable):
+        file, asked = safe_and_other.file, (*safe_and_other.mended, *(each for each, _ in safe_and_other.left))
+        safe = patch(file, sorted(filter(safely_fixable, asked), key=lambda each: each.order))
+        whole = patch(file, (*safe.mended, *sorted(set(asked) - set(safe.mended), key=lambda each: each.order)))
+        mended = tuple(each for each in whole.mended if each not in safe.mended)
+        yield safe, Patch(replace(file, text=safe.after), whole.after, mended, whole.left)
 
 
 def write(patch: Patch) -> None:
@@ -114,16 +137,17 @@ class Fixed:
     files: tuple[str, ...]
 
 
-def fix(review: Callable[[], Iterable[Finding]]) -> Fixed:
+def fix(findings: Iterable[Finding], again: Callable[[], Iterable[Finding]]) -> Fixed:
     """Write the safe changes, audit again, and go on until none is left."""
     mended: list[Finding] = []
     files: dict[str, None] = {}
     for _ in range(ROUNDS):
-        found = [each for each in patches(review(), safely_fixable) if each.mended and each.after != each.file.text]
+        found = [each for each in patches(findings, safely_fixable) if each.mended and each.after != each.file.text]
         if not found:
             break
         for each in found:
             write(each)
             mended += each.mended
             files[each.file.path] = None
+        findings = again()
     return Fixed(tuple(mended), tuple(files))

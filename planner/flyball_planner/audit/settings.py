@@ -3,11 +3,11 @@
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any
 
+from flyball_planner.audit.choices import FailOn
 from flyball_planner.audit.finding import Finding, Severity
 from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.specification.document import Entry
@@ -18,19 +18,6 @@ from flyball_planner.specification.sections import Findings, Key, read_section
 FILE = "flyball-audit.toml"
 _TABLE = ("tool", "flyball", "audit")
 _LARGEST_BYTES = 1_000_000  # settings have a few hundred
-
-
-class FailOn(StrEnum):
-    """From which severity on the command ends with 1."""
-
-    NOTE = "note"
-    WARNING = "warning"
-    ERROR = "error"
-    NEVER = "never"
-
-    def reached_by(self, severity: Severity) -> bool:
-        """Whether a finding of this severity is one too many."""
-        return self is not FailOn.NEVER and severity.rank >= Severity(self.value).rank
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flyball_planner.audit.finding import Action, Change, Edit, Finding, Severity, Span
-from flyball_planner.audit.fix import fix, fixable, patch, patches, read_text, safely_fixable, write
+from flyball_planner.audit.fix import ROUNDS, fix, fixable, patch, patches, read_text, safely_fixable, staged, write
 from flyball_planner.errors import PlanError
 
 
@@ -43,7 +43,7 @@ def _file(folder: Path, data: bytes) -> Path:
 def test_every_other_byte_stays(before: bytes, after: bytes, tmp_path: Path) -> None:
     """Encoding, byte-order mark, line ends, the missing one at the end."""
     path = _file(tmp_path, before)
-    fixed = fix(lambda: _calls(path, "f"))
+    fixed = fix(_calls(path, "f"), lambda: _calls(path, "f"))
     assert path.read_bytes() == after
     assert (len(fixed.findings), fixed.files) == (1, (str(path),))
 
@@ -52,7 +52,7 @@ def test_only_safe_changes_are_written(tmp_path: Path) -> None:
     """Others are patches to look at."""
     path = _file(tmp_path, b"f(a=1)\ng(a=1)\n")
     findings = [*_calls(path, "f"), *_calls(path, "g", safe=False)]
-    fix(lambda: [each for each in findings if each.line == 2])
+    assert fix(findings[1:], list).findings == ()
     assert path.read_bytes() == b"f(a=1)\ng(a=1)\n"
     (made,) = patches(findings, fixable)
     assert "-f(a=1)\n-g(a=1)\n+f()\n+g()\n" in made.diff
@@ -65,7 +65,7 @@ def test_what_a_change_uncovers_is_mended_too(tmp_path: Path) -> None:
     def outermost() -> list[Finding]:
         return _calls(path, "f")[:1]
 
-    assert len(fix(outermost).findings) == 2
+    assert len(fix(outermost(), outermost).findings) == 2
     assert path.read_bytes() == b"f(f())\n"
 
 
@@ -82,8 +82,8 @@ def test_a_review_that_never_ends_is_ended(tmp_path: Path) -> None:
         moved = Edit((replace(edit.changes[0], span=Span(line, 1, line, 6)),), safe=True)
         return [Finding("r", str(path), 1, 1, Severity.WARNING, 0.9, "", "", "", "", 1, 6, edit=moved)]
 
-    fix(review)
-    assert len(rounds) == 8
+    fix(review(), review)
+    assert len(rounds) == 1 + ROUNDS
 
 
 def test_notebooks_and_findings_without_a_change_are_left_to_people(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_mode_and_links_stay(tmp_path: Path) -> None:
     path.chmod(0o754)
     link = tmp_path / "link.py"
     link.symlink_to(path)
-    fix(lambda: _calls(link, "f"))
+    fix(_calls(link, "f"), lambda: _calls(link, "f"))
     assert link.is_symlink()
     assert path.read_bytes() == b"f()\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
@@ -125,3 +125,12 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(PlanError, match=r"train\.py cannot be read"):
         write(made)
+
+
+def test_patches_come_in_two_stages(tmp_path: Path) -> None:
+    """What is safe first; what is to be looked at builds on it."""
+    path = _file(tmp_path, b"f(a=1)\ng(a=1)\n")
+    ((safe, other),) = staged([*_calls(path, "g", safe=False), *_calls(path, "f")])
+    assert (safe.file.text, safe.after) == ("f(a=1)\ng(a=1)\n", "f()\ng(a=1)\n")
+    assert (other.file.text, other.after) == (safe.after, "f()\ng()\n")
+    assert [len(each.mended) for each in (safe, other)] == [1, 1]

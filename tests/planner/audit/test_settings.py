@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from flyball_planner.audit.choices import FailOn
 from flyball_planner.audit.finding import Finding, Severity
-from flyball_planner.audit.settings import FailOn, Settings, find_settings, load_settings, read_settings, rules_named
+from flyball_planner.audit.settings import Settings, find_settings, load_settings, read_settings, rules_named
 from flyball_planner.errors import PlanError
 
 KNOWN = ("sync-every-step", "loader-few-workers", "loader-not-persistent", "no-compile")

@@ -1,0 +1,1 @@
+"""What the audit found, for people and for programs: terminal, JSON, SARIF, Markdown, one HTML file."""

@@ -1,0 +1,41 @@
+"""A review in the format that was asked for."""
+
+from flyball_planner.audit.choices import ReviewFormat
+from flyball_planner.audit.fix import PatchOf
+from flyball_planner.audit.report.sections import FOOTER, sections
+from flyball_planner.audit.review import Review
+
+_FILE_WIDTH = 120  # columns of a text file
+
+
+def render(review: Review, form: ReviewFormat, patch_of: PatchOf, *, verbose: bool = False) -> str:
+    """The whole report. Each format is imported when it is asked for."""
+    if form is ReviewFormat.JSON:
+        from flyball_planner.audit.report.document import json_text  # noqa: PLC0415
+
+        return json_text(review, patch_of)
+    if form is ReviewFormat.SARIF:
+        from flyball_planner.audit.report.sarif import sarif_text  # noqa: PLC0415
+
+        return sarif_text(review, patch_of)
+    if form is ReviewFormat.MARKDOWN:
+        from flyball_planner.report.markdown import markdown  # noqa: PLC0415
+
+        return markdown(review.title, sections(review, patch_of))
+    if form is ReviewFormat.HTML:
+        from flyball_planner.report.page import page  # noqa: PLC0415
+
+        return page(review.title, sections(review, patch_of), footer=FOOTER)
+    return _plain(review, verbose=verbose)
+
+
+def _plain(review: Review, *, verbose: bool) -> str:
+    import io  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+
+    from flyball_planner.audit.report.terminal import terminal  # noqa: PLC0415
+
+    file = io.StringIO()
+    Console(file=file, width=_FILE_WIDTH).print(terminal(review, _FILE_WIDTH, verbose=verbose))
+    return file.getvalue()
