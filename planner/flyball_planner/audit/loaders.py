@@ -82,6 +82,20 @@ def loaders(module: Module, project: "Project") -> Iterator[Loader]:
             yield Loader(module, call, dict(values).get("dataset", Value()), values)
 
 
+def trainer_settings(module: Module, project: "Project") -> Iterator[ast.Call]:
+    """The calls that make `TrainingArguments` of transformers, or what derives from it."""
+    for call in module.all(ast.Call):
+        if last_name(call).endswith(("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")):
+            name = project.flow.name(module, call.func) or ""
+            if name.startswith(("transformers.", "trl.")):
+                yield call
+
+
+def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    """A keyword of a call."""
+    return next((each for each in call.keywords if each.arg == name), None)
+
+
 def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     if "oader" not in last_name(call) and not isinstance(call.func, ast.Name):
         return False

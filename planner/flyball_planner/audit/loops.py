@@ -184,7 +184,10 @@ class Loops:
         named = EVALUATION.search(ast.unparse(node.iter)) or (function is not None and EVALUATION.search(function.name))
         if not named and self._project.flow.records_history(module, node.body[0]):
             return False
-        return self._gives_batches(module, node) and self._runs_model(Turns(module, node, Kind.EVALUATION))
+        by_function = function is not None and EVALUATION.search(function.name)
+        if not by_function and not self._gives_batches(module, node):
+            return False
+        return self._runs_model(Turns(module, node, Kind.EVALUATION))
 
     def _runs_model(self, turns: Turns) -> bool:
         flow = self._project.flow

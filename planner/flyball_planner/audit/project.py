@@ -11,6 +11,7 @@ from flyball_planner.audit.flow import Flow
 from flyball_planner.audit.loops import Loops
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import Names, is_top_level
+from flyball_planner.audit.origins import Origins
 from flyball_planner.audit.source import Source
 
 __all__ = ["Definition", "Module", "Project"]
@@ -40,6 +41,11 @@ class Project:
     def loops(self) -> Loops:
         """Which code runs each step, each epoch, in evaluation."""
         return Loops(self)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """Which library's things values are."""
+        return Origins(self)
 
     def module_of(self, importer: Module, dotted: str) -> Module | None:
         """The project's module that an import means, seen from the importing module; None for libraries."""

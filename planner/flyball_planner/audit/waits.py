@@ -56,8 +56,8 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         value = next((each for each in inside if each is not None), None)
         if value is not None:
             yield Wait(text, "formatting turns it into text", value)
-    tests = [each.test for each in (*region.all(ast.If), *region.all(ast.IfExp))]
-    tests += [each.test for each in (*region.all(ast.While), *region.all(ast.Assert))]
+    tests = [each.test for each in region.all(ast.If)] + [each.test for each in region.all(ast.IfExp)]
+    tests += [each.test for each in region.all(ast.While)] + [each.test for each in region.all(ast.Assert)]
     for test in tests:
         yield from _in_test(project, region, test)
     if isinstance(region.root, ast.While):

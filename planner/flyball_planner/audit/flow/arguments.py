@@ -47,7 +47,11 @@ def default_environment(flow: "Flow", module: Module, node: Callable, owner: Val
 def supposed(flow: "Flow", module: Module, node: Callable, argument: ast.arg) -> Value:
     """What an argument is of which no call tells anything: by its annotation, then its name."""
     if argument.annotation is not None:
-        said = annotated(_annotation(module, argument.annotation))
+        name = _annotation(module, argument.annotation)
+        own = flow.project.find(name)
+        if own is not None and isinstance(own.node, ast.ClassDef):
+            return flow.instance_of(own)
+        said = annotated(name)
         if said != UNKNOWN and not (_is_forward(flow, module, node) and said.has(Tag.TENSOR)):
             return said
     if _is_forward(flow, module, node):

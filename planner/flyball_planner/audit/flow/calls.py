@@ -1,6 +1,7 @@
 """What a call gives: of a tensor's or a model's method, of a library's function, of the project's own code."""
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -62,7 +63,12 @@ def call(frame: Frame, node: ast.Call) -> Value:
     value = _method(frame, node, given) if isinstance(node.func, ast.Attribute) else None
     if value is None:
         value = call_value(frame, node, called, given)
-    if value.made_at is None and value.tags & _MADE_BY_CALLS and value.made_by is None and called.name:
+    if (
+        value.made_at is None
+        and value.made_by is None
+        and called.name
+        and (value.tags & _MADE_BY_CALLS or value == UNKNOWN)
+    ):
         value = value._replace(made_by=called.name, made_at=(frame.module, node))
     return value
 
@@ -82,8 +88,25 @@ def call_value(frame: Frame, node: ast.Call, called: Value, given: Arguments) ->
         return _loss(frame, given)
     if called.has(Tag.MODEL):
         return OUTPUT if frame.grad else OUTPUT.without(Tag.GRAPH)
+    if called.tags == _SOMETHING_ON_DEVICE:  # `net.cuda()` that is called is a module
+        return OUTPUT if frame.grad else OUTPUT.without(Tag.GRAPH)
+    return _unknown_with_tensors(frame, node, given)
+
+
+_SOMETHING_ON_DEVICE = frozenset({Tag.DEVICE})
+
+
+def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Value:
+    """An argument or attribute that is called with tensors on the device: a module in all likelihood."""
+    if not any(each.on_device for each in given.all):
+        return UNKNOWN
     if isinstance(node.func, ast.Attribute) and frame.values.get(node.func.value, UNKNOWN).has(Tag.MODEL):
-        return combine(given.all).tagged(Tag.GRAPH) if any(each.on_device for each in given.all) else UNKNOWN
+        return combine(given.all).tagged(Tag.GRAPH)
+    own = (
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+    )
+    if own or isinstance(node.func, ast.Name):
+        return Value(frozenset({Tag.DEVICE, Tag.OUTPUT}))
     return UNKNOWN
 
 
@@ -151,9 +174,10 @@ def _library(frame: Frame, name: str, given: Arguments) -> Value:
         return known
     if LOSSES.match(name):
         return _loss(frame, given)
-    if name.startswith(TENSOR_PACKAGES):
+    last = name.rpartition(".")[2]
+    if name.startswith(TENSOR_PACKAGES) and (not last[:1].isupper() or last in CREATION):
         return _of_torch(name, given, frame)
-    return Value(fields=given.keywords) if name.rpartition(".")[2][:1].isupper() and given.complete else UNKNOWN
+    return Value(fields=given.keywords) if last[:1].isupper() and given.complete else UNKNOWN
 
 
 def _passed(frame: Frame, given: Arguments) -> Value:
@@ -227,6 +251,8 @@ def _method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     """A method whose meaning follows from what it is called on; None if it is the project's, or not known."""
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
     held, name = frame.values.get(node.func.value, UNKNOWN), node.func.attr
+    if held.tags == _SOMETHING_ON_DEVICE and name in _MODEL_ONLY:
+        return _of_model(frame, MODEL, name)
     if (
         held.tags & {Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH}
         and not held.has(Tag.LOADER)
@@ -245,9 +271,28 @@ def _method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
         return _of_model(frame, held, name)
     if held.has(Tag.HOST) and held.definition is None:
         return ON_HOST
-    if name == "to" and held == UNKNOWN and given.positional:
-        return UNKNOWN
+    if held.is_unknown and _moves_to_device(node, given):
+        return Value(_SOMETHING_ON_DEVICE)
     return None
+
+
+_MODEL_ONLY = frozenset({
+    "parameters", "named_parameters", "buffers", "modules", "named_modules", "children", "state_dict", "train",
+    "eval", "named_children",
+})  # fmt: skip
+
+_DEVICE_WORDS = re.compile(r"(^|[._])(device|dev|cuda|gpu|(local_)?rank)(_?id)?$", re.IGNORECASE)
+
+
+def _moves_to_device(node: ast.Call, given: Arguments) -> bool:
+    """`.cuda()`, or `.to()` of what is a device by its making, its text or its name."""
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
+    if node.func.attr != "to" or not given.positional:
+        return node.func.attr == "cuda"
+    target = given.positional[0]
+    if target.literal is not None:
+        return isinstance(target.literal.value, str | int) and target.literal.value != "cpu"
+    return target.made_by == "torch.device" or bool(_DEVICE_WORDS.search(ast.unparse(node.args[0])))
 
 
 def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
@@ -300,12 +345,7 @@ def _of_accelerator(name: str, given: Arguments) -> Value:
     if name in {"prepare_model", "prepare_optimizer", "prepare_scheduler", "unwrap_model", "prepare_data_loader"}:
         return given.positional[0] if given.positional else UNKNOWN
     if name in {
-        "gather",
-        "gather_for_metrics",
-        "reduce",
-        "pad_across_processes",
-        "all_gather",
-        "all_reduce",
+        "gather", "gather_for_metrics", "reduce", "pad_across_processes", "all_gather", "all_reduce",
         "to_device",
     }:
         return given.positional[0].without(Tag.LOSS) if given.positional else UNKNOWN

@@ -1,6 +1,7 @@
 """The answers about values: which frame an expression stands in, what calls hand over, what classes are."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -329,14 +330,20 @@ def _body_of(module: Module, node: ast.AST) -> Body:
     return module.tree
 
 
+_RUNNERS = re.compile(
+    r"(^|\.)(accelerator|fabric|\w*engine|booster|strategy|trainer|self|model|optim\w*|plugin|amp|autograd)$"
+)
+"""Whose `.backward(loss)` is handed the loss, where other `.backward()` are the loss's own."""
+
+
 def _backward_names(module: Module) -> Iterator[str]:
     for each in module.all(ast.Call):
         if isinstance(each.func, ast.Attribute) and each.func.attr in {"backward", "manual_backward"}:
-            for holder in (each.func.value, *each.args[:1]):
-                inner: ast.AST = holder
-                while isinstance(inner, ast.BinOp | ast.Call):
-                    inner = inner.left if isinstance(inner, ast.BinOp) else (inner.args or [inner.func])[0]
-                if isinstance(inner, ast.Name):
-                    yield inner.id
-                elif isinstance(inner, ast.Attribute):
-                    yield inner.attr
+            handed = bool(each.args) and _RUNNERS.search(ast.unparse(each.func.value))
+            inner: ast.expr = each.args[0] if handed else each.func.value
+            while isinstance(inner, ast.BinOp | ast.Call):
+                inner = inner.left if isinstance(inner, ast.BinOp) else (inner.args or [inner.func])[0]
+            if isinstance(inner, ast.Name):
+                yield inner.id
+            elif isinstance(inner, ast.Attribute):
+                yield inner.attr

@@ -134,6 +134,11 @@ LOSSES = re.compile(
 CRITERIA = re.compile(r"(^|\.)\w*(Loss|Criterion|CrossEntropy)\w*$")
 CLIPPING = re.compile(r"(^|\.)clip_grad_(norm|value)_?$|(^|\.)clip_grads_with_norm_$|(^|\.)get_total_norm$")
 
+DATASETS = re.compile(
+    r"^torch\.utils\.data\.(TensorDataset|ConcatDataset|ChainDataset|StackDataset)$|^torch(vision|audio)\.datasets\."
+    r"|^datasets\.(load_dataset|load_from_disk|Dataset\.from_\w+)$|^torch_geometric\.datasets\."
+)
+
 
 def made(qualified: str) -> Value | None:
     """What a call of a library's class or function makes, if that is known by its name alone."""
@@ -160,6 +165,7 @@ _BY_NAME = (
     (SCALERS, Tag.SCALER),
     (LOADERS, Tag.LOADER),
     (TRAINERS, Tag.TRAINER),
+    (DATASETS, Tag.DATASET),
 )
 
 

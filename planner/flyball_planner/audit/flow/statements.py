@@ -48,9 +48,17 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
 
 def named(frame: Frame, name: str, value: Value) -> Value:
     """A value that a name tells something about, if nothing else is known of it."""
-    if name in frame.backward and not value.tags & _PLACED and value.literal is None and not value.is_instance:
+    if (
+        name in frame.backward
+        and not value.tags & _PLACED
+        and value.literal is None
+        and not value.is_instance
+        and value.items is None
+    ):
         return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
-    return guess(name) if value == UNKNOWN and frame.flow.uses_torch(frame.module) else value
+    if value.is_unknown and frame.flow.uses_torch(frame.module):
+        return guess(name)._replace(made_by=value.made_by, made_at=value.made_at)
+    return value
 
 
 _PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})

@@ -72,6 +72,11 @@ class Value(NamedTuple):
         return all(each in own for each in tags)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of it, except perhaps which call made it."""
+        return self._replace(made_by=None, made_at=None) == UNKNOWN
+
+    @property
     def on_device(self) -> bool:
         """Whether it is, on every way that is known, a value on an accelerator."""
         return Tag.DEVICE in self.tags and Tag.CPU not in self.tags

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
-from flyball_planner.audit.loaders import Loader, costs_little, loaders
+from flyball_planner.audit.flow.values import Literal
+from flyball_planner.audit.loaders import Loader, costs_little, keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -20,6 +21,15 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             project, loader
         ):
             yield _match(loader, missing=missing)
+    for call in trainer_settings(module, project):
+        given = keyword(call, "dataloader_num_workers")
+        if given is not None and project.flow.value(module, given.value).literal == Literal(0):
+            yield Match(
+                given,
+                "`dataloader_num_workers=0`",
+                "the Trainer's loaders make each batch in the training process",
+                LIKELY,
+            )
 
 
 def _match(loader: Loader, *, missing: bool) -> Match:

@@ -14,7 +14,10 @@ from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
 DIFFERENTIATING = frozenset(
     {"backward", "grad", "requires_grad_", "manual_backward", "set_grad_enabled", "vjp", "jacobian"}
 )
-"""Calls that say that history is wanted, or looked after."""
+"""Calls in the loop that say that history is wanted, or looked after."""
+
+SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
+"""Calls anywhere in the function that do."""
 
 WITHOUT_HISTORY = frozenset({"generate", "predict", "encode", "sample"})
 """Methods of models that libraries run without history themselves."""
@@ -47,12 +50,12 @@ def _records(project: Project, region: Region, call: ast.Call) -> bool:
 def _is_looked_after(project: Project, turns: Turns) -> bool:
     module = turns.module
     function = module.function_of(turns.node)
-    calls = [*module.calls_of(function or module.tree)]
-    for region in project.loops.regions(turns):
-        calls += region.all(ast.Call)
-    if any(last_name(each) in DIFFERENTIATING for each in calls):
-        return True
     scope = function or module.tree
+    inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
+    if any(last_name(each) in DIFFERENTIATING for each in inside):
+        return True
+    if any(last_name(each) in SWITCHING for each in module.calls_of(scope)):
+        return True
     frozen = [attribute for _, attribute in module.stored_attributes(scope) if attribute == "requires_grad"]
     return bool(frozen) or (function is not None and project.flow.is_called_without_history(function))
 
