@@ -31,6 +31,7 @@ COMMANDS = (
     "storage",
     "scale",
     "sweep",
+    "audit",
     "config",
     "certs",
     "token",

@@ -5,7 +5,7 @@ from flyball_planner.audit.fix import PatchOf
 from flyball_planner.audit.report.sections import FOOTER, sections
 from flyball_planner.audit.review import Review
 
-_FILE_WIDTH = 120  # columns of a text file
+_PLAIN_WIDTH = 120  # columns of what is no terminal
 
 
 def render(review: Review, form: ReviewFormat, patch_of: PatchOf, *, verbose: bool = False) -> str:
@@ -26,16 +26,6 @@ def render(review: Review, form: ReviewFormat, patch_of: PatchOf, *, verbose: bo
         from flyball_planner.report.page import page  # noqa: PLC0415
 
         return page(review.title, sections(review, patch_of), footer=FOOTER)
-    return _plain(review, verbose=verbose)
+    from flyball_planner.audit.report.terminal import plain, terminal  # noqa: PLC0415
 
-
-def _plain(review: Review, *, verbose: bool) -> str:
-    import io  # noqa: PLC0415
-
-    from rich.console import Console  # noqa: PLC0415
-
-    from flyball_planner.audit.report.terminal import terminal  # noqa: PLC0415
-
-    file = io.StringIO()
-    Console(file=file, width=_FILE_WIDTH).print(terminal(review, _FILE_WIDTH, verbose=verbose))
-    return file.getvalue()
+    return plain(terminal(review, _PLAIN_WIDTH, verbose=verbose))

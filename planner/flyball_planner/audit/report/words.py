@@ -8,7 +8,7 @@ from flyball_planner.audit.facts import BEARINGS, FACTS, Verdict
 from flyball_planner.audit.finding import Finding, Severity, Time
 from flyball_planner.audit.fix import fixable, safely_fixable
 from flyball_planner.audit.review import Review
-from flyball_planner.report.words import percent, plural
+from flyball_planner.report.words import plural
 
 TIMES = {
     Time.HOST: "waiting for the host",
@@ -51,11 +51,6 @@ def together(estimate: Estimate) -> str:
     if ratio == most:
         return f"up to {most} faster steps"
     return f"about {ratio} faster steps if what was not measured had equal shares, {most} at the very most"
-
-
-def sure(finding: Finding) -> str:
-    """How sure it is."""
-    return f"{percent(finding.confidence)} sure"
 
 
 def by_gain(findings: Iterable[Finding]) -> list[Finding]:

@@ -1,0 +1,214 @@
+"""`flyball audit` as a user types it: formats, files, exit codes, settings, evidence, patches and fixes."""
+
+import ast
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flyball.command import run
+
+Captured = pytest.CaptureFixture[str]
+
+CODE = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def train(model, data, optimizer):
+    loader = DataLoader(data, batch_size=32)
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad(set_to_none=False)
+        loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        total += loss
+        torch.cuda.empty_cache()  # between steps
+    return total
+"""
+RULES = "retained-graph,empty-cache-every-step,loader-without-workers,zero-grad-to-zero"
+"""What is tested here is the command: rules that come later must not change what it prints."""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script with faults of four rules: two of them are safely mended, two by patches to look at."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("train.py")
+    path.write_text(CODE, encoding="utf-8")
+    return path
+
+
+def _audit(*words: object, rules: str = RULES) -> int:
+    return run(["audit", "--select", rules, *map(str, words)])
+
+
+def _found(captured: Captured) -> dict[str, dict[str, object]]:
+    return {each["rule"]: each for each in json.loads(captured.readouterr().out)["findings"]}
+
+
+def test_findings_end_the_command_with_1(script: Path, capsys: Captured) -> None:
+    """Each with its place, its code and what to do; the summary last."""
+    assert _audit(script) == 1
+    told = capsys.readouterr().out
+    assert "train.py:14:9: warning [empty-cache-every-step]" in told
+    assert "  14 │         torch.cuda.empty_cache()  # between steps\n     │         ^^^^^^^^^^^^^^^^^^^^^^^^\n" in told
+    assert "2 warnings and 2 notes in 1 of 1 file." in told
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "rules", "status"),
+    [
+        ("note", "loader-without-workers", 1),
+        ("warning", "loader-without-workers", 0),
+        ("warning", "retained-graph", 1),
+        ("error", RULES, 0),
+        ("never", RULES, 0),
+    ],
+)
+def test_fail_on_says_what_is_too_much(fail_on: str, rules: str, status: int, script: Path) -> None:
+    """From its severity on."""
+    assert _audit(script, "--fail-on", fail_on, rules=rules) == status
+
+
+def test_a_clean_script_ends_with_0(tmp_path: Path, capsys: Captured) -> None:
+    """And says so."""
+    path = tmp_path / "clean.py"
+    path.write_text("print('x')\n", encoding="utf-8")
+    assert _audit(path) == 0
+    assert capsys.readouterr().out == "nothing found in 1 file.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["none.py"], "there is no file or folder none.py"),
+        (["train.py", "--ignore", "retaind-graph"], "did you mean 'retained-graph'?"),
+        (["train.py", "--config", "none.toml"], "none.toml cannot be read"),
+        (["train.py", "--config", "pyproject.toml"], "no table [tool.flyball.audit]"),
+        (["train.py", "--evidence", "none.yaml"], "none.yaml cannot be read"),
+        (["train.py", "--evidence", "wrong.yaml"], "wrong.yaml:2: facts.data_wat_ratio: unknown fact"),
+        (["train.py", "--diff", "--fix"], "--diff prints patches alone"),
+        (["train.py", "--format", "xml"], "xml"),
+        (["empty"], "nothing was audited"),
+        (["null.py"], "nothing was audited"),
+        ([], "PATH"),
+    ],
+)
+def test_wrong_use_ends_with_2(words: list[str], told: str, script: Path, capsys: Captured) -> None:
+    """With one clear line on the standard error, and no traceback."""
+    script.with_name("pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    script.with_name("wrong.yaml").write_text("measured_on: x\nfacts: {data_wat_ratio: 0.3}\n", encoding="utf-8")
+    script.with_name("empty").mkdir()
+    script.with_name("null.py").write_bytes(b"\0")
+    assert _audit(*words) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert "Traceback" not in said
+
+
+def test_every_format_goes_to_the_screen_and_to_files(script: Path, tmp_path: Path, capsys: Captured) -> None:
+    """A file's suffix chooses; programs get nothing but the document."""
+    for suffix, begins in (
+        (".md", "# Audit of train.py"),
+        (".html", "<!doctype html>"),
+        (".txt", "train.py:13:9: warning ["),
+    ):
+        assert _audit(script, "--output", tmp_path / f"audit{suffix}") == 1
+        assert (tmp_path / f"audit{suffix}").read_text(encoding="utf-8").startswith(begins)
+    assert _audit(script, "--output", tmp_path / "audit.sarif") == 1
+    assert json.loads((tmp_path / "audit.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
+    capsys.readouterr()
+    assert _audit(script, "--format", "json") == 1
+    found = _found(capsys)
+    assert set(found) == set(RULES.split(","))
+    assert "-        total += loss\n+        total += loss.detach()\n" in str(found["retained-graph"]["diff"])
+    assert _audit(script, "--output", tmp_path / "no" / "audit.md") == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) -> None:
+    """A file of measured facts changes severities, and with them the exit status."""
+    facts = Path("facts.yaml")
+    facts.write_text("measured_on: run 7, 1,000 steps\nfacts: {data_wait_ratio: 0.4}\n", encoding="utf-8")
+    words = (script, "--evidence", facts, "--format", "json")
+    assert _audit(script, rules="loader-without-workers") == 0
+    capsys.readouterr()
+    assert _audit(*words, rules="loader-without-workers") == 1
+    (found,) = _found(capsys).values()
+    assert found["severity"] == "warning"
+    assert "Measured: data_wait_ratio 40 % (run 7, 1,000 steps)." in str(found["because"])
+    facts.write_text(json.dumps({"measured_on": "run 8", "facts": {"data_wait_ratio": 0.001}}), encoding="utf-8")
+    assert _audit(*words, rules="loader-without-workers") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"] == []
+    assert told["withdrawn"][0]["reason"] == "data_wait_ratio 0.1 % (run 8)"
+
+
+@pytest.mark.usefixtures("script")
+def test_settings_come_from_a_file_and_the_command_line_comes_first(capsys: Captured) -> None:
+    """Also the file of facts, and what fails."""
+    Path("pyproject.toml").write_text(
+        '[tool.flyball.audit]\nselect = ["loader-*", "retained-graph"]\nignore = ["retained-graph"]\n'
+        'evidence = "facts.yaml"\nfail_on = "error"\n[tool.flyball.audit.severity]\nzero-grad-to-zero = "error"\n',
+        encoding="utf-8",
+    )
+    Path("facts.yaml").write_text("measured_on: run 7\nfacts: {data_wait_ratio: 0.4}\n", encoding="utf-8")
+    assert run(["audit", "train.py", "-f", "json"]) == 0
+    assert {rule: each["severity"] for rule, each in _found(capsys).items()} == {"loader-without-workers": "warning"}
+    assert run(["audit", "train.py", "-f", "json", "--select", "zero-grad-to-zero"]) == 1
+    assert {rule: each["severity"] for rule, each in _found(capsys).items()} == {"zero-grad-to-zero": "error"}
+
+
+def test_a_comment_switches_a_rule_off(script: Path, capsys: Captured) -> None:
+    """One without a reason is obeyed, and noted."""
+    ignored = CODE.replace("# between steps", "# flyball: ignore[empty-cache-every-step] shared GPU")
+    script.write_text(ignored.replace("total += loss", "total += loss  # flyball: ignore"), encoding="utf-8")
+    assert run(["audit", "train.py", "-f", "json", "--select", f"{RULES},ignore-without-reason"]) == 0
+    assert set(_found(capsys)) == {"loader-without-workers", "zero-grad-to-zero", "ignore-without-reason"}
+
+
+def test_fix_writes_what_is_safe_and_nothing_else(script: Path, capsys: Captured) -> None:
+    """Formatting stays, results stay, and those rules are silent afterwards."""
+    assert _audit(script, "--fix") == 0
+    told = capsys.readouterr().out
+    assert "changed train.py:13:9: retained-graph" in told
+    fixed = script.read_text(encoding="utf-8")
+    expected = CODE.replace("total += loss", "total += loss.detach()")
+    assert fixed == expected.replace("        torch.cuda.empty_cache()  # between steps\n", "")
+    ast.parse(fixed)
+    _audit(script, "--format", "json")
+    assert set(_found(capsys)) == {"loader-without-workers", "zero-grad-to-zero"}
+    assert _audit(script, "--fix") == 0
+    assert script.read_text(encoding="utf-8") == fixed
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_diff_prints_patches_that_git_applies(script: Path, capsys: Captured) -> None:
+    """What is safe first, what is to be looked at upon it; nothing is written."""
+    assert _audit(script, "--diff") == 1
+    told = capsys.readouterr().out
+    assert script.read_text(encoding="utf-8") == CODE
+    assert told.startswith("# train.py: retained-graph, empty-cache-every-step: results stay as they are")
+    assert "\n# train.py: loader-without-workers, zero-grad-to-zero: look first\n--- a/train.py\n" in told
+    subprocess.run(["git", "apply", "-"], input=told.encode(), check=True)
+    patched = script.read_text(encoding="utf-8")
+    assert "set_to_none" not in patched
+    assert "empty_cache" not in patched
+
+
+def test_what_cannot_be_read_is_said_beside_what_can(script: Path, capsys: Captured) -> None:
+    """And changes neither findings nor the exit status."""
+    assert _audit(script, "--format", "json") == 1
+    alone = json.loads(capsys.readouterr().out)
+    Path("old.py").write_text("print 'x'\n", encoding="utf-8")
+    Path("null.py").write_bytes(b"x = 1\0")
+    assert _audit(".", "--format", "json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"] == alone["findings"]
+    assert [(each["path"], each["line"]) for each in told["errors"]] == [("null.py", 1), ("old.py", 1)]
+    assert _audit(".") == 1
+    assert "not read: old.py:1: Python 2 (a print statement); convert it to Python 3 first" in capsys.readouterr().out
