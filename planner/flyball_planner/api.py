@@ -10,9 +10,10 @@
 True
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flyball_planner.catalogue.devices import register_hardware
 from flyball_planner.catalogue.machines import machine
@@ -29,8 +30,11 @@ from flyball_planner.specification.read import read_entry, read_specification
 from flyball_planner.specification.specification import Specification
 from flyball_planner.storage.estimator import StorageEstimator
 
+if TYPE_CHECKING:
+    from flyball_planner.calibration.compare import Calibration
+
 __all__ = [
-    "Configuration", "Plan", "ReportFormat", "Specification", "StorageEstimator", "configure", "make_plan",
+    "Configuration", "Plan", "ReportFormat", "Specification", "StorageEstimator", "calibrate", "configure", "make_plan",
     "model_cost", "model_names", "plan", "plan_file", "register_hardware", "register_model", "render",
     "specification_keys",
 ]  # fmt: skip
@@ -40,7 +44,7 @@ def plan(
     model: str | Mapping[str, object] | TransformerShape | ModelCost,
     hardware: str | Mapping[str, object],
     devices: int | None = None,
-    **sections: Mapping[str, object] | str,
+    **sections: Mapping[str, object] | Sequence[object] | str,
 ) -> Plan:
     """A plan from the sections of a specification; a name alone stands for a section that says no more.
 
@@ -55,6 +59,14 @@ def plan(
     A model of your own is taken as it is: a `TransformerShape`, or the `ModelCost` that `trace_module` gives for any
     `torch.nn.Module`.
 
+    Measured runs narrow the estimates: a file of them, or a list; what a run leaves out is as in the plan.
+
+    >>> sections = {"training": {"batch_size": 512, "sequence": 1024, "tokens": 30e9}}
+    >>> measured = [{"micro_batch": 8, "step_seconds": 5.1}, {"micro_batch": 4, "step_seconds": 5.3}]
+    >>> narrowed = plan(model="gpt2-xl", hardware="A100_80GB_fp16", devices=8, calibration=measured, **sections)
+    >>> narrowed.calibration.step.runs
+    2
+
     A mistake is told with what was probably meant, all of them at once:
 
     >>> plan(model="gpt2-xxl", hardware="RTX_4090_fp16", training={"optimiser": "adamw"})
@@ -67,7 +79,8 @@ def plan(
         where["devices"] = devices
     own = model if isinstance(model, TransformerShape | ModelCost) else None
     what = {"name": model} if isinstance(model, str) else {"name": "own"} if own else model
-    return make_plan(read_entry(_entry({"model": what, "hardware": where, **sections}), subject=own))
+    root = _entry({"model": what, "hardware": where, **sections})
+    return make_plan(read_entry(root, files=_beside(Path()), subject=own))
 
 
 def plan_file(path: str | Path) -> Plan:
@@ -81,11 +94,25 @@ def plan_file(path: str | Path) -> Plan:
     'compute-bound'
     """
     file = Path(path)
+    return make_plan(read_specification(file.read_text(encoding="utf-8"), str(file), _beside(file.parent)))
 
-    def beside(name: str) -> str:
-        return (file.parent / name).read_text(encoding="utf-8")
 
-    return make_plan(read_specification(file.read_text(encoding="utf-8"), str(file), beside))
+def calibrate(path: str | Path) -> "Calibration":
+    """What a file of measured runs teaches, and how near the estimates come with and without it.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "measured.csv"
+    >>> _ = file.write_text("model,device,batch_size,sequence,step_seconds\\ngpt2,A100_80GB_fp16,8,1024,0.1\\n")
+    >>> learned = calibrate(file)
+    >>> [str(each.kind) for each in learned.learned], learned.refused
+    (['transformer on A100 SXM4 80GB'], ())
+    """
+    from flyball_planner.calibration.compare import calibrate as learn  # noqa: PLC0415  few plans are calibrated
+    from flyball_planner.specification.runs import read_runs  # noqa: PLC0415
+
+    file = Path(path)
+    resolve = partial(read_entry, file=str(file), files=_beside(file.parent))
+    return learn(read_runs(file.read_text(encoding="utf-8"), str(file), resolve))
 
 
 def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> tuple[Configuration, ...]:
@@ -95,6 +122,11 @@ def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> 
     ['conservative', 'balanced', 'extreme']
     """
     return _configure(machine(hardware, devices), longest_days=longest_days)
+
+
+def _beside(folder: Path) -> Callable[[str], str]:
+    """Opens what a specification names."""
+    return lambda name: (folder / name).read_text(encoding="utf-8")
 
 
 def _entry(value: Any) -> Entry:

@@ -1,0 +1,15 @@
+"""The document of calibration against what the program reads."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball_planner.specification.runs import OF_MODEL, describe_columns
+
+TEXT = (Path(__file__).parents[3] / "docs" / "planning-calibration.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("column", [key.name for key in describe_columns() if not key.name.startswith(OF_MODEL)])
+def test_every_column_is_documented(column: str) -> None:
+    """By its name, in the table of columns."""
+    assert f"`{column}`" in TEXT
