@@ -22,6 +22,11 @@ def at_most(name: str, value: float, bound: float, unit: str, note: str = "") ->
     return Figure(name, value, unit, f"≤ {bound:g}", value <= bound, note)
 
 
+def at_least(name: str, value: float, bound: float, unit: str, note: str = "") -> Figure:
+    """A figure that should reach its bound."""
+    return Figure(name, value, unit, f"≥ {bound:g}", value >= bound, note)
+
+
 def plain(name: str, value: float, unit: str, note: str = "") -> Figure:
     """A figure without a bound: a peer's, or a circumstance."""
     return Figure(name, value, unit, note=note)

@@ -24,11 +24,25 @@ Unknown is not missing: unpacked arguments and configured values are never a fau
 
 from flyball_planner.audit.rule import Rule
 from flyball_planner.audit.rules import (
+    allreduce_every_micro_step,
+    anomaly_mode,
+    blocking_transfer,
+    cpu_tensor_then_move,
+    data_parallel,
     empty_cache_every_step,
+    handwritten_attention,
+    host_memory_growth,
     loader_without_workers,
+    no_compile,
     no_grad_missing_in_eval,
+    no_mixed_precision,
+    per_item_database_writes,
+    per_sample_requests,
     retained_graph,
+    slow_optimizer_loop,
     sync_every_step,
+    tokenise_in_loop,
+    zero_grad_to_zero,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -37,4 +51,18 @@ RULES: tuple[Rule, ...] = (
     loader_without_workers.RULE,
     retained_graph.RULE,
     empty_cache_every_step.RULE,
+    blocking_transfer.RULE,
+    cpu_tensor_then_move.RULE,
+    no_compile.RULE,
+    handwritten_attention.RULE,
+    no_mixed_precision.RULE,
+    data_parallel.RULE,
+    allreduce_every_micro_step.RULE,
+    anomaly_mode.RULE,
+    zero_grad_to_zero.RULE,
+    host_memory_growth.RULE,
+    per_sample_requests.RULE,
+    per_item_database_writes.RULE,
+    slow_optimizer_loop.RULE,
+    tokenise_in_loop.RULE,
 )

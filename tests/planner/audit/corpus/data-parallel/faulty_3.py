@@ -10,4 +10,4 @@ def wrap(args, model):
 
 
 def replicated(module, inputs, devices):
-    return torch.nn.parallel.data_parallel(module, inputs, devices)  # expect: data-parallel@warning
+    return torch.nn.parallel.data_parallel(module, inputs, devices)  # expect: data-parallel

@@ -9,5 +9,5 @@ def train(model, loader, optimizer):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        outputs.append(out.detach().cpu())  # expect: host-memory-growth@warning
+        outputs.append(out.detach().cpu())  # expect: host-memory-growth
     return outputs

@@ -38,8 +38,8 @@ def main():
     tokenizer.pad_token = tokenizer.eos_token
     model = AutoModelForCausalLM.from_pretrained(args.model)
     data = load_dataset(args.dataset, "wikitext-103-raw-v1")
-    train_loader = DataLoader(data["train"], batch_size=args.train_batch_size, shuffle=True, collate_fn=lines)
-    eval_loader = DataLoader(data["validation"], batch_size=2, collate_fn=lines)
+    train_loader = DataLoader(data["train"], batch_size=args.train_batch_size, shuffle=True, collate_fn=lines)  # expect: loader-without-workers
+    eval_loader = DataLoader(data["validation"], batch_size=2, collate_fn=lines)  # expect: loader-without-workers, literal-eval-batch-size
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
     total = math.ceil(len(train_loader) / args.accumulate) * args.epochs
     scheduler = get_scheduler("linear", optimizer, num_warmup_steps=0, num_training_steps=total)

@@ -115,7 +115,7 @@ def main():
     device = torch.device("cuda", rank)
     torch.cuda.set_device(device)
     torch.manual_seed(1337 + rank)
-    train_data = np.memmap(args.data / "train.bin", dtype=np.uint16, mode="r")
+    train_data = np.memmap(args.data / "train.bin", dtype=np.uint16, mode="r")  # expect: host-memory-growth@note
     val_data = np.memmap(args.data / "val.bin", dtype=np.uint16, mode="r")
 
     model = GPT(50_304, args.length, 768, 12, 12).to(device)  # expect: no-compile@note

@@ -1,0 +1,30 @@
+"""Whether a file, or one beside it (imported, importing), says anything of a matter: what it says is not missing."""
+
+import re
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.module import Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+DEVICE = re.compile(r"\bcuda\b|\.cuda\(")
+"""The code is meant for a GPU, at least sometimes."""
+
+TRAINERS = frozenset({"lightning", "accelerate", "deepspeed", "composer", "fastai", "ignite"})
+"""Frameworks whose launcher or configuration, which is no Python, may decide."""
+
+
+def mentions(project: "Project", module: Module, words: re.Pattern[str]) -> bool:
+    """Whether the words stand anywhere in a file or those beside it."""
+    return any(words.search(each.source.text) for each in _beside(project, module))
+
+
+def launched_by(project: "Project", module: Module) -> frozenset[str]:
+    """The frameworks that may configure what a file does."""
+    return TRAINERS & frozenset[str]().union(*(each.frameworks for each in _beside(project, module)))
+
+
+def _beside(project: "Project", module: Module) -> list[Module]:
+    importing = [each for each in project.modules.values() if module in project.imports_of(each)]
+    return [module, *project.imports_of(module), *importing]

@@ -1,0 +1,94 @@
+"""`allreduce-every-micro-step`: gradients are exchanged after each backward pass, though few are followed by a step."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import Effect
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.mentions import mentions
+from flyball_planner.audit.module import Function
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+
+_WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel"})
+_HELD_BACK = re.compile(r"no_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce")
+_THINNED = frozenset({Rarity.ACCUMULATED, Rarity.PERIODIC})
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Backward passes of wrapped models in loops that accumulate."""
+    for turns in project.loops.training_of(module):
+        if (
+            turns.hook_of not in {None, "caller"}
+            or mentions(project, module, _HELD_BACK)
+            or not _is_wrapped(project, turns)
+        ):
+            continue
+        accumulates = _steps_seldom(project, turns)
+        for region in project.loops.regions(turns):
+            for call in region.all(ast.Call):
+                backward = Effect.BACKWARD in project.loops.effects.direct(region.module, call)
+                if backward and (accumulates or project.loops.is_micro(region, call)):
+                    yield _match(turns, region, call)
+
+
+def _steps_seldom(project: Project, turns: Turns) -> bool:
+    """Whether the optimizer steps in some turns alone, and backward runs in each."""
+    return any(
+        Effect.STEP in project.loops.effects.direct(region.module, call) and region.rarity(call) in _THINNED
+        for region in project.loops.regions(turns)
+        for call in region.all(ast.Call)
+    )
+
+
+def _is_wrapped(project: Project, turns: Turns) -> bool:
+    """Whether the loop's function, its class, a function that it calls, or one that calls it, wraps a model."""
+    function = turns.module.function_of(turns.node)
+    scope: ast.AST = function or turns.module.tree
+    holder = turns.module.class_of(function) if function is not None else None
+    if _wraps(turns.module, holder or scope):
+        return True
+    for call in turns.module.calls_of(scope):
+        if any(_wraps(each.module, each.node) for each in project.flow.callees(turns.module, call)):
+            return True
+    callers = project.flow.callers(function.name) if isinstance(function, Function) else []
+    return any(_wraps(module, module.function_of(call) or module.tree) for module, call in callers)
+
+
+def _wraps(module: Module, scope: ast.AST) -> bool:
+    scopes = [scope]
+    if isinstance(scope, ast.ClassDef):
+        scopes = [each for each in scope.body if isinstance(each, Function)]
+    return any(module.qualified(call.func) in _WRAPPERS for each in scopes for call in module.calls_of(each))
+
+
+def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{region.module.quote(call)}` exchanges gradients in each micro-step",
+        f"the loop at {turns.module.path}:{turns.node.lineno} steps after several of them, and nothing holds the "
+        "exchange back (`no_sync`)",
+        LIKELY,
+        module=region.module,
+    )
+
+
+RULE = Rule(
+    id="allreduce-every-micro-step",
+    severity=Severity.WARNING,
+    summary="Gradients are exchanged in every micro-step of an accumulation.",
+    cause="DistributedDataParallel reduces gradients over all processes in each backward pass; of N before a step, N "
+    "− 1 are for nothing.",
+    change="Run all but the last backward pass, with its forward pass, within `model.no_sync()`.",
+    expected="up to 2× between hosts, 1.2× within one",
+    source="Hugging Face Accelerate, “Gradient synchronization”",
+    before="for micro, (x, y) in enumerate(batches):\n    (model(x, y) / N).backward()",
+    after="for micro, (x, y) in enumerate(batches):\n    with model.no_sync() if micro < N - 1 else nullcontext():\n"
+    "        (model(x, y) / N).backward()",
+    look=look,
+    gain=Gain(Time.COMMUNICATION, 2.0),
+)

@@ -1,0 +1,78 @@
+"""`anomaly-mode`: autograd's anomaly detection is left on."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.given import argument, is_constant
+from flyball_planner.audit.guards import guards
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import CERTAIN, Match, Rule
+
+_SWITCH = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
+_CONTEXT = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})
+_TESTS = re.compile(r"(^|/)(test_|debug)[^/]*$|_test\.py$")
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Switches that are on, whatever the settings."""
+    if _TESTS.search(module.path):
+        return
+    for call in module.all(ast.Call):
+        name = module.qualified(call.func)
+        if name in _SWITCH and is_constant(argument(call, "mode", 0), True):
+            statement = module.parent(call)
+            change = Change(Action.REMOVE, module.span(statement)) if isinstance(statement, ast.Expr) else None
+        elif last_name(call) == "Trainer" and is_constant(argument(call, "detect_anomaly"), True):
+            change = Change(Action.DROP_ARGUMENT, module.span(call), name="detect_anomaly")
+        elif name in _CONTEXT and _trains(module, project, call):
+            change = None
+        else:
+            continue
+        if not _is_chosen(module, call):
+            yield _match(module, call, change)
+
+
+def _trains(module: Module, project: Project, call: ast.Call) -> bool:
+    """Whether a context stands in a training loop, or around one."""
+    around = set(module.ancestors(call))
+    inside = set(ast.walk(module.statement(call)))
+    return any(
+        region.root in around or turns.node in inside
+        for turns in project.loops.training
+        for region in project.loops.regions(turns)
+    )
+
+
+def _is_chosen(module: Module, call: ast.Call) -> bool:
+    """Whether a setting or an error turns it on."""
+    found = guards(module, call, module.tree)
+    return any("__name__" not in ast.unparse(each.test) for each in found)
+
+
+def _match(module: Module, call: ast.Call, change: Change | None) -> Match:
+    node = argument(call, "detect_anomaly") or call
+    return Match(
+        node,
+        f"`{module.quote(call.func)}` turns anomaly detection on for every step",
+        "no setting and no condition decides it: it is on in long runs too",
+        CERTAIN,
+        edit=Edit((change,)) if change is not None else None,
+    )
+
+
+RULE = Rule(
+    id="anomaly-mode",
+    severity=Severity.WARNING,
+    summary="Autograd's anomaly detection is on.",
+    cause="Each operation of the forward pass records where it was called, and each gradient is read on the host and "
+    "searched for NaN.",
+    change="Turn it on by a flag, for the run that looks for a NaN, and leave it off otherwise.",
+    expected="up to the whole time of recording and searching: the mode is meant for debugging only",
+    source="PyTorch's documentation of torch.autograd.set_detect_anomaly: the tests slow a program down",
+    before="torch.autograd.set_detect_anomaly(True)",
+    after="torch.autograd.set_detect_anomaly(args.debug)",
+    look=look,
+)

@@ -1,0 +1,77 @@
+"""`blocking-transfer`: batches are pinned, and the host waits for their copies all the same."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.given import hides_arguments, is_constant
+from flyball_planner.audit.loaders import loaders
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import CERTAIN, Match, Rule
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Copies to the device, in the turns of loops over pinned batches."""
+    for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
+        if not _is_pinned(project, turns):
+            continue
+        for region in project.loops.regions(turns):
+            for call in region.all(ast.Call):
+                if _blocks(project, region, call):
+                    yield _match(turns, region, call)
+
+
+def _is_pinned(project: Project, turns: Turns) -> bool:
+    """Whether the loop's loader is seen to pin."""
+    if not isinstance(turns.node, ast.For):
+        return False
+    for part in ast.walk(turns.node.iter):
+        value = project.flow.value(turns.module, part)
+        if value.has(Tag.LOADER) and value.made_at is not None:
+            home, made = value.made_at
+            return any(each.call is made and each.constant("pin_memory") is True for each in loaders(home, project))
+    return False
+
+
+def _blocks(project: Project, region: Region, call: ast.Call) -> bool:
+    if last_name(call) not in {"to", "cuda"} or not isinstance(call.func, ast.Attribute) or hides_arguments(call):
+        return False
+    if any(each.arg == "non_blocking" for each in call.keywords) or any(is_constant(each, True) for each in call.args):
+        return False
+    held = project.flow.value(region.module, call.func.value)
+    is_batch = held.has(Tag.BATCH) and not held.has(Tag.DEVICE)
+    return is_batch and project.flow.value(region.module, call).on_device
+
+
+def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
+    module = region.module
+    return Match(
+        call,
+        f"`{module.quote(call)}` waits until the copy is done",
+        f"the loader of the loop at {turns.module.path}:{turns.node.lineno} pins its batches: they could be copied "
+        "beside the kernels",
+        CERTAIN,
+        module=module,
+        edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", "non_blocking"),), safe=True),
+    )
+
+
+RULE = Rule(
+    id="blocking-transfer",
+    severity=Severity.NOTE,
+    summary="A pinned batch is copied with the host waiting.",
+    cause="From pinned memory a copy can run beside kernels, but without `non_blocking=True` the host waits for it "
+    "and queues nothing.",
+    change="`.to(device, non_blocking=True)`: kernels queued behind it still see the whole batch.",
+    expected="up to 5–10 % where batches are large",
+    source="PyTorch tutorial, “A guide on good usage of non_blocking and pin_memory()”",
+    before="x = x.to(device)",
+    after="x = x.to(device, non_blocking=True)",
+    look=look,
+    gain=Gain(Time.HOST, 1.1),
+    safe_fix=True,
+)

@@ -1,0 +1,124 @@
+"""`cpu-tensor-then-move`: tensors are made in host memory and copied, where the device could make them."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.module import Function
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region, reached
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+
+_FILLED = frozenset({"zeros", "ones", "full", "eye", "arange", "linspace", "logspace"})
+"""The same values wherever they are made."""
+
+_RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
+_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Moves of tensors just made, in training turns and in modules' forward."""
+    for region in _regions(module, project):
+        for call in region.all(ast.Call):
+            if (
+                last_name(call) in {"to", "cuda"}
+                and isinstance(call.func, ast.Attribute)
+                and region.rarity(call) in _OFTEN
+            ):
+                made = _made(project, region, call)
+                if made is not None:
+                    yield _match(region.module, call, made)
+
+
+def _regions(module: Module, project: Project) -> Iterator[Region]:
+    for turns in project.loops.training_of(module):
+        yield from project.loops.regions(turns)
+    for function in module.all(ast.FunctionDef):
+        if function.name == "forward" and _is_module(project, module, function):
+            yield from reached(project, Region(module, function))
+
+
+def _is_module(project: Project, module: Module, function: Function) -> bool:
+    owner = project.flow.owner(module, function)
+    return owner is not None and owner.has(Tag.MODEL)
+
+
+def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
+    """The call that made the tensor in host memory which a call moves to a device."""
+    assert isinstance(call.func, ast.Attribute)  # noqa: S101  the caller asked
+    held = project.flow.value(region.module, call.func.value)
+    if held.made_at is None or held.made_at[0] is not region.module or not held.has(Tag.CPU):
+        return None
+    made = held.made_at[1]
+    name = region.module.qualified(made.func) or ""
+    known = name.startswith("torch.") and name.removeprefix("torch.") in _FILLED | _RANDOM
+    plain = argument(made, "device") is None and argument(made, "generator") is None and not hides_arguments(made)
+    here = project.flow.value(region.module, call).on_device and region.module.function_of(
+        made
+    ) is region.module.function_of(call)
+    return made if known and plain and here and _runs_in(region, made) else None
+
+
+def _runs_in(region: Region, made: ast.Call) -> bool:
+    """Whether it is made in the same turn, not once before the loop."""
+    return region.holds(made)
+
+
+def _match(module: Module, call: ast.Call, made: ast.Call) -> Match:
+    by_size = any(
+        not isinstance(each, ast.Constant) for each in (*made.args, *(keyword.value for keyword in made.keywords))
+    )
+    return Match(
+        call,
+        f"`{module.quote(made)}` is made in host memory and then copied",
+        "each step allocates it, fills it, and waits for the copy",
+        LIKELY,
+        Severity.WARNING if by_size else Severity.NOTE,
+        module=module,
+        edit=_edit(module, call, made),
+    )
+
+
+def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
+    """The creating call with `device=`, in place of both; random numbers would be others."""
+    device = _device(call)
+    if device is None or not isinstance(call.func, ast.Attribute) or call.func.value is not made:
+        return None
+    inside = ", ".join(
+        [*map(ast.unparse, made.args), *(f"{each.arg}={ast.unparse(each.value)}" for each in made.keywords)]
+    )
+    text = f"{ast.unparse(made.func)}({inside}{', ' if inside else ''}device={device})"
+    safe = last_name(made) in _FILLED
+    return Edit((Change(Action.REPLACE, module.span(call), text),), safe)
+
+
+def _device(call: ast.Call) -> str | None:
+    others = {each.arg for each in call.keywords} - {"non_blocking", "device"}
+    if others or len(call.args) > 1:
+        return None
+    if last_name(call) == "cuda":
+        return "'cuda'" if not call.args else None
+    given = argument(call, "device", 0)
+    return ast.unparse(given) if given is not None else None
+
+
+RULE = Rule(
+    id="cpu-tensor-then-move",
+    severity=Severity.WARNING,
+    summary="A tensor is made in host memory and moved to the device.",
+    cause="The host fills it, copies it into pinned memory and over the bus, and waits; the device could have made it "
+    "by one kernel.",
+    change="Hand `device=` to the call that makes it, or use `zeros_like`, `randn_like` of a tensor on the device. "
+    "Random numbers then come "
+    "from the device's generator: other ones.",
+    expected="up to the whole copy, and one wait less in each step",
+    source="PyTorch performance tuning guide, “Create tensors directly on the target device”",
+    before="noise = torch.randn(x.shape).to(device)",
+    after="noise = torch.randn(x.shape, device=device)",
+    look=look,
+    safe_fix=True,
+)

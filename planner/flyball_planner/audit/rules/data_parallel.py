@@ -1,0 +1,53 @@
+"""`data-parallel`: nn.DataParallel copies the model to every GPU in each step, from one process."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.given import argument
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+
+_WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
+_BETTER = "torch.nn.parallel.DistributedDataParallel"
+
+
+def look(module: Module, _project: Project) -> Iterator[Match]:
+    """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
+    calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
+    falls_back = bool(calls) and any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
+    for call in calls:
+        if not _is_one_device(argument(call, "device_ids", 1)):
+            yield _match(module, call, falls_back=falls_back)
+
+
+def _is_one_device(devices: ast.expr | None) -> bool:
+    return isinstance(devices, ast.List | ast.Tuple) and len(devices.elts) == 1
+
+
+def _match(module: Module, call: ast.Call, *, falls_back: bool) -> Match:
+    beside = "; the file offers DistributedDataParallel too: start it so"
+    return Match(
+        call,
+        f"`{module.quote(call.func)}` drives all GPUs from one process",
+        f"each step copies the model to every GPU and gathers outputs on the first{beside if falls_back else ''}",
+        SUSPECTED if falls_back else CERTAIN,
+        Severity.NOTE if falls_back else Severity.WARNING,
+    )
+
+
+RULE = Rule(
+    id="data-parallel",
+    severity=Severity.WARNING,
+    summary="nn.DataParallel is used for several GPUs.",
+    cause="One Python process launches all kernels; each step copies the model out, the batch out, the outputs back, "
+    "and adds "
+    "gradients on the first GPU, which becomes the bottleneck and the first to run out of memory.",
+    change="One process a GPU: `torchrun`, `DistributedDataParallel` and a `DistributedSampler`.",
+    expected="up to 1.1× on two GPUs with NVLink, more with more GPUs or short steps",
+    source="Hugging Face's “Efficient Training on Multiple GPUs”: DataParallel 110 s, DistributedDataParallel 102 s",
+    before="model = nn.DataParallel(model).cuda()",
+    after="model = DistributedDataParallel(model.to(local_rank), device_ids=[local_rank])",
+    look=look,
+    gain=Gain(Time.COMMUNICATION, 1.1),
+)

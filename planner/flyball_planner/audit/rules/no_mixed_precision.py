@@ -1,0 +1,74 @@
+"""`no-mixed-precision`: the whole step computes in 32 bits."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.mentions import DEVICE, launched_by, mentions
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import SUSPECTED, Match, Rule
+
+_PRECISION = re.compile(
+    r"autocast|float16|\bhalf\b|bf16|fp16|fp8|allow_tf32|matmul_precision|fp32_precision|GradScaler|\bapex\b|\bamp\b|use_amp|precision\s*=|"
+    r"mixed_precision|float64|\.double\(|bitsandbytes|set_default_dtype|torch_dtype"
+)
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """The model's call in training loops that say nothing of precision."""
+    for turns in project.loops.training_of(module):
+        if turns.hook_of in {"lightning", "transformers"}:
+            continue
+        found = _forward(project, turns)
+        if found is not None and _is_plain(project, module) and _is_plain(project, found[0].module):
+            region, call = found
+            yield Match(
+                call,
+                f"`{region.module.quote(call)}` computes in 32 bits",
+                "neither this file nor one beside it chooses a precision",
+                SUSPECTED,
+                module=region.module,
+            )
+
+
+def _forward(project: Project, turns: Turns) -> tuple[Region, ast.Call] | None:
+    """The first call of a model in a turn."""
+    for region in project.loops.regions(turns):
+        for call in sorted(region.all(ast.Call), key=lambda each: (each.lineno, each.col_offset)):
+            called = project.flow.value(region.module, call.func)
+            runs = (
+                called.has(Tag.MODEL)
+                and not called.has(Tag.CRITERION)
+                and (called.definition is None or called.is_instance)
+            )
+            if runs and region.rarity(call) is None and project.flow.records_history(region.module, call):
+                return region, call
+    return None
+
+
+def _is_plain(project: Project, module: Module) -> bool:
+    if launched_by(project, module) or mentions(project, module, _PRECISION):
+        return False
+    return mentions(project, module, DEVICE)
+
+
+RULE = Rule(
+    id="no-mixed-precision",
+    severity=Severity.NOTE,
+    summary="No precision is chosen: everything computes in 32 bits.",
+    cause="Tensor cores work with 16 bits, or with TF32 where it is allowed; in plain float32 they idle, and twice "
+    "the bytes move.",
+    change="Run the forward pass within `torch.autocast('cuda', dtype=torch.bfloat16)` (float16 with a GradScaler "
+    "before Ampere), or "
+    "allow TF32 by `torch.set_float32_matmul_precision('high')`. Compare the losses of a few hundred steps.",
+    expected="up to 3× on GPUs with tensor cores",
+    source="PyTorch performance tuning guide, “Use mixed precision and AMP”",
+    before="loss = criterion(model(x), y)",
+    after="with torch.autocast('cuda', dtype=torch.bfloat16):\n    loss = criterion(model(x), y)",
+    look=look,
+    gain=Gain(Time.COMPUTE, 3.0),
+)

@@ -1,0 +1,77 @@
+"""`per-sample-requests`: one request to another process for each item, each waiting for its answer."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.items import Item, repeated
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+
+_VERBS = r"(get|post|put|patch|delete|head|request|send)"
+_REQUESTS = re.compile(
+    rf"^requests\.(api\.)?{_VERBS}$|^requests\.(sessions\.)?[Ss]ession\(\)\.{_VERBS}$"
+    rf"|^httpx\.{_VERBS}$|^httpx\.Client\(\)\.{_VERBS}$"
+    r"|^urllib\.request\.urlopen$|^urllib3\.PoolManager\(\)\.(request|urlopen)$|^urllib3\.request$"
+    r"|^http\.client\.HTTPS?Connection\(\)\.(request|getresponse)$"
+    r"|_pb2_grpc\.\w+Stub\(\)\.\w+$|^xmlrpc\.client\.ServerProxy\(\)\.\w+$"
+    r"|^tritonclient\.(http|grpc)\.InferenceServerClient\(\)\.infer$"
+    r"|^openai\.(OpenAI\(\)\.)?\w[\w.]*\.create$|^anthropic\.Anthropic\(\)\.\w[\w.]*\.create$"
+    r"|^ray\.get$"
+)
+_AWAITED = re.compile(rf"^aiohttp\.ClientSession\(\)\.{_VERBS}$|^httpx\.AsyncClient\(\)\.{_VERBS}$")
+"""Calls that only begin when they are awaited: handed to a group of tasks they run together."""
+
+_LIBRARIES = re.compile(
+    r"\b(requests|httpx|urllib|urllib3|http\.client|\w+_pb2_grpc|xmlrpc|tritonclient|openai|anthropic|ray|aiohttp)\b"
+)
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """The module's requests, wherever a loop over items leads to them."""
+    if not _LIBRARIES.search(module.source.text):
+        return
+    for call in module.all(ast.Call):
+        path = project.origins.of(module, call.func)
+        if path is not None and _is_request(module, call, path):
+            for item in repeated(project, module, call):
+                yield _match(project, item, call)
+
+
+def _is_request(module: Module, call: ast.Call, path: str) -> bool:
+    if _AWAITED.search(path):
+        return isinstance(module.parent(call), ast.Await | ast.withitem)
+    return bool(_REQUESTS.search(path))
+
+
+def _match(project: Project, item: Item, request: ast.Call) -> Match:
+    trains = item.trains(project)
+    leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
+    return Match(
+        item.call,
+        f"`{item.module.quote(item.call)}` asks another process once {item.in_words}",
+        f"each turn waits for an answer before the next question is sent{leads}",
+        LIKELY if trains else SUSPECTED,
+        Severity.WARNING if trains else Severity.NOTE,
+        module=item.module,
+    )
+
+
+RULE = Rule(
+    id="per-sample-requests",
+    severity=Severity.WARNING,
+    summary="One request to another process for each item, one after the other.",
+    cause="A request takes a round trip however little it asks; one after the other, they add up while the device has "
+    "nothing to do.",
+    change="Ask for the whole batch in one request; where the service cannot, send the requests together (a thread "
+    "pool, "
+    "`asyncio.gather`), keep connections open, and ask for the next batch while this one is trained.",
+    expected="up to 9× fewer waits with ten items a request, more with larger ones",
+    source="gRPC calls over loopback, batches of 10 against single calls; Triton's optimization guide reports 3.7× by "
+    "batching",
+    before="for node in batch:\n    states.append(requests.get(f'{url}/nodes/{node}').json())",
+    after="states = session.post(f'{url}/nodes', json={'nodes': batch}).json()",
+    look=look,
+    gain=Gain(Time.SERVICE, 9.0),
+)

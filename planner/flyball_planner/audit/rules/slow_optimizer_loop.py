@@ -1,0 +1,113 @@
+"""`slow-optimizer-loop`: parameters are updated one by one, each with kernels of its own."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import Effect, last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.given import argument, is_constant
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.module import Loop
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region, reached
+from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+
+_IN_PLACE = frozenset({
+    "add_", "sub_", "mul_", "div_", "lerp_", "copy_", "addcmul_", "addcdiv_", "subtract_", "multiply_",
+})  # fmt: skip
+_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Optimizers told to loop, and loops that update parameters by hand."""
+    for call in module.all(ast.Call):
+        told = is_constant(argument(call, "foreach"), False) and not is_constant(argument(call, "fused"), True)
+        if told and project.flow.value(module, call).has(Tag.OPTIMIZER):
+            yield _told(module, call)
+    for loop in _training_loops(module, project):
+        for region in reached(project, Region(module, loop)):
+            for update in _updates(project, region):
+                yield _by_hand(module, region, loop, update)
+
+
+def _told(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call.func)}` is told to loop over parameters",
+        "`foreach=False` turns off the implementation that PyTorch chooses on a GPU",
+        CERTAIN,
+        edit=Edit((Change(Action.DROP_ARGUMENT, module.span(call), name="foreach"),)),
+    )
+
+
+def _by_hand(module: Module, region: Region, loop: Loop, update: ast.stmt) -> Match:
+    return Match(
+        update,
+        f"`{region.module.quote(update)}` updates parameters one by one",
+        f"each turn of the loop at {module.path}:{loop.lineno} launches kernels for each of them",
+        LIKELY,
+        module=region.module,
+    )
+
+
+def _training_loops(module: Module, project: Project) -> Iterator[Loop]:
+    """Loops with backward passes; those that update by hand have no optimizer's step."""
+    for loop in module.loops:
+        if Effect.BACKWARD in project.loops.effects.inside(module, loop):
+            yield loop
+
+
+def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
+    """The statements that change the variable of a loop over parameters, by another tensor."""
+    for added in region.all(ast.AugAssign):
+        if _root(added.target) in _parameters(project, region, added) and _has_tensor(added.value):
+            yield added
+    for statement in region.all(ast.Expr):
+        call = statement.value
+        if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
+            continue
+        if _root(call) in _parameters(project, region, statement) and any(_has_tensor(each) for each in call.args):
+            yield statement
+
+
+def _parameters(project: Project, region: Region, node: ast.stmt) -> set[str]:
+    """The variables of the loops over parameters around a statement, where they run in each turn."""
+    found: set[str] = set()
+    for loop in region.loops(node):
+        if isinstance(loop, ast.For) and _is_over_parameters(project, region.module, loop.iter):
+            found |= {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    return found if found and region.rarity(node) in _OFTEN else set()
+
+
+def _is_over_parameters(project: Project, module: Module, over: ast.expr) -> bool:
+    return project.loops.gives_parameters(module, over) or "parameters()" in ast.unparse(over)
+
+
+def _has_tensor(node: ast.expr) -> bool:
+    """Whether an operand is more than a number of the code."""
+    return any(isinstance(each, ast.Name | ast.Attribute) for each in ast.walk(node))
+
+
+def _root(node: ast.expr) -> str:
+    """The variable that a chain of attributes, calls and indices begins with."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+RULE = Rule(
+    id="slow-optimizer-loop",
+    severity=Severity.NOTE,
+    summary="Parameters are updated one by one.",
+    cause="Each parameter costs several small kernels: with thousands of them the host cannot launch as fast as the "
+    "device could run.",
+    change="Leave `foreach` to the default, or give `fused=True`; by hand, use `torch._foreach_add_`, "
+    "`torch._foreach_lerp_` and their like "
+    "over the whole list (`torch.optim.swa_utils.AveragedModel` for averages).",
+    expected="up to as many times fewer launches in the optimizer's step as there are parameters",
+    source="PyTorch's documentation of torch.optim: fused is typically faster than foreach, foreach than the loop",
+    before="optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
+    after="optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+    look=look,
+)

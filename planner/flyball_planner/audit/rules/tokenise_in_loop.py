@@ -1,0 +1,70 @@
+"""`tokenise-in-loop`: texts become tokens in the training loop, while the device waits."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+
+_ENCODING = re.compile(
+    r"^(transformers\.\w*Tokenizer\w*(\.from_pretrained)?|tiktoken\.\w+|sentencepiece\.SentencePieceProcessor|tokenizers\.[\w.]+)\(\)"
+    r"(\.(encode\w*|batch_encode_plus|tokenize|EncodeAs\w+|encode_as_\w+))?$"
+)
+_BY_NAME = re.compile(r"^(\w+_)?tokeni[sz]er(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$")
+"""What everyone calls one, where nothing else is known of it."""
+
+_GENERATING = frozenset({"generate", "batch_decode", "decode", "sample"})
+"""The loop makes texts itself: they cannot be tokenised ahead."""
+
+_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Calls of tokenisers in each turn of the module's training loops."""
+    for turns in project.loops.training_of(module):
+        regions = project.loops.regions(turns)
+        if any(last_name(call) in _GENERATING for region in regions for call in region.all(ast.Call)):
+            continue
+        for region in regions:
+            for call in region.all(ast.Call):
+                if region.rarity(call) in _OFTEN and (confidence := _encodes(project, region, call)):
+                    yield Match(
+                        call,
+                        f"`{region.module.quote(call)}` turns text into tokens in each training step",
+                        f"the loop at {turns.module.path}:{turns.node.lineno} does it between two steps, in one "
+                        "process",
+                        confidence,
+                        module=region.module,
+                    )
+
+
+def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
+    """How sure it is that a call tokenises a batch's text."""
+    if call.args and isinstance(call.args[0], ast.Constant):
+        return None
+    path = project.origins.of(region.module, call.func)
+    if path is not None:
+        return LIKELY if _ENCODING.search(path) else None
+    name = ast.unparse(call.func).removeprefix("self.")
+    return SUSPECTED if _BY_NAME.match(name) and not project.flow.callees(region.module, call) else None
+
+
+RULE = Rule(
+    id="tokenise-in-loop",
+    severity=Severity.WARNING,
+    summary="Text is tokenised in the training loop.",
+    cause="The loop's one process tokenises each batch anew, in every epoch, while the device waits for it.",
+    change="Tokenise once ahead (`dataset.map(..., batched=True, num_proc=N)`), or in the loader's `collate_fn` with "
+    "workers.",
+    expected="up to all the time that tokenising takes: it is done once, or beside the step",
+    source="Hugging Face's course, “Processing the data”: `map` with `batched=True` and several processes",
+    before="for texts, labels in loader:\n    inputs = tokenizer(texts, padding=True, return_tensors='pt')",
+    after="data = data.map(lambda rows: tokenizer(rows['text']), batched=True, num_proc=8)\n"
+    "for inputs in DataLoader(data, num_workers=4): ...",
+    look=look,
+)
