@@ -82,6 +82,27 @@ def loaders(module: Module, project: "Project") -> Iterator[Loader]:
             yield Loader(module, call, dict(values).get("dataset", Value()), values)
 
 
+def named_for(loader: Loader) -> str:
+    """What a loader is called: the names that it is given, and the function that gives it back."""
+    module = loader.module
+    statement = module.statement(loader.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    function = module.function_of(loader.call) if isinstance(statement, ast.Return) or not targets else None
+    return " ".join([*(ast.unparse(each) for each in targets), *([function.name] if function else [])])
+
+
+def streams(project: "Project", loader: Loader) -> bool:
+    """Whether it reads a stream, which several workers would each read whole, unless the data set shares it out."""
+    own = loader.dataset_class
+    iterable = own is not None and any(each.endswith("IterableDataset") for each in project.flow.bases(own))
+    return iterable or loader.constant("batch_size") is None
+
+
+def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For]]:
+    """The loops whose iterable is, or wraps, what the call makes."""
+    return project.loops.over_values.get(loader.call, [])
+
+
 def trainer_settings(module: Module, project: "Project") -> Iterator[ast.Call]:
     """The calls that make `TrainingArguments` of transformers, or what derives from it."""
     for call in module.all(ast.Call):

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -23,7 +23,7 @@ FOREIGN = frozenset({"tensorflow", "jax", "paddle", "mxnet", "tinygrad", "megeng
 """Frameworks whose code looks like PyTorch's and means something else."""
 
 EVALUATION = re.compile(
-    r"eval|valid|(^|_)val(_|$)|(^|_)test|infer|predict|(^|_)dev(_|$)|benchmark_model", re.IGNORECASE
+    r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
 )
 """In names of functions and loaders: no training goes on there."""
 
@@ -125,6 +125,18 @@ class Loops:
                 if stepping and any(each.rarity is Rarity.ACCUMULATED for each in region.guards(call)):
                     return True
         return False
+
+    @cached_property
+    def over_values(self) -> Mapping[ast.Call, list[tuple[Module, ast.For]]]:
+        """By the call that made it: the loops over a value, also through `enumerate`, `tqdm` and their like."""
+        found: dict[ast.Call, list[tuple[Module, ast.For]]] = {}
+        for module in self._modules:
+            for loop in module.all(ast.For):
+                for each in ast.walk(loop.iter):
+                    made_at = self._project.flow.value(module, each).made_at if isinstance(each, ast.expr) else None
+                    if made_at is not None:
+                        found.setdefault(made_at[1], []).append((module, loop))
+        return found
 
     def is_micro(self, region: Region, node: ast.AST) -> bool:
         """Whether a node stands in a loop of backward passes that one optimizer step follows."""

@@ -251,7 +251,8 @@ def _method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     """A method whose meaning follows from what it is called on; None if it is the project's, or not known."""
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
     held, name = frame.values.get(node.func.value, UNKNOWN), node.func.attr
-    if held.tags == _SOMETHING_ON_DEVICE and name in _MODEL_ONLY:
+    placed_somewhere = held.tags == _SOMETHING_ON_DEVICE and name in _MODEL_ONLY
+    if placed_somewhere or (held.is_unknown and name in {"parameters", "named_parameters"}):
         return _of_model(frame, MODEL, name)
     if (
         held.tags & {Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH}
@@ -345,7 +346,12 @@ def _of_accelerator(name: str, given: Arguments) -> Value:
     if name in {"prepare_model", "prepare_optimizer", "prepare_scheduler", "unwrap_model", "prepare_data_loader"}:
         return given.positional[0] if given.positional else UNKNOWN
     if name in {
-        "gather", "gather_for_metrics", "reduce", "pad_across_processes", "all_gather", "all_reduce",
+        "gather",
+        "gather_for_metrics",
+        "reduce",
+        "pad_across_processes",
+        "all_gather",
+        "all_reduce",
         "to_device",
     }:
         return given.positional[0].without(Tag.LOSS) if given.positional else UNKNOWN

@@ -1,0 +1,67 @@
+"""`gradient-norms-every-step`: the norm of each parameter's gradient is computed one by one in every step."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rules.sync_every_step import SELDOM
+
+NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
+SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "median"})
+"""Calls that order all norms, where a few of the largest are wanted."""
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Norms of gradients in loops over parameters that each step runs."""
+    for turns in project.loops.training_of(module):
+        for region in project.loops.regions(turns):
+            for call in region.all(ast.Call):
+                if _is_gradient_norm(project, region, call) and region.rarity(call) not in SELDOM:
+                    yield _match(project, turns, region, call)
+
+
+def _is_gradient_norm(project: Project, region: Region, call: ast.Call) -> bool:
+    if last_name(call) not in NORMS or not project.loops.is_over_parameters(region, call):
+        return False
+    parts = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    return any(project.flow.value(region.module, each).has(Tag.GRADIENT) for each in parts)
+
+
+def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Match:
+    plain = region.rarity(call) is None
+    loop = f"the training loop at {turns.module.path}:{turns.node.lineno}"
+    sorts = any(last_name(each) in SORTS for part in project.loops.regions(turns) for each in part.all(ast.Call))
+    more = " For the largest few take `heapq.nlargest(k, …)` or `torch.topk`, not a full sort." if sorts else ""
+    return Match(
+        call,
+        f"`{region.module.quote(call)}` for each parameter, in every step",
+        f"{loop} runs it once for every parameter: a small kernel each"
+        + (", and then sorts them all" if sorts else ""),
+        CERTAIN if plain else LIKELY,
+        change=RULE.change + more,
+        module=region.module,
+    )
+
+
+RULE = Rule(
+    id="gradient-norms-every-step",
+    severity=Severity.WARNING,
+    summary="The gradients' norms are computed parameter by parameter in every step.",
+    cause="A loop over parameters launches a small kernel for each, and usually waits for each; hundreds of "
+    "parameters, each step.",
+    change="Take the total norm that `clip_grad_norm_` returns, or all at once: `torch._foreach_norm(grads)`; "
+    "and only every N steps.",
+    expected="up to 1.4× with many parameters",
+    source="an audited trainer of a tree of small networks; PyTorch documentation of `clip_grad_norm_` (returns "
+    "the total norm)",
+    before="for p in model.parameters():\n    total += p.grad.norm().item() ** 2",
+    after="total = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nif step % 100 == 0:\n    log(total.item())",
+    look=look,
+    gain=Gain(Time.OPTIMIZER, 1.4),
+)

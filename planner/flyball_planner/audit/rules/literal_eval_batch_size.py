@@ -1,0 +1,109 @@
+"""`literal-eval-batch-size`: training takes its batch size from the configuration, evaluation a number in the code."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.given import argument
+from flyball_planner.audit.loaders import Loader, loaders, named_for
+from flyball_planner.audit.loops import EVALUATION
+from flyball_planner.audit.module import Function
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rules.sync_in_eval_loop import TEXT
+
+SMALL = 64
+"""Evaluation keeps no activations, so whatever device trains takes more than this; larger literals do little harm."""
+
+NAMES = ("batch_size", "batch", "bs", "bsz", "batchsize")
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Small literals in the loaders, and the functions that make batches, of evaluation."""
+    found = list(loaders(module, project))
+    if any(_is_configured(each) for each in found):
+        yield from (_of_loader(each) for each in found if _is_small_literal(each))
+    yield from _of_functions(module, project)
+
+
+def _is_configured(loader: Loader) -> bool:
+    """A training loader whose batch size is no constant."""
+    size = loader.argument("batch_size")
+    return size is not None and loader.constant("batch_size") is ... and not EVALUATION.search(named_for(loader))
+
+
+def _is_small_literal(loader: Loader) -> bool:
+    size = loader.argument("batch_size")
+    value = size.value if isinstance(size, ast.Constant) else None
+    if not isinstance(value, int) or not 0 < value < SMALL or not EVALUATION.search(named_for(loader)):
+        return False
+    one_by_one = loader.argument("collate_fn") is not None or _generates(loader.module)  # of different sizes, or texts
+    return value != 1 or not one_by_one
+
+
+def _generates(module: Module) -> bool:
+    return any(
+        isinstance(each.func, ast.Attribute) and each.func.attr in TEXT - {"sample"} for each in module.all(ast.Call)
+    )
+
+
+def _of_loader(loader: Loader) -> Match:
+    size = loader.argument("batch_size")
+    assert size is not None  # noqa: S101  it was asked for before
+    return _match(loader.module, size, "the loader of the training takes its batch size from the configuration")
+
+
+def _of_functions(module: Module, project: Project) -> Iterator[Match]:
+    """`get_batch(data, length, 4)` in an evaluation, where the training hands over a setting."""
+    for call in module.all(ast.Call):
+        function = module.function_of(call)
+        if function is None or not (EVALUATION.search(function.name) or function.name == "estimate_loss"):
+            continue
+        for definition in project.flow.callees(module, call):
+            if isinstance(definition.node, Function):
+                size = _size(definition.node, call)
+                value = size.value if isinstance(size, ast.Constant) else None
+                if (
+                    isinstance(value, int)
+                    and 0 < value < SMALL
+                    and _is_configured_elsewhere(module, project, definition.node)
+                ):
+                    assert size is not None  # noqa: S101  it has a value
+                    yield _match(module, size, f"the training hands `{definition.node.name}` a setting")
+
+
+def _size(function: Function, call: ast.Call) -> ast.expr | None:
+    """The argument of a call that is the size of a batch, by the function's names."""
+    names = [each.arg for each in function.args.args if each.arg != "self"]
+    name = next((each for each in names if each in NAMES), None)
+    return argument(call, name, names.index(name)) if name is not None else None
+
+
+def _is_configured_elsewhere(module: Module, project: Project, function: Function) -> bool:
+    for caller, call in project.flow.callers(function.name):
+        size = _size(function, call)
+        around = caller.function_of(call)
+        training = around is None or not EVALUATION.search(around.name)
+        if training and size is not None and not isinstance(size, ast.Constant) and caller is module:
+            return True
+    return False
+
+
+def _match(module: Module, size: ast.expr, because: str) -> Match:
+    return Match(size, f"evaluation in batches of {module.quote(size)}, a number in the code", because, LIKELY)
+
+
+RULE = Rule(
+    id="literal-eval-batch-size",
+    severity=Severity.NOTE,
+    summary="Evaluation has a small batch size of its own in the code.",
+    cause="It stays small when the configuration grows: evaluation then takes longer than it need, and holds up "
+    "the training.",
+    change="Take it from the configuration too; without gradients twice the training's batch usually fits.",
+    expected="evaluation several times faster where batches are small",
+    source="PyTorch performance tuning guide: without gradients, memory allows larger batches",
+    before="DataLoader(test_set, batch_size=1)",
+    after="DataLoader(test_set, batch_size=2 * args.batch_size)",
+    look=look,
+    gain=Gain(Time.EVALUATION, 2.0),
+)

@@ -1,0 +1,47 @@
+"""`loader-few-workers`: one worker process prepares all samples."""
+
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.values import Literal
+from flyball_planner.audit.loaders import costs_little, keyword, loaders, streams, trainer_settings
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rules.loader_without_workers import WORKERS
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Loaders with a single worker."""
+    for loader in loaders(module, project):
+        one = loader.constant("num_workers") == 1 and loader.constant("num_workers") is not True
+        if one and not streams(project, loader) and not costs_little(project, loader):
+            change = Change(Action.SET_ARGUMENT, module.span(loader.call), str(WORKERS), "num_workers")
+            yield Match(
+                loader.call,
+                f"`{module.quote(loader.call)}` has one worker",
+                f"a single process makes all batches of {loader.dataset_words}, one after the other",
+                LIKELY,
+                edit=Edit((change,)),
+            )
+    for call in trainer_settings(module, project):
+        given = keyword(call, "dataloader_num_workers")
+        if given is not None and project.flow.value(module, given.value).literal == Literal(1):
+            yield Match(
+                given, "`dataloader_num_workers=1`", "a single process makes all of the Trainer's batches", LIKELY
+            )
+
+
+RULE = Rule(
+    id="loader-few-workers",
+    severity=Severity.NOTE,
+    summary="A DataLoader has a single worker process.",
+    cause="One process seldom reads and transforms as fast as a device trains; the others of the machine's cores idle.",
+    change=f"Begin with `num_workers={WORKERS}` a device and raise it until the wait for data stops falling; "
+    f"stay below the cores.",
+    expected="up to the share of time spent waiting for data",
+    source="PyTorch documentation of DataLoader; NVIDIA's guide to data loading starts at 4 a device",
+    before="DataLoader(dataset, batch_size=64, num_workers=1)",
+    after=f"DataLoader(dataset, batch_size=64, num_workers={WORKERS})",
+    look=look,
+    gain=Gain(Time.INPUT, 1.1),
+)

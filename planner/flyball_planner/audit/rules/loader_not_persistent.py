@@ -1,0 +1,83 @@
+"""`loader-not-persistent`: worker processes end with each epoch and are started anew in the next."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.loaders import Loader, loaders, loops_over
+from flyball_planner.audit.mentions import mentions
+from flyball_planner.audit.module import Function, Loop
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+
+SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=")
+SEVERAL_EPOCHS = re.compile(r"max_epochs\s*=")
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Loaders with workers that several epochs run over, and that do not keep them."""
+    for loader in loaders(module, project):
+        kept = loader.argument("persistent_workers")
+        let_go = (kept is None and loader.is_complete) or (isinstance(kept, ast.Constant) and kept.value is False)
+        workers = loader.argument("num_workers")
+        if let_go and workers is not None and loader.constant("num_workers") != 0 and _has_epochs(project, loader):
+            change = Change(Action.SET_ARGUMENT, module.span(loader.call), "True", "persistent_workers")
+            yield Match(
+                loader.call,
+                f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
+                "several epochs run over it, and `persistent_workers` is not set: each begins with starting "
+                "processes and filling queues",
+                LIKELY,
+                edit=Edit((change,)),
+            )
+
+
+def _has_epochs(project: Project, loader: Loader) -> bool:
+    function = loader.module.function_of(loader.call)
+    if function is not None and function.name in {"train_dataloader", "val_dataloader"}:
+        several = mentions(project, loader.module, SEVERAL_EPOCHS) and not mentions(
+            project, loader.module, SINGLE_EPOCH
+        )
+        return several and "lightning" in loader.module.frameworks
+    return any(_is_repeated(project, module, node, loader) for module, node in loops_over(project, loader))
+
+
+def _is_repeated(project: Project, module: Module, node: ast.AST, loader: Loader) -> bool:
+    """Whether a loop over the loader runs again and again, while the loader stays."""
+    for above in module.ancestors(node):
+        if isinstance(above, Loop):
+            return not _holds(above, loader.call)
+        if isinstance(above, Function):
+            return any(_is_in_loop(there, call, loader) for there, call in _calls(project, above))
+    return False
+
+
+def _calls(project: Project, function: Function) -> Iterator[tuple[Module, ast.Call]]:
+    for there, call in project.flow.callers(function.name):
+        if any(each.node is function for each in project.flow.callees(there, call)):
+            yield there, call
+
+
+def _is_in_loop(module: Module, call: ast.Call, loader: Loader) -> bool:
+    return any(isinstance(each, Loop) and not _holds(each, loader.call) for each in module.ancestors(call))
+
+
+def _holds(loop: ast.AST, call: ast.Call) -> bool:
+    return any(each is call for each in ast.walk(loop))
+
+
+RULE = Rule(
+    id="loader-not-persistent",
+    severity=Severity.NOTE,
+    summary="A DataLoader starts its workers anew in each epoch.",
+    cause="Without `persistent_workers=True` each epoch ends its processes, starts new ones, imports, opens "
+    "files and fills the queues again.",
+    change="Set `persistent_workers=True` (unless the data set is changed between epochs in the main process).",
+    expected="seconds an epoch; up to 1.1× where epochs are short",
+    source="PyTorch documentation of DataLoader, `persistent_workers`; the ratio is an estimate",
+    before="DataLoader(dataset, batch_size=64, num_workers=8)",
+    after="DataLoader(dataset, batch_size=64, num_workers=8, persistent_workers=True)",
+    look=look,
+    gain=Gain(Time.INPUT, 1.1),
+)

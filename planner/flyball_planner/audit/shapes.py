@@ -1,0 +1,109 @@
+"""Tensors that follow from shapes and constants alone: the same in each call, as long as the shapes are."""
+
+import ast
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.flow import Flow
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.module import Function, Module
+
+CREATING = frozenset({
+    "ones", "zeros", "full", "empty", "arange", "eye", "linspace", "tril_indices", "triu_indices", "new_ones",
+    "new_zeros", "new_full", "new_empty", "ones_like", "zeros_like", "full_like", "empty_like", "tensor",
+    "generate_square_subsequent_mask",
+})  # fmt: skip
+"""Make a tensor of a shape; the tensors among their arguments lend theirs."""
+
+_LENDING = frozenset({"new_ones", "new_zeros", "new_full", "new_empty", "ones_like", "zeros_like", "full_like", "empty_like"})
+
+_RANDOM = frozenset({"rand", "randn", "randint", "bernoulli", "dropout", "multinomial", "normal", "randperm"})
+
+DEEPEST = 8
+"""Assignments followed back."""
+
+
+def follows_from_shapes(flow: Flow, module: Module, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a tensor is made of shapes and constants alone."""
+    if depth > DEEPEST:
+        return False
+    if isinstance(node, ast.Call):
+        return _call(flow, module, node, depth)
+    if isinstance(node, ast.Subscript):
+        return follows_from_shapes(flow, module, node.value, depth + 1)
+    if isinstance(node, ast.UnaryOp):
+        return follows_from_shapes(flow, module, node.operand, depth + 1)
+    if isinstance(node, ast.BinOp):
+        return _all(flow, module, [node.left, node.right], depth)
+    if isinstance(node, ast.Compare):
+        return _all(flow, module, [node.left, *node.comparators], depth)
+    if isinstance(node, ast.Name):
+        given = assigned_before(module, node)
+        return given is not None and follows_from_shapes(flow, module, given, depth + 1)
+    return False
+
+
+def _call(flow: Flow, module: Module, node: ast.Call, depth: int) -> bool:
+    name = last_name(node)
+    if name in _RANDOM:
+        return False
+    arguments = [*node.args, *(each.value for each in node.keywords if each.arg not in {"device", "dtype"})]
+    if name in CREATING:
+        lent = arguments[1:] if name.endswith("_like") else arguments
+        return all(_is_plain(flow, module, each) for each in lent) and (name in _LENDING or _is_torch(module, node))
+    if _is_torch(module, node):
+        return _all(flow, module, arguments, depth)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    own = follows_from_shapes(flow, module, node.func.value, depth + 1)
+    return own and all(_is_plain(flow, module, each) or follows_from_shapes(flow, module, each, depth + 1) for each in arguments)
+
+
+def _all(flow: Flow, module: Module, parts: list[ast.expr], depth: int) -> bool:
+    """One tensor of shapes at least, and no other."""
+    made = [follows_from_shapes(flow, module, each, depth + 1) for each in parts]
+    return any(made) and all(ok or _is_plain(flow, module, each) for ok, each in zip(made, parts, strict=True))
+
+
+def _is_torch(module: Module, node: ast.Call) -> bool:
+    return (module.qualified(node.func) or "").startswith("torch.")
+
+
+def _is_plain(flow: Flow, module: Module, node: ast.expr) -> bool:
+    """Numbers, shapes, settings: no tensor, as far as anybody knows."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(_is_plain(flow, module, each) for each in node.elts)
+    return not flow.value(module, node).tags & {Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH, Tag.OUTPUT}
+
+
+def assigned_before(module: Module, node: ast.Name) -> ast.expr | None:
+    """What a variable of a function was given last, above a line; None if that is not plain."""
+    function = module.function_of(node)
+    found = None
+    for each in module.all(ast.Assign):
+        if each.lineno < node.lineno and module.function_of(each) is function:
+            for target in each.targets:
+                if isinstance(target, ast.Name) and target.id == node.id:
+                    found = each.value
+                elif isinstance(target, ast.Tuple) and any(isinstance(t, ast.Name) and t.id == node.id for t in target.elts):
+                    found = _part(target, each.value, node.id)
+    return found
+
+
+def _part(target: ast.Tuple, value: ast.expr, name: str) -> ast.expr | None:
+    """Of `a, b = x, y`, what one of the names is given."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
+        return None
+    pairs = zip(target.elts, value.elts, strict=True)
+    return next((each for to, each in pairs if isinstance(to, ast.Name) and to.id == name), None)
+
+
+def is_kept(module: Module, node: ast.AST, function: Function) -> bool:
+    """Whether what a node makes outlives the call: in an attribute, a buffer, a cache, or made only when that is not there yet."""
+    if any("cache" in ast.unparse(each) for each in function.decorator_list):
+        return True
+    statement = module.statement(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets):
+        return True
+    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call))
+    return any(last_name(each) in {"register_buffer", "setattr", "__setattr__"} for each in calls)
