@@ -1,0 +1,59 @@
+"""`retain-graph-every-step`: a graph is kept for a second backward pass that never comes."""
+
+import ast
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import Effect, last_name
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.given import argument, is_constant
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.rule import LIKELY, Match, Rule
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Retained graphs in training loops that differentiate once a turn."""
+    for turns in project.loops.training_of(module):
+        only = _only_backward(project, turns)
+        if only is not None and is_constant(argument(only[1], "retain_graph"), True):
+            home, call = only
+            yield Match(
+                call,
+                f"`{home.quote(call)}` keeps the graph for another backward pass",
+                f"the loop at {turns.module.path}:{turns.node.lineno} differentiates once a turn",
+                LIKELY,
+                module=home,
+                edit=Edit((Change(Action.DROP_ARGUMENT, home.span(call), name="retain_graph"),)),
+            )
+
+
+def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | None:
+    """The one call that differentiates in a turn; None if there are several, or it is repeated."""
+    found = []
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call):
+            if region.module.qualified(call.func) == "torch.autograd.grad":
+                return None
+            if Effect.BACKWARD in project.loops.effects.direct(region.module, call):
+                found.append((region, call))
+    if len(found) != 1 or last_name(found[0][1]) not in {"backward", "manual_backward"}:
+        return None
+    region, call = found[0]
+    return None if region.nesting(call) else (region.module, call)
+
+
+RULE = Rule(
+    id="retain-graph-every-step",
+    severity=Severity.WARNING,
+    summary="The graph is retained though it is differentiated once.",
+    cause="Activations stay until the loss is assigned again, in the next forward pass: two steps' worth of them at "
+    "the peak.",
+    change="Leave `retain_graph` out. If PyTorch then reports a second backward pass, a tensor of the step before is "
+    "still in the graph: detach it there.",
+    expected="up to half of the activations' memory: room for a larger batch",
+    source="PyTorch's documentation of torch.autograd.backward: in nearly all cases retain_graph is not needed",
+    before="loss.backward(retain_graph=True)",
+    after="loss.backward()",
+    look=look,
+    gain=Gain(Time.MEMORY, 1.0),
+)

@@ -1,0 +1,64 @@
+"""`synchronize-every-step`: the host, or all ranks, are made to wait in every step."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.effects import last_name
+from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+
+_DEVICE = re.compile(
+    r"^torch\.(cuda|xpu|mps|npu|accelerator)\.synchronize$"
+    r"|^torch\.(cuda|xpu)\.(streams\.)?(Stream|Event|current_stream|default_stream)\(\)\.synchronize$"
+)
+_RANKS = re.compile(
+    r"^torch\.distributed\.(distributed_c10d\.)?barrier$|^accelerate\.Accelerator\(\)\.wait_for_everyone$"
+)
+_OFTEN = frozenset({None, Rarity.ACCUMULATED})
+
+
+def look(module: Module, project: Project) -> Iterator[Match]:
+    """Explicit waits in each turn of the module's training loops."""
+    for turns in project.loops.training_of(module):
+        for region in project.loops.regions(turns):
+            for call in region.all(ast.Call):
+                words = _waits(project, region, call)
+                if words is not None and region.rarity(call) in _OFTEN:
+                    yield Match(
+                        call,
+                        f"`{region.module.quote(call)}` in every step: {words}",
+                        f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it",
+                        CERTAIN if region.rarity(call) is None else LIKELY,
+                        module=region.module,
+                    )
+
+
+def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
+    """Who waits for whom."""
+    if last_name(call) not in {"synchronize", "barrier", "wait_for_everyone"}:
+        return None
+    path = project.origins.of(region.module, call.func) or ""
+    if _DEVICE.search(path):
+        return "the host waits until the device has done all that was queued"
+    return "every rank waits for the slowest" if _RANKS.search(path) else None
+
+
+RULE = Rule(
+    id="synchronize-every-step",
+    severity=Severity.WARNING,
+    summary="The device or all ranks are waited for in every step.",
+    cause="Kernels are queued ahead of the device so that it never idles; a synchronisation drains the queue, and a "
+    "barrier adds each rank's delays to those of all others.",
+    change="Remove it: operations on a stream run in order, and the gradients' exchange keeps ranks together. To "
+    "measure a step, record `torch.cuda.Event`s and read them every N steps.",
+    expected="up to 2–3× where kernels are short, as with any wait in a step",
+    source="PyTorch performance tuning guide, “Avoid unnecessary CPU-GPU synchronization”",
+    before="for x in loader:\n    step(x)\n    torch.cuda.synchronize()",
+    after="for x in loader:\n    step(x)",
+    look=look,
+    gain=Gain(Time.HOST, 2.5),
+)
