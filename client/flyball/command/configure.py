@@ -75,7 +75,13 @@ def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[s
 
 def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":
     from flyball_planner.configurations.accompany import accompany
-    from flyball_planner.configurations.told import numbers_table, phases_table, processor_table, streaming_table
+    from flyball_planner.configurations.told import (
+        budgets_table,
+        numbers_table,
+        phases_table,
+        processor_table,
+        streaming_table,
+    )
     from flyball_planner.report.section import Section
 
     with_it = accompany(each, disk.value)
@@ -83,6 +89,7 @@ def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":
         f"{bound.bound}: {bound.reached} instead of {bound.wanted}; {bound.because}" for bound in each.missed
     )
     tables = [numbers_table(each), phases_table(with_it.phases), streaming_table(with_it.streaming)]
+    tables.append(budgets_table(with_it.budgets))
     tables += [processor_table(with_it.processor)] if with_it.processor else []
     settings = tuple(f"{name}={value}" for name, value in each.settings)
     sections = [

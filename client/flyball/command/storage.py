@@ -60,7 +60,7 @@ def _told(found: "StorageEstimate") -> Told:
     from flyball_planner.report.words import count, size, spread
 
     rows = tuple(
-        (each.name, count(each.observations), spread(each.unique_patterns, count), f"{each.deduplication:.1%}",
+        (each.name, count(each.observations), spread(each.unique_patterns, count), f"{100 * each.deduplication:.1f} %",
          f"{each.bytes_a_pattern:,.0f} B", spread(each.storage, size))
         for each in found.level_estimates
     )  # fmt: skip

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import DeviceKind
+from flyball_planner.configurations.budget import Budget, budgets
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.phases import Phase, phases
 from flyball_planner.configurations.processor import ProcessorTuning, processor_tuning
@@ -21,6 +22,7 @@ class Accompanied(Struct, frozen=True):
     streaming: Streaming
     phases: tuple[Phase, Phase]
     processor: ProcessorTuning | None  # only where a processor trains
+    budgets: tuple[Budget, ...]  # what the machine affords at this speed
 
 
 def accompany(
@@ -31,8 +33,10 @@ def accompany(
     batch_tokens = training.global_batch * training.sequence
     longest = LONGEST_TIMES * training.sequence
     trains = device.kind is DeviceKind.CPU
+    speed = configuration.expected.tokens_per_second
     return Accompanied(
-        streaming=streaming(configuration.expected.tokens_per_second, Disk(disk), free_host_bytes, cores),
+        streaming=streaming(speed, Disk(disk), free_host_bytes, cores),
         phases=phases(training.tokens, batch_tokens, training.sequence, longest, training.learning_rate),
         processor=processor_tuning(device.cores or cores, device) if trains else None,
+        budgets=budgets(configuration.model.parameters, speed),
     )

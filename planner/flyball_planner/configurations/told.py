@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from flyball_planner.configurations.budget import Budget
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.phases import Phase
 from flyball_planner.configurations.processor import ProcessorTuning
@@ -75,6 +76,12 @@ def phases_table(both: Sequence[Phase]) -> Table:
         for each in both
     )
     return Table(rows, ("Phase", "Purpose", "Sequence", "Samples a step", "Tokens", "Steps"), (2, 3, 4, 5))
+
+
+def budgets_table(afforded: Sequence[Budget]) -> Table:
+    """What the machine trains to its best in a given time."""
+    rows = tuple((duration(each.seconds), count(each.parameters), count(each.tokens)) for each in afforded)
+    return Table(rows, ("In", "Parameters", "Tokens, 20 a parameter"), (1, 2))
 
 
 def streaming_table(read: Streaming) -> Table:

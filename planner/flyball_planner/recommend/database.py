@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from flyball_planner.interval import Interval
 from flyball_planner.recommend.demand import Demand
+from flyball_planner.report.words import percent
 from flyball_planner.storage.estimator import LevelEstimate, StorageEstimate
 
 HOT_SHARE = 0.9
@@ -52,7 +53,7 @@ def size_database(estimate: StorageEstimate, demand: Demand, seconds: Interval) 
         writes_per_second=writes,
         shards=shards,
         because=(
-            f"{hot:.0%} of what is stored answer {HOT_SHARE:.0%} of all accesses, by Zipf's law",
+            f"{percent(hot)} of what is stored answer {percent(HOT_SHARE)} of all accesses, by Zipf's law",
             f"{writes.middle:,.0f} patterns a second are looked up and written",
             _said(measured, shards),
         ),

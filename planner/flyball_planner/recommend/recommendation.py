@@ -17,6 +17,7 @@ from flyball_planner.recommend.devices import DeviceOption, device_options
 from flyball_planner.recommend.disks import Disks, StoragePrice, choose_disks, storage_prices
 from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.service import SYSTEM_BYTES, size_service
+from flyball_planner.report.words import percent
 from flyball_planner.storage.estimator import StorageEstimator
 from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND
 from flyball_planner.training import Training
@@ -149,7 +150,7 @@ def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
     cores, memory, saved = CORES_A_DEVICE, RAM_A_DEVICE_MEMORY, first.whole.checkpoint_bytes / 1e9
     said = [
         first.told(),
-        f"takes {judged.memory_share:.0%} of each device's memory; replicas: {judged.layout.data}",
+        f"takes {percent(judged.memory_share)} of each device's memory; replicas: {judged.layout.data}",
         f"cores: {cores.low:g} to {cores.high:g} a device, for loading data",
         f"memory: {memory.low:g} to {memory.high:g} times the devices', for loading and saving",
         f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB and room",

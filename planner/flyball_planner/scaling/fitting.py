@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_planner.report.words import percent
 from flyball_planner.scaling.laws import CONSTANT, LAWS, Law, Numbers
 
 FEWEST_SIZES = 3  # two would fit a constant and any law
@@ -100,15 +101,14 @@ class ScalingFit(Struct, frozen=True, dict=True):
         found = []
         second = sorted(self.probabilities.items(), key=lambda each: -each[1])[:2]
         if second[0][1] < CLEAR:
-            told = " or ".join(f"{name} ({share:.0%})" for name, share in second)
+            told = " or ".join(f"{name} ({percent(share)})" for name, share in second)
             found.append(f"the law is not clear: {told}; measure a larger size")
         if self.error > POOR_FIT:
-            found.append(
-                f"no law describes the times well (typical error {self.error:.0%}); repeat runs, or look for a cause"
-            )
+            off = f"typical error {percent(self.error)}"
+            found.append(f"no law describes the times well ({off}); repeat runs, or look for a cause")
         fixed = self.likeliest.fixed_share
         if self.likeliest.law is not CONSTANT and fixed > 0.5:
-            found.append(f"{fixed:.0%} of the largest run does not grow: measure a size where growth outweighs it")
+            found.append(f"{percent(fixed)} of the largest run does not grow: measure a size where growth outweighs it")
         return tuple(found)
 
 

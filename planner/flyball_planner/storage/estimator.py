@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_planner.report.words import percent
 from flyball_planner.storage.documents import METADATA_BYTES, NAME_BYTES, TOKEN_BYTES, pattern_bytes
 from flyball_planner.storage.learnt import Learnt, LevelCount, learn
 from flyball_planner.storage.zipf import Zipf, with_distinct
@@ -162,8 +163,9 @@ class StorageEstimator(Struct, frozen=True):
         said = []
         if assumed:
             said.append(
-                f"{', '.join(assumed)}: deduplication of {DEDUPLICATION_AT_NODE0:.0%} at node0, times "
-                f"{DEDUPLICATION_FALLS_BY} a level, ± {UNSURE_OF_DEDUPLICATION:.0%}; {MONGODB_OVERHEAD:.0%} for MongoDB"
+                f"{', '.join(assumed)}: deduplication of {percent(DEDUPLICATION_AT_NODE0)} at node0, times "
+                f"{DEDUPLICATION_FALLS_BY} a level, ± {percent(UNSURE_OF_DEDUPLICATION)}; "
+                f"{percent(MONGODB_OVERHEAD)} for MongoDB"
             )
             said.append("low: MongoDB compresses documents to half; high: each sample ends in a partial chunk")
         if counted:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_planner.catalogue.devices import devices, find_device
-from flyball_planner.configurations.budget import affordable, tokens_for
+from flyball_planner.configurations.budget import affordable, budgets
 from flyball_planner.configurations.families import tuning
 from flyball_planner.configurations.ladder import ladder, size
 from flyball_planner.configurations.phases import phases
@@ -54,14 +54,20 @@ def test_the_ladder_rises_through_all_three_kinds() -> None:
     assert all(later / earlier < 1.6 for earlier, later in pairwise(sizes))
 
 
-@given(st.floats(1e3, 1e8), st.floats(1e-2, 1), st.integers(1, 4096))
-def test_an_affordable_budget_spends_exactly_its_flops(seconds: float, utilisation: float, count: int) -> None:
+@given(st.floats(1e3, 1e8), st.floats(1e9, 1e19))
+def test_an_affordable_budget_spends_exactly_its_flops(seconds: float, flops_per_second: float) -> None:
     """6·N·D FLOPs, twenty tokens a parameter; four times the time pays for twice the model."""
-    device = find_device("A100_80GB_fp16")
-    budget = affordable(device, count, seconds, utilisation)
+    budget = affordable(flops_per_second, seconds)
     assert 6 * budget.parameters * budget.tokens == pytest.approx(budget.flops)
-    assert budget.tokens == pytest.approx(tokens_for(budget.parameters))
-    assert affordable(device, count, 4 * seconds, utilisation).parameters == pytest.approx(2 * budget.parameters)
+    assert budget.tokens == pytest.approx(20 * budget.parameters)
+    assert affordable(flops_per_second, 4 * seconds).parameters == pytest.approx(2 * budget.parameters)
+
+
+def test_a_models_own_time_affords_the_model() -> None:
+    """At a speed at which a hundred million parameters see twenty tokens each in a day, a day affords these."""
+    day = budgets(1e8, 20e8 / 86400)[0]
+    assert day.parameters == pytest.approx(1e8)
+    assert day.tokens == pytest.approx(20e8)
 
 
 @given(st.floats(1e6, 1e13), st.integers(10, 22), st.integers(7, 15))

@@ -105,7 +105,7 @@ def test_a_calibrated_estimate_says_so() -> None:
     estimate = counted.estimate_storage(30, 500)
     assert estimate.level_estimates[0].deduplication == pytest.approx(0.7, abs=1e-3)
     assert any(reason.startswith("node0: counted") for reason in estimate.reasons)
-    assert any(reason.startswith("node1: deduplication of 60%") for reason in estimate.reasons)
+    assert any(reason.startswith("node1: deduplication of 60 %") for reason in estimate.reasons)
 
 
 def test_impossible_figures_are_refused() -> None:
