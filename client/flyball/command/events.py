@@ -16,6 +16,7 @@ from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api
 from flyball.command.errors import CommandError
+from flyball.command.gpu import gpu_words
 from flyball.command.readings import DASH, duration
 from flyball.command.words import clean
 
@@ -169,7 +170,7 @@ def gathered(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     result = []
     for group in groups.values():
         first = min(group, key=lambda each: math.inf if each["seconds_left"] is None else each["seconds_left"])
-        result.append(first if len(group) == 1 else first | {"gpu": f"{len(group)} GPUs"})
+        result.append(first if len(group) == 1 else first | {"gpus": len(group)})
     return result
 
 
@@ -208,11 +209,17 @@ def cells(event: dict[str, Any]) -> list[Text]:
 
 
 def where(event: dict[str, Any]) -> str:
-    """Host, GPU, resource, run and rank, as far as they apply; of a GPU's UUID the beginning is enough."""
-    gpu = clean(event["gpu"] or "")
+    """Host, GPU, resource, run and rank, as far as they apply."""
     rank = "" if event["rank"] is None else f"rank {event['rank']}"
-    parts = (event["host"], gpu if len(gpu) <= 16 else f"{gpu[:13]}…", event["resource"], event["run"], rank)
+    parts = (event["host"], _gpus(event), event["resource"], event["run"], rank)
     return " ".join(clean(part) for part in parts if part) or DASH
+
+
+def _gpus(event: dict[str, Any]) -> str:
+    """The GPU, or how many were gathered."""
+    if "gpus" in event:
+        return f"{event['gpus']} GPUs"
+    return gpu_words(event["gpu"], event.get("gpu_index"))  # collectors of before do not tell the index
 
 
 def moment(text: str) -> str:

@@ -43,6 +43,7 @@ class Advice:
 
     rule: str
     subject: Subject
+    gpu_index: int | None = None  # the number of the subject's GPU when it was told, for people
     because: str
     evidence: Mapping[str, float] = field(default_factory=dict)
     change: str

@@ -51,8 +51,8 @@ class Board:
 
 
 def materially_other(old: Advice, new: Advice) -> bool:
-    """Whether it is worth saying again: another safety, urgency, or numbers that differ by a quarter."""
-    if (old.safety, old.severity) != (new.safety, new.severity):
+    """Whether to say it again: another safety, severity or GPU's index, or numbers that differ by a quarter."""
+    if (old.safety, old.severity, old.gpu_index) != (new.safety, new.severity, new.gpu_index):
         return True
     if old.proposed.keys() != new.proposed.keys() or abs(old.confidence - new.confidence) >= _SURER:
         return True

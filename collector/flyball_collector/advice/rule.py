@@ -48,9 +48,11 @@ class Rule:
             return None
         events = situation.events(*self.kinds) if draft.events is None else draft.events
         surest = max((event.confidence for event in events), default=0.0)
+        subject = draft.subject or situation.about(events)
         return Advice(
             rule=self.name,
-            subject=draft.subject or situation.about(events),
+            subject=subject,
+            gpu_index=situation.gpu_index_of(subject, events),
             because=draft.because,
             evidence={name: value for name, value in draft.evidence.items() if value is not None},
             change=draft.change,

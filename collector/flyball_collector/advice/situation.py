@@ -104,7 +104,17 @@ class Situation:
     def words_of(self, event: Event, among: tuple[Event, ...]) -> str:
         """Why it stands; with its name, where the advice on all of these is not about that one alone."""
         alone = self.about(among) == event.subject
-        return event.because if alone else f"{event.subject.words()}: {event.because}"
+        return event.because if alone else f"{event.words()}: {event.because}"
+
+    def gpu_index_of(self, subject: Subject, events: tuple[Event, ...]) -> int | None:
+        """The number of the GPU that this is about, by the newest of these events that is about the same."""
+        told = [event for event in events if event.subject == subject]
+        return max(told, key=lambda event: event.time_ns).gpu_index if told else None
+
+    def about_words(self, events: tuple[Event, ...]) -> str:
+        """Whom these events together are about, for people."""
+        about = self.about(events)
+        return about.words(self.gpu_index_of(about, events))
 
     @property
     def idle_share(self) -> float | None:

@@ -55,6 +55,11 @@ def no_hosts(_: str) -> Collection[str]:
     return ()
 
 
+def no_index(_host: str, _gpu: str) -> int | None:
+    """Where no GPU's number is known."""
+    return None
+
+
 class Conditions:
     """Every condition that stands. Its input are claims, its output events; time is the view's."""
 
@@ -69,6 +74,7 @@ class Conditions:
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
         self._explaining = Explaining(self._near, self.latest)
         self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
+        self.gpu_index_of: Callable[[str, str], int | None] = no_index
 
     def standing(self) -> list[Standing]:
         """Everything that stands, in no particular order."""
@@ -136,17 +142,38 @@ class Conditions:
         if self._explaining.hides(claims.kind, subject, now_ns / _SECOND):
             book.quiet(place, now_ns / _SECOND + LOOK_AGAIN_SECONDS)
             return None
-        event = _event(claims, place, State.RAISED, now_ns, now_ns)
+        event = self._event(claims, place, State.RAISED, now_ns, now_ns)
         book.tell(claims, place, now_ns / _SECOND)
         self._stand(event)
         return event
 
     def _change(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event:
         before = self._standing[claims.kind.name][claims.subjects.names[place]].event
-        event = replace(_event(claims, place, State.CHANGED, now_ns, before.raised_ns), condition=before.condition)
+        event = self._event(claims, place, State.CHANGED, now_ns, before.raised_ns)
+        event = replace(event, condition=before.condition)
         book.tell(claims, place, now_ns / _SECOND)
         self._stand(event)
         return event
+
+    def _event(self, claims: Claims, place: int, state: State, now_ns: int, raised_ns: int) -> Event:
+        subject = claims.subjects.names[place]
+        return Event(
+            condition=condition_id(claims.kind, subject, raised_ns),
+            time_ns=now_ns,
+            state=state,
+            kind=claims.kind,
+            subject=subject,
+            gpu_index=self.gpu_index_of(subject.host, subject.gpu) if subject.gpu else None,
+            severity=claims.severity_of(place),
+            confidence=float(claims.confidence[place]),
+            seconds_left=at(claims.seconds_left, place),
+            seconds_left_low=at(claims.seconds_left_low, place),
+            seconds_left_high=at(claims.seconds_left_high, place),
+            level=at(claims.level, place),
+            because=claims.because(place),
+            evidence=_numbers(claims, place),
+            raised_ns=raised_ns,
+        )
 
     def _clear(self, kind: EventKind, subject: Subject, book: "_Book | None", now_ns: int, because: str = "") -> Event:
         before = self._standing[kind.name].pop(subject).event
@@ -311,26 +338,6 @@ def live(event: Event, claims: Claims, place: int) -> Event:
         level=at(claims.level, place),
         because=words if claimed else f"fading: {words}",
         evidence=_numbers(claims, place),
-    )
-
-
-def _event(claims: Claims, place: int, state: State, now_ns: int, raised_ns: int) -> Event:
-    subject = claims.subjects.names[place]
-    return Event(
-        condition=condition_id(claims.kind, subject, raised_ns),
-        time_ns=now_ns,
-        state=state,
-        kind=claims.kind,
-        subject=subject,
-        severity=claims.severity_of(place),
-        confidence=float(claims.confidence[place]),
-        seconds_left=at(claims.seconds_left, place),
-        seconds_left_low=at(claims.seconds_left_low, place),
-        seconds_left_high=at(claims.seconds_left_high, place),
-        level=at(claims.level, place),
-        because=claims.because(place),
-        evidence=_numbers(claims, place),
-        raised_ns=raised_ns,
     )
 
 

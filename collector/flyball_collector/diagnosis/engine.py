@@ -53,6 +53,7 @@ class Diagnosis:
         """`events_only`: the same events, but neither scores nor advice."""
         self.conditions = Conditions(disabled=settings.disabled)
         self.conditions.hosts_of_run = fleet.ranks.hosts_of
+        self.conditions.gpu_index_of = fleet.gpu_index_of
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
         self.scores: ScoreTable | None = None  # of the same moment as the conditions

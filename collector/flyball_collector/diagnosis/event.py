@@ -25,6 +25,7 @@ class Event:
     state: State
     kind: EventKind
     subject: Subject
+    gpu_index: int | None = None  # the number that the subject's GPU had on its host at that time
     severity: Severity
     confidence: float  # 0 … 1
     seconds_left: float | None = None
@@ -34,3 +35,7 @@ class Event:
     because: str = ""
     evidence: Mapping[str, float] = field(default_factory=dict)
     raised_ns: int = 0  # when the condition was raised
+
+    def words(self) -> str:
+        """Whom it is about, for people."""
+        return self.subject.words(self.gpu_index)

@@ -1,5 +1,6 @@
 """What a diagnosis is about: a host, one of its GPUs, one of its resources, a run, or a rank of a run."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+_UUID = re.compile(r"([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""As RFC 9562 writes it; people tell GPUs apart by its first eight digits."""
 
 
 class Subject(NamedTuple):
@@ -18,12 +22,20 @@ class Subject(NamedTuple):
     rank: int | None = None
     resource: str = ""
 
-    def words(self) -> str:
-        """For people: the innermost name with where it is."""
+    def words(self, gpu_index: int | None = None) -> str:
+        """For people: the innermost name with where it is; `gpu_index` is the GPU's number, where it is known."""
         rank = f"rank {self.rank}" if self.rank is not None else ""
         run = f"run {self.run}" if self.run else ""
-        gpu = f"GPU {self.gpu.removeprefix('GPU-')}" if self.gpu else ""
-        return ", ".join(word for word in (self.resource, gpu, rank, run, self.host) if word)
+        inner = ", ".join(word for word in (self.resource, gpu_words(self.gpu, gpu_index), rank, run) if word)
+        return " on ".join(word for word in (inner, self.host) if word)
+
+
+def gpu_words(gpu: str, index: int | None = None) -> str:
+    """GPU 3; where its number is unknown the beginning of its UUID. For people only: programs are told the UUID."""
+    if not gpu:
+        return ""
+    name = _UUID.sub(r"\1", gpu).removeprefix("GPU-") if index is None else str(index)
+    return f"GPU {name}"
 
 
 @dataclass(frozen=True, eq=False)

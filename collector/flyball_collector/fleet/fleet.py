@@ -59,6 +59,11 @@ class Fleet:
         """The host of this name, if it is known."""
         return self._hosts.get(name)
 
+    def gpu_index_of(self, host: str, gpu: str) -> int | None:
+        """The number that a host gives one of its GPUs now, if it is known; after a reboot it may be another one."""
+        state = self._hosts.get(host)
+        return None if state is None else state.gpu_index_of(gpu)
+
     def hosts(self) -> list[HostState]:
         """Every host, by name."""
         return list(self._by_name())

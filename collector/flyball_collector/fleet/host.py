@@ -32,3 +32,7 @@ class HostState:
     extras: pb.Record | None = None  # newest steps, events and GPU processes
     events: tuple[HostEvent, ...] = ()  # the latest, oldest first
     duplicate: bool = False  # two machines use this name
+
+    def gpu_index_of(self, gpu: str) -> int | None:
+        """The number of one of its GPUs, if it is known."""
+        return None if self.layout is None else self.layout.gpu_indices.get(gpu)

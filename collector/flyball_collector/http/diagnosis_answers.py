@@ -34,6 +34,7 @@ class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     host: str | None
     gpu: str | None
+    gpu_index: int | None  # for people; `gpu` identifies it
     run: str | None
     rank: int | None
     resource: str | None
@@ -102,6 +103,7 @@ def advice_answer(advice: Advice) -> AdviceAnswer:
         rule=advice.rule,
         host=about.host or None,
         gpu=about.gpu or None,
+        gpu_index=advice.gpu_index,
         run=about.run or None,
         rank=about.rank,
         resource=about.resource or None,

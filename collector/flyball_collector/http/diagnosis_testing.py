@@ -14,7 +14,8 @@ from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, make_event
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 DISK = make_event("bottleneck_disk", subject=Subject("a"), confidence=0.7)
-MEMORY = make_event(at=1, subject=Subject("a", "GPU-1"), seconds_left=600.0)
+GPU = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
+MEMORY = make_event(at=1, subject=Subject("a", GPU), gpu_index=3, seconds_left=600.0)
 FULL = make_event("disk_full", at=2, subject=Subject("a", resource="/data"), seconds_left=90.0)
 SLOW = make_event("straggler", at=3, subject=Subject("b", run="r", rank=1))
 
@@ -42,7 +43,8 @@ def some_advice() -> Sequence[Advice]:
     return (
         Advice(
             rule="storage",
-            subject=Subject("a"),
+            subject=Subject("a", GPU),
+            gpu_index=3,
             because="reads wait",
             change="cache",
             gain=Gain(1.2, 1.5),

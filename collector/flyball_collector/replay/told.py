@@ -19,6 +19,7 @@ class ToldEvent(TypedDict):
     time: Time
     host: str
     gpu: str | None
+    gpu_index: int | None
     run: str | None
     worker: str | None
     resource: str | None
@@ -81,6 +82,7 @@ def _told(event: Event, time: Time, worker: str | None) -> ToldEvent:
         "time": time,
         "host": subject.host,
         "gpu": subject.gpu or None,
+        "gpu_index": event.gpu_index,
         "run": subject.run or None,
         "worker": worker,
         "resource": subject.resource or None,

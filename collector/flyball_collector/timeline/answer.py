@@ -14,6 +14,7 @@ class EntryAnswer(msgspec.Struct, frozen=True, kw_only=True):
     time_unix: float
     host: str | None
     gpu: str | None
+    gpu_index: int | None  # the number that the GPU had on its host at that time, for people; `gpu` identifies it
     run: str | None
     rank: int | None
     resource: str | None
@@ -40,6 +41,7 @@ def entry_answer(entry: Entry) -> EntryAnswer:
         time_unix=when.unix,
         host=entry.host or None,
         gpu=entry.gpu or None,
+        gpu_index=entry.gpu_index,
         run=entry.run or None,
         rank=entry.rank,
         resource=entry.resource or None,

@@ -41,6 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     condition: str = ""  # which all entries of one condition share
     host: str = ""
     gpu: str = ""
+    gpu_index: int | None = None  # at its time; entries of before it was kept have none
     run: str = ""
     rank: int | None = None
     resource: str = ""
@@ -69,6 +70,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """What it is about."""
         return Subject(self.host, self.gpu, self.run, self.rank, self.resource)
 
+    def words(self) -> str:
+        """Whom it is about, for people."""
+        return self.subject.words(self.gpu_index)
+
 
 def entry_id(time_ns: int, state: str, rest: str) -> str:
     """Ids sort by time; at one time what is raised stands before what is cleared."""
@@ -91,6 +96,7 @@ def entry_of(event: Event) -> Entry:
         condition=event.condition,
         host=subject.host,
         gpu=subject.gpu,
+        gpu_index=event.gpu_index,
         run=subject.run,
         rank=subject.rank,
         resource=subject.resource,
@@ -117,6 +123,7 @@ def event_of(entry: Entry) -> Event | None:
         state=State(entry.state),
         kind=kind,
         subject=entry.subject,
+        gpu_index=entry.gpu_index,
         severity=entry.badness,
         confidence=entry.confidence if entry.confidence is not None else 0.0,
         seconds_left=entry.seconds_left,

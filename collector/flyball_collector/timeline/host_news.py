@@ -74,7 +74,7 @@ class HostNews:
 
     def _meet(self, state: HostState, now_ns: int) -> Iterator[Entry]:
         seen = self._hosts[state.name] = _Seen(state.connected, state.events, refilled_ns=now_ns)
-        notes = [_told(state.name, event, now_ns) for event in state.events]
+        notes = [_told(state, event, now_ns) for event in state.events]
         seen.known = {note.id for note in notes}
         recent = [note for note in notes if now_ns - note.time_ns < OLD_SECONDS * _SECOND]
         if state.connected and now_ns - (self._started_ns or 0) > SETTLE_SECONDS * _SECOND:
@@ -84,7 +84,7 @@ class HostNews:
     def _compare(self, state: HostState, seen: _Seen, now_ns: int) -> Iterator[Entry]:
         notes: list[Entry] = []
         if state.events is not seen.events:
-            told = [_told(state.name, event, now_ns) for event in state.events]
+            told = [_told(state, event, now_ns) for event in state.events]
             notes += [note for note in told if note.id not in seen.known]
             seen.events, seen.known = state.events, {note.id for note in told}
         if state.connected:
@@ -116,21 +116,23 @@ class HostNews:
             seen.left_out = 0
 
 
-def _told(host: str, event: HostEvent, now_ns: int) -> Entry:
+def _told(state: HostState, event: HostEvent, now_ns: int) -> Entry:
     """What an agent told; a time that cannot be is replaced by now."""
     since = (now_ns - event.time_ns) / _SECOND
     time_ns = event.time_ns if -_LATEST_SECONDS <= since <= _EARLIEST_SECONDS else now_ns
     code = f" {event.code}" if event.code else ""
     words = f"{event.kind}{code}: {event.text}" if event.text else f"{event.kind}{code}"
-    digest = _digest(host, *event)
+    digest = _digest(state.name, *event)
+    of_gpu = event.resource.startswith("GPU-")
     return Entry(
         id=entry_id(time_ns, NOTED, digest),
         time_ns=time_ns,
         state=NOTED,
         kind="host_event",
-        host=host,
-        gpu=event.resource if event.resource.startswith("GPU-") else "",
-        resource="" if event.resource.startswith("GPU-") else event.resource,
+        host=state.name,
+        gpu=event.resource if of_gpu else "",
+        gpu_index=state.gpu_index_of(event.resource) if of_gpu else None,
+        resource="" if of_gpu else event.resource,
         because=words,
         evidence={"code": float(event.code)} if event.code else {},
     )

@@ -31,7 +31,8 @@ async def test_a_host_is_diagnosed_in_sections() -> None:
     assert "5 min (3 min … 8 min)" in shown
     assert "████████████████····" in shown
     assert "plain shares of plain limits: cpu 40%, memory –" in shown
-    assert "1. cache" in shown
+    assert "memory_exhaustion  a GPU 3  5 min" in shown
+    assert "1. cache\n   a GPU 3: reads wait" in shown
     assert "faster by ×1.20 to ×1.50 · 80% sure · effort: setting · for people only" in shown
 
 

@@ -58,7 +58,7 @@ async def test_a_narrow_terminal_gets_some_lines_an_event() -> None:
     """Nothing is squeezed into columns of a letter: the reason stands below, in whole words."""
     async with serving(fleet()) as url:
         shown = (await run("events", "--collector", url, columns="80")).output
-    assert "memory_exhaustion  a GPU-1  10 min left  80% sure" in shown
+    assert "memory_exhaustion  a GPU 1  10 min left  80% sure" in shown
     assert "used 93 %, 12 MiB more each second" in shown
     assert max(map(len, shown.splitlines())) <= 80
 

@@ -59,9 +59,9 @@ def test_a_quiet_fleet_has_no_such_lines() -> None:
 
 def test_two_errors_of_one_gpu_are_not_two_gpus() -> None:
     """They are told one by one, each by its name."""
-    two = [entry("gpu_xid", gpu="GPU-1", resource=f"XID {code}", id=str(code)) for code in (48, 79)]
+    two = [entry("gpu_xid", gpu="GPU-1", gpu_index=3, resource=f"XID {code}", id=str(code)) for code in (48, 79)]
     lines = [line.plain for line in problems(overview(*two))]
-    assert [line.split(": ")[0] for line in lines[:2]] == ["critical  a GPU-1 XID 48", "critical  a GPU-1 XID 79"]
+    assert [line.split(": ")[0] for line in lines[:2]] == ["critical  a GPU 3 XID 48", "critical  a GPU 3 XID 79"]
 
 
 @pytest.mark.parametrize("name", ["gpu-node-0001", "gpu-node-0001.rack-17.cluster.example.org"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flyball_collector.advice.advice import Advice, Safety
+from flyball_collector.advice.board import materially_other
 from flyball_collector.advice.rules.catalogue import BY_NAME, RULES
 from flyball_collector.advice.settings import GIB, AdviceSettings
 from flyball_collector.advice.situation import Situation
@@ -304,7 +305,43 @@ def test_advice_about_one_gpu_does_not_name_it_again() -> None:
         Situation(subject=Subject("a"), standing={"thermal_slowdown": tuple(map(_hot, some))})
         for some in (gpus[:1], gpus)
     ]
-    assert [one.first_words(one.events("thermal_slowdown")) for one in said] == ["84 °C", "GPU 1, a: 84 °C"]
+    assert [one.first_words(one.events("thermal_slowdown")) for one in said] == ["84 °C", "GPU 1 on a: 84 °C"]
+
+
+def numbered(kind: str, gpu: str, index: int | None, second: int = 0) -> Event:
+    """Something that stands of a GPU whose number is known."""
+    return replace(event(kind, gpu=gpu), gpu_index=index, time_ns=second)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [("shrink_micro_batch", "memory_exhaustion"), ("repair_nvlink", "nvlink_down"), ("restore_pcie", "pcie_degraded")],
+)
+def test_advice_names_a_gpu_by_its_number_and_is_about_its_uuid(rule: str, kind: str) -> None:
+    """A number that is not known is the beginning of the UUID; the subject is the same."""
+    gpu = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
+    for index, words in ((3, "GPU 3 on a"), (None, "GPU 3f2a9c1e on a")):
+        given = advise(rule, situation(replace(numbered(kind, gpu, index), subject=Subject("a", gpu))))
+        assert given is not None
+        assert words in given.because
+        assert (given.subject.gpu, given.gpu_index) == (gpu, index)
+
+
+def test_advice_of_several_conditions_has_the_newest_number() -> None:
+    """One GPU before and after a reboot has the later number; several GPUs together have none."""
+    one = situation(numbered("gpu_ecc", "GPU-x", 3, 1), numbered("power_brake", "GPU-x", 5, 2))
+    several = situation(numbered("gpu_ecc", "GPU-x", 3), numbered("power_brake", "GPU-y", 4))
+    given = [advise("checkpoint_now", found) for found in (one, several)]
+    assert [advice and (advice.subject.gpu, advice.gpu_index) for advice in given] == [("GPU-x", 5), ("", None)]
+
+
+def test_advice_is_told_again_when_its_gpu_has_another_number() -> None:
+    """After a reboot people would else look at the wrong one."""
+    first, second = (advise("repair_nvlink", situation(numbered("nvlink_down", "GPU-x", index))) for index in (3, 5))
+    assert first is not None
+    assert second is not None
+    assert materially_other(first, second)
+    assert not materially_other(second, second)
 
 
 def _hot(gpu: Subject) -> Event:

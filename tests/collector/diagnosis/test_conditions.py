@@ -78,6 +78,30 @@ def test_a_claim_must_hold_for_its_time_before_it_is_raised() -> None:
     assert not conditions.stands("effect", GPUS.names[1])
 
 
+def test_a_gpu_has_the_number_that_it_had_when_it_was_told() -> None:
+    """After a reboot the next word has the new number, and the end that of the last word; hosts have none."""
+    numbers = {"G0": 3}
+    conditions = Conditions(KINDS)
+    conditions.gpu_index_of = lambda host, gpu: numbers.get(gpu) if host == "a" else None
+    mild, bad = (claims(EFFECT, GPUS, [True, True, False], severity=[level] * 3) for level in (1, 2))
+    take(conditions, 0, mild)
+    raised = take(conditions, 3, mild)
+    numbers["G0"] = 5
+    changed = take(conditions, 4, bad)
+    take(conditions, 5, claims(EFFECT, GPUS, [False] * 3))
+    numbers["G0"] = 6
+    cleared = take(conditions, 10, claims(EFFECT, GPUS, [False] * 3))
+    assert [[event.gpu_index for event in events] for events in (raised, changed, cleared)] == [
+        [3, None],
+        [5, None],
+        [5, None],
+    ]
+    assert [event.words() for event in raised] == ["GPU 3 on a", "GPU G1 on a"]
+    assert len({event.condition for event in (raised[0], changed[0], cleared[0])}) == 1
+    (of_host,) = take(conditions, 11, claims(CAUSE, HOSTS, [True, False]))
+    assert of_host.gpu_index is None
+
+
 def test_between_the_two_levels_nothing_changes() -> None:
     """A condition stays at its exit level, and that level alone never raises one."""
     conditions = Conditions(KINDS)

@@ -95,6 +95,22 @@ def test_generation_grows_only_when_places_change() -> None:
     assert seen == sorted(set(seen))
 
 
+def test_the_number_of_a_gpu_is_that_of_its_hosts_newest_layout() -> None:
+    """It may be another one after a reboot; of a host or GPU that is not known there is none."""
+    metric = gauge("gpu_power_watts", "watts", "Draw.", ("gpu", "index"))
+    before, after = (
+        KnownLayout(Layout(tuple(Column(metric, (gpu, str(number))) for number, gpu in enumerate(gpus))))
+        for gpus in (("GPU-a", "GPU-b"), ("GPU-b",))
+    )
+    fleet = Fleet()
+    fleet.ensure("fresh")
+    fleet.apply(tick_of("a", 0, before, [1, 1]))
+    assert [fleet.gpu_index_of("a", gpu) for gpu in ("GPU-a", "GPU-b", "GPU-c")] == [0, 1, None]
+    fleet.apply(tick_of("a", 1, after, [1]))
+    assert [fleet.gpu_index_of("a", gpu) for gpu in ("GPU-a", "GPU-b")] == [None, 0]
+    assert fleet.gpu_index_of("fresh", "GPU-a") is fleet.gpu_index_of("nobody", "GPU-a") is None
+
+
 def test_a_snapshot_does_not_change_afterwards() -> None:
     """What was copied for another thread stays as it was."""
     fleet, layout = Fleet(), layout_of(1)

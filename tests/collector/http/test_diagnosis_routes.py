@@ -1,6 +1,6 @@
 """The diagnosis of hosts and runs over HTTP."""
 
-from flyball_collector.http.diagnosis_testing import diagnosed
+from flyball_collector.http.diagnosis_testing import GPU, diagnosed
 from flyball_collector.http.testing import fetch, make_parts, serving
 
 
@@ -15,6 +15,7 @@ async def test_a_host_is_diagnosed() -> None:
     assert (cpu["score"], cpu["raised"], cpu["confidence"]) == (0.2, False, None)
     assert [risk["kind"] for risk in told["risks"]] == ["disk_full", "memory_exhaustion"]
     assert told["risks"][1]["seconds_left"] == 300.0
+    assert (told["risks"][1]["gpu"], told["risks"][1]["gpu_index"]) == (GPU, 3)
     assert {condition["kind"] for condition in told["conditions"]} == {
         "bottleneck_disk",
         "memory_exhaustion",
@@ -23,6 +24,7 @@ async def test_a_host_is_diagnosed() -> None:
     assert [advice["rule"] for advice in told["advice"]] == ["storage", "batch"]
     assert (told["advice"][0]["gain_low"], told["advice"][1]["gain_low"]) == (1.2, None)
     assert told["advice"][1]["needs_consent"]
+    assert [(advice["gpu"], advice["gpu_index"]) for advice in told["advice"]] == [(GPU, 3), (None, None)]
 
 
 async def test_a_quiet_host_has_nothing_to_say() -> None:

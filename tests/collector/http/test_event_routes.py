@@ -27,7 +27,9 @@ def timeline_parts() -> Parts:
     parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
     lost = make_event("host_lost", "b", at=1, subject=Subject("b"))
     slow = make_event("straggler", at=2, subject=Subject("a", run="r", rank=3))
-    parts.timeline.take([make_event(host="a", seconds_left=90.0, subject=Subject("a", "GPU-1")), lost, slow])
+    parts.timeline.take(
+        [make_event(host="a", seconds_left=90.0, subject=Subject("a", "GPU-1"), gpu_index=3), lost, slow]
+    )
     parts.timeline.take([cleared(lost, after=30)])
     return parts
 
@@ -46,6 +48,7 @@ async def test_the_timeline_is_told_newest_first() -> None:
     assert set(last) >= PUBLIC
     assert (last["time"], last["seconds_left"], last["run"]) == ("2030-03-17T17:46:40.000Z", 90.0, None)
     assert last["evidence"] == {"used_ratio": 0.93}
+    assert [(event["gpu"], event["gpu_index"]) for event in told["events"][2:]] == [(None, None), ("GPU-1", 3)]
     assert (told["next"], told["complete"]) == (None, True)
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, async_playwright, expect
 
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.http.diagnosis_testing import DISK, diagnosed
+from flyball_collector.http.diagnosis_testing import DISK, GPU, diagnosed
 from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
 from flyball_proto.silence import Silence
@@ -138,6 +138,10 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator("h1")).to_have_text("a")
         await expect(page.locator("main")).to_contain_text("bounded by disk")
         await expect(page.locator(".standing li").first).to_contain_text("5 min left (3 min … 8 min)")
+        await expect(page.locator(".standing li").first).to_contain_text("GPU 3")
+        await expect(page.locator(".advice li").first).to_contain_text("GPU 3: reads wait")
+        await expect(page.locator(f"table.plain [title='{GPU}']")).to_have_text("GPU 3")  # in the timeline
+        assert GPU not in await page.locator("main").inner_text()
         await expect(page.locator(".scores .fill.raised")).to_have_count(1)
         await expect(page.locator(".advice li").first).to_contain_text("faster by ×1.20 to ×1.50")
         await expect(page.locator("main")).to_contain_text("Timeline")

@@ -123,7 +123,7 @@ def test_one_message_a_group_and_interval() -> None:
     body = json.loads(message.body)
     assert [told["event"]["host"] for told in body["events"]] == ["n0", "n1", "n2"]
     assert body["group"] == {"kind": "host_lost"}
-    assert body["text"].startswith("[critical] host_lost raised: GPU 1, n0: used")
+    assert body["text"].startswith("[critical] host_lost raised: GPU 1 on n0: used")
     assert body["text"].endswith("; and 2 more")
     plan.sent(message, at(10))
     late = make_event("host_lost", "late", at=12)
@@ -152,10 +152,11 @@ def test_a_group_too_large_for_one_message_goes_on_at_once() -> None:
 
 def test_an_event_in_a_message_is_the_public_form() -> None:
     """The same names as in the API and in replay, beside the words."""
-    event = make_event(seconds_left=90.0)
+    event = make_event(seconds_left=90.0, gpu_index=3)
     message = webhook(wait=0).message([entry_of(event)], list, {}, at(0), hurry=True)
     assert message is not None
     (told,) = json.loads(message.body)["events"]
+    assert (told["event"]["gpu"], told["event"]["gpu_index"]) == ("GPU-1", 3)
     names = {"time", "host", "gpu", "kind", "state", "severity", "confidence", "seconds_left", "because"}
     assert names <= set(told["event"])
     assert told["event"]["condition"] == event.condition

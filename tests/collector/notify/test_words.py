@@ -38,9 +38,21 @@ def test_hosts_words_are_data() -> None:
 def test_a_description_says_what_where_how_sure_and_how_long() -> None:
     """While it stands the time that is left is told."""
     event = make_event(seconds_left=600.0)
-    assert description(entry_of(event)) == "GPU 1, node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
+    assert description(entry_of(event)) == "GPU 1 on node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
     assert "left" not in description(entry_of(cleared(event)))
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
+
+
+def test_people_read_a_gpus_number_and_alerts_are_told_apart_by_its_uuid() -> None:
+    """A number that changes makes no other alert."""
+    gpu = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
+    third, fifth, unknown = (
+        entry_of(make_event(subject=Subject("node-7", gpu), gpu_index=number)) for number in (3, 5, None)
+    )
+    assert labels(third) == labels(fifth) == labels(unknown)
+    assert labels(third)["gpu"] == gpu
+    assert annotations(third, Links())["description"].startswith("GPU 3 on node-7: used 93 %")
+    assert description(unknown).startswith("GPU 3f2a9c1e on node-7: ")
 
 
 def test_links_lead_to_the_host_and_the_runbook() -> None:

@@ -38,6 +38,7 @@ def test_frozen_readings_are_told_as_stuck_and_not_as_busy(tmp_path: Path) -> No
         ("bottleneck_gpu_compute", "cleared"),
     ]
     assert [(event["kind"], event["state"]) for event in events if event["gpu"] == "0"] == states[:1]
+    assert {(event["gpu"], event["gpu_index"]) for event in events} == {("0", 0), ("1", 1)}
 
 
 def test_an_exhaustion_ends_also_where_other_hosts_report_in_between(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
+from flyball_collector.tick import KnownLayout
 from flyball_collector.timeline.host_news import BURST, HostNews
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS
+from flyball_proto.layout import Column, Layout
+from flyball_proto.metric import gauge
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m"
 
@@ -26,6 +29,17 @@ def test_what_an_agent_told_is_news_once() -> None:
     (second,) = news.look([host], at(6))
     assert HOSTILE in second.because
     assert news.look([host], at(7)) == []
+
+
+def test_a_note_of_a_gpu_has_its_number() -> None:
+    """As the host's layout says it; a host whose layout is not known, and what is no GPU, has none."""
+    power = gauge("gpu_power_watts", "watts", "Draw.", ("gpu", "index"))
+    layout = KnownLayout(Layout((Column(power, ("GPU-1", "6")), Column(power, ("eth0", "2")))))
+    full = HostEvent(at(-5), "link_down", "eth0", 0, "")
+    notes = HostNews().look([HostState("a", events=(xid(-10), full), layout=layout)], at(0))
+    assert [(note.gpu, note.resource, note.gpu_index) for note in notes] == [("GPU-1", "", 6), ("", "eth0", None)]
+    (unknown,) = HostNews().look([HostState("a", events=(xid(-10),))], at(0))
+    assert unknown.gpu_index is None
 
 
 def test_a_restart_makes_the_same_note() -> None:

@@ -56,10 +56,31 @@ def test_an_event_comes_back_as_it_was() -> None:
         seconds_left_low=40.0,
         seconds_left_high=200.0,
         level=0.93,
+        gpu_index=3,
     )
     assert event_of(decode(encode(entry_of(event)))) == event
+    assert entry_of(event).words() == event.words() == "/data, GPU 3, rank 3, run run-7 on node-1"
     broken = entry_of(make_event(confidence=float("nan"), evidence={"a": float("inf"), "b": 1.0}))
     assert (broken.confidence, broken.evidence) == (None, {"b": 1.0})
+
+
+def test_entries_of_before_gpus_had_numbers_are_still_read() -> None:
+    """As a store holds them: the number is unknown, people read the UUID's beginning, and nothing is added to them."""
+    lines = (Path(__file__).parent / "entries_without_gpu_index.jsonl").read_bytes().splitlines()
+    entries = [decode(line) for line in lines]
+    assert {entry.gpu_index for entry in entries} == {None}
+    assert [entry.words() for entry in entries] == [
+        "GPU 3f2a9c1e on node-7",
+        "GPU 3f2a9c1e on node-7",
+        "rank 3, run run-7 on node-7",
+        "/data on node-7",
+        "GPU 3f2a9c1e on node-7",
+        "GPU 3f2a9c1e on node-7",
+    ]
+    assert [encode(entry) for entry in entries] == lines
+    events = [event for entry in entries if (event := event_of(entry)) is not None]
+    assert [event.state for event in events] == ["raised", "changed", "raised", "raised", "cleared"]
+    assert [entry_of(event) for event in events] == entries[:5]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"id":"x","time_ns":1,"state":"perhaps","kind":"k"}', b"\xff"])

@@ -42,7 +42,7 @@ def find_repair_nvlink(s: Situation, _: AdviceSettings) -> Draft | None:
     """A link between GPUs is down or noisy."""
     event = s.events("nvlink_down")[0]
     return Draft(
-        because=f"{event.subject.words()}: {event.because}",
+        because=f"{event.words()}: {event.because}",
         change="drain the host at the next checkpoint, reset its GPUs and run the NVLink checks",
     )
 
@@ -51,7 +51,7 @@ def find_restore_pcie(s: Situation, _: AdviceSettings) -> Draft | None:
     """A link at a part of its rate."""
     event = s.events("pcie_degraded")[0]
     return Draft(
-        because=f"{event.subject.words()}: {event.because}",
+        because=f"{event.words()}: {event.because}",
         evidence={"rate_ratio": event.evidence.get("rate_ratio")},
         change="restart the host once; if the link stays slow, reseat the board and check riser and slot",
     )

@@ -36,7 +36,7 @@ def find_shrink_micro_batch(s: Situation, _: AdviceSettings) -> Draft | None:
     if not events:
         return None
     return Draft(
-        because=f"memory of {s.about(events).words()} will be used up {_left(events[0])}",
+        because=f"memory of {s.about_words(events)} will be used up {_left(events[0])}",
         evidence={"seconds_left": events[0].seconds_left},
         change="halve the micro-batch and double the accumulation, on all ranks at the same step",
         proposed={"micro_batch_factor": 0.5, "accumulation_factor": 2.0},

@@ -38,13 +38,19 @@ export function gathered(entries) {
   return [...groups.values()].map((group) => {
     if (group.length === 1 || group[0].gpu === null) return group;
     const time = ({ seconds_left: seconds }) => seconds ?? Infinity;
-    return [{ ...group.reduce((first, entry) => (time(entry) < time(first) ? entry : first)), gpus: group.map(({ gpu }) => gpu) }];
+    return [{ ...group.reduce((first, entry) => (time(entry) < time(first) ? entry : first)), gpus: group.map((each) => `${gpuWords(each)}: ${each.gpu}`) }];
   }).flat();
 }
 
-// Whom it is about; a link to the host, and `names` may know a GPU by a shorter name.
-export function about(entry, { linked = true, names = (gpu) => gpu } = {}) {
-  const gpu = entry.gpus ? element("span", { title: entry.gpus.map(names).join("\n") }, `${entry.gpus.length} GPUs`) : entry.gpu && element("span", { title: entry.gpu }, names(entry.gpu).length > 16 ? `${names(entry.gpu).slice(0, 13)}…` : names(entry.gpu));
+// As RFC 9562 writes it; people tell GPUs apart by its first eight digits.
+const UUID = /([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+// The number that the GPU had at that time; where it is unknown the beginning of its UUID.
+const gpuWords = ({ gpu, gpu_index: index }) => `GPU ${index ?? gpu.replace(UUID, "$1").replace(/^GPU-/, "")}`;
+
+// Whom it is about, with a link to the host.
+export function about(entry, { linked = true } = {}) {
+  const gpu = entry.gpus ? element("span", { title: entry.gpus.join("\n") }, `${entry.gpus.length} GPUs`) : entry.gpu && element("span", { title: entry.gpu }, gpuWords(entry));
   const inner = [gpu, entry.resource, entry.run && `run ${entry.run}`, entry.rank !== null ? `rank ${entry.rank}` : null].filter(Boolean);
   const host = entry.host && linked ? element("a", { href: `#/host/${encodeURIComponent(entry.host)}` }, entry.host) : null;
   const parts = [host, ...inner].filter(Boolean).flatMap((each, index) => (index ? [" · ", each] : [each]));

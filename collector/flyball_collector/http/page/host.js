@@ -57,14 +57,14 @@ export class HostView {
     const text = JSON.stringify(told);
     if (text === this.diagnosisShown) return;
     this.diagnosisShown = text;
-    this.diagnosed.replaceChildren(...diagnosisSection(told, { linked: false, names: (gpu) => this.gpuName(gpu) }));
+    this.diagnosed.replaceChildren(...diagnosisSection(told, { linked: false }));
   }
 
   showPast(events) {
     const text = JSON.stringify(events.map(({ id }) => id));
     if (text === this.pastShown) return;
     this.pastShown = text;
-    this.past.replaceChildren(...(events.length ? [part("Timeline"), card(timelineTable(events, { linked: false, names: (gpu) => this.gpuName(gpu) }))] : []));
+    this.past.replaceChildren(...(events.length ? [part("Timeline"), card(timelineTable(events, { linked: false }))] : []));
   }
 
   path() { return `hosts/${encodeURIComponent(this.name)}/live`; }

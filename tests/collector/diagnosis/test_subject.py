@@ -1,0 +1,52 @@
+"""Subjects in words for people."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.diagnosis.subject import Subject, gpu_words
+
+UUID_OF_GPU = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
+
+
+@pytest.mark.parametrize(
+    ("subject", "index", "words"),
+    [
+        (Subject("node-7", UUID_OF_GPU), 3, "GPU 3 on node-7"),
+        (Subject("node-7", UUID_OF_GPU), 0, "GPU 0 on node-7"),
+        (Subject("node-7", UUID_OF_GPU), None, "GPU 3f2a9c1e on node-7"),
+        (Subject("node-7", UUID_OF_GPU, resource="XID 79"), 3, "XID 79, GPU 3 on node-7"),
+        (Subject("node-7", run="r", rank=0), None, "rank 0, run r on node-7"),
+        (Subject("node-7", resource="/data"), None, "/data on node-7"),
+        (Subject("node-7"), None, "node-7"),
+        (Subject(run="r"), None, "run r"),
+        (Subject(), None, ""),
+    ],
+)
+def test_the_innermost_name_comes_first_and_the_host_last(subject: Subject, index: int | None, words: str) -> None:
+    """A GPU is told by its number where that is known; what does not apply is left out."""
+    assert subject.words(index) == words
+
+
+@pytest.mark.parametrize(
+    ("gpu", "words"),
+    [
+        ("MIG-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21", "GPU MIG-3f2a9c1e"),
+        (f"MIG-{UUID_OF_GPU}/7/0", "GPU MIG-GPU-3f2a9c1e/7/0"),
+        ("AMD-0x8a4f1c2d3e5b6a79", "GPU AMD-0x8a4f1c2d3e5b6a79"),
+        ("INTEL-0000:03:00.0", "GPU INTEL-0000:03:00.0"),
+        ("trainer-gpu-12", "GPU trainer-gpu-12"),
+        ("", ""),
+    ],
+)
+def test_only_a_uuid_is_shortened(gpu: str, words: str) -> None:
+    """Of another name the beginning might be that of many; slices of one GPU stay apart."""
+    assert gpu_words(gpu) == words
+
+
+@given(st.lists(st.uuids(), min_size=2, max_size=8, unique_by=lambda uuid: uuid.hex[:8]))
+def test_gpus_stay_apart_in_words(uuids: list[UUID]) -> None:
+    """UUIDs that differ at their beginning differ in words."""
+    assert len({gpu_words(f"GPU-{uuid}") for uuid in uuids}) == len(uuids)
