@@ -16,7 +16,8 @@ NOT_FITTED = "lambda-monitor"  # its batches were chosen to fill the card
 SHARES = (0.0, 0.05, 0.10, 0.15, 0.20, 0.25)
 USUAL_SHARE = 0.10  # where no suite shows the allocator's cache; also what the fit is drawn halfway back to
 COPIES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
-UNKNOWN_SPREAD = 1.2  # where no run over 4-bit weights shows what its layers keep
+UNKNOWN_COPIES = 1.0  # where no run over 4-bit weights shows what its layers keep: amid what is thinkable …
+UNKNOWN_SPREAD = 0.6  # … of which nothing and everything lie about so far off
 
 
 def fitted_without(tables: Tables, suite: str) -> Constants:
@@ -28,7 +29,7 @@ def fitted_without(tables: Tables, suite: str) -> Constants:
 def _with_copies(start: Constants, rows: list[Row]) -> Constants:
     telling = [row for row in rows if _keeps_quantised(row)]
     if not telling:
-        return replace(start, quantised_copies=0.0, quantised_spread=UNKNOWN_SPREAD)
+        return replace(start, quantised_copies=UNKNOWN_COPIES, quantised_spread=UNKNOWN_SPREAD)
     return min((replace(start, quantised_copies=each) for each in COPIES), key=lambda each: _error(telling, each))
 
 

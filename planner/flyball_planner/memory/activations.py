@@ -51,6 +51,8 @@ def logits_kept(shape: TransformerShape, training: Training, layouts: Layouts, c
     if shape.head not in WORDS:
         return np.zeros(len(layouts))
     each = constants.chunked_logit_bytes if training.fused_loss else constants.logit_bytes
+    if training.compiled_loss:
+        each = min(each, constants.compiled_logit_bytes)
     if training.framework != "pytorch":
         each = MEGATRON_LOGIT_BYTES
     if training.precision.activations.value == "fp32":
@@ -75,6 +77,11 @@ def _sequence_share(layouts: Layouts) -> Column:
     return np.where(layouts.sequence_parallel > 0, layouts.tensor, 1.0)
 
 
+def _input_share(training: Training, layouts: Layouts) -> Column:
+    """PyTorch's tensor parallelism keeps what it gathered for a product; Megatron gathers it once more."""
+    return np.ones(len(layouts)) if training.framework == "pytorch" else _sequence_share(layouts)
+
+
 def _everything(
     shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts, constants: Constants
 ) -> Column:
@@ -84,7 +91,7 @@ def _everything(
         frozen = kept_bytes_frozen(
             shape, training.sequence, group, lora, number_bytes=width, fused_norms=fused_norms(training)
         )
-        if training.method is Method.QLORA:
+        if training.method is Method.QLORA and training.quantised_outputs_kept:
             frozen += constants.quantised_copies * width * training.sequence * output_numbers(shape, group)
         return frozen / layouts.tensor
     kept = kept_bytes(
@@ -92,7 +99,8 @@ def _everything(
         fused_norms=fused_norms(training),
     )  # fmt: skip
     routed = kept.experts / np.where(layouts.expert > 1, 1.0, layouts.tensor)
-    return kept.entering / _sequence_share(layouts) + (kept.inner + kept.scores) / layouts.tensor + routed
+    between = kept.entering / _sequence_share(layouts) + kept.inputs / _input_share(training, layouts)
+    return between + (kept.inner + kept.scores) / layouts.tensor + routed
 
 
 def _selected(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
@@ -104,7 +112,8 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
         some: Column = training.sequence * width * (inner + shape.hidden / _sequence_share(layouts))
         return some
     kept = kept_bytes(shape, training.sequence, group, number_bytes=width, fused_norms=fused_norms(training))
-    scoreless: Column = kept.entering / _sequence_share(layouts) + (kept.inner + kept.experts) / layouts.tensor
+    between = kept.entering / _sequence_share(layouts) + kept.inputs / _input_share(training, layouts)
+    scoreless: Column = between + (kept.inner + kept.experts) / layouts.tensor
     return scoreless
 
 

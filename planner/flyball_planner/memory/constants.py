@@ -17,12 +17,15 @@ class Constants(Struct, frozen=True):
     """With the loss taken in eight chunks: the 16-bit logits, and one chunk in fp32 with its log-softmax (torchtune's
     CEWithChunkedOutputLoss)."""
 
+    compiled_logit_bytes: float = 4.0
+    """With the loss compiled: the 16-bit logits and their gradients; what is in fp32 stays within one kernel."""
+
     quantised_copies: float = 1.75
     """How often the output of a product over 4-bit weights is kept once more; fitted on litgpt-config-hub, whose QLoRA
     runs keep more than its LoRA runs."""
 
     quantised_spread: float = 0.3
-    """Of what such layers keep, how far it may lie above its estimate; libraries of 4-bit products differ."""
+    """Of what such layers keep, how far it may lie off its estimate; libraries of 4-bit products differ."""
 
     activations_factor: float = 1.0
     """Of all that the forward pass keeps; found by calibration."""

@@ -151,10 +151,11 @@ def _chosen(columns: Sequence[Column], peak: Positions) -> Column:
 
 
 def _spread(training: Training, constants: Constants) -> Mapping[str, tuple[float, float]]:
-    if training.method is not Method.QLORA:
+    if training.method is not Method.QLORA or not training.quantised_outputs_kept:
         return SPREAD
     below, above = SPREAD["activations"]
-    return {**SPREAD, "activations": (below, max(above, constants.quantised_spread))}
+    widest = constants.quantised_spread
+    return {**SPREAD, "activations": (max(below, widest), max(above, widest))}
 
 
 def _range(parts: Mapping[str, Column], constants: Constants, spread: Mapping[str, tuple[float, float]]) -> Range:

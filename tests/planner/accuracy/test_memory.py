@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flyball_planner.accuracy.memory import judge_peak_memory
-from flyball_planner.accuracy.memory_fitting import UNKNOWN_SPREAD, USUAL_SHARE, fitted_without
+from flyball_planner.accuracy.memory_fitting import UNKNOWN_COPIES, UNKNOWN_SPREAD, USUAL_SHARE, fitted_without
 from flyball_planner.accuracy.memory_mlp import judge_perceptrons
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
 from flyball_planner.accuracy.model_states import judge_model_states
@@ -50,7 +50,7 @@ def test_the_row_tells_which_memory() -> None:
 def test_constants_are_fitted_without_the_judged_suite() -> None:
     """With no other suite nothing is known of what was fitted."""
     alone = fitted_without(tables(row("a", LITGPT, "13.5")), "suite")
-    assert (alone.allocator_share, alone.quantised_copies) == (USUAL_SHARE, 0.0)
+    assert (alone.allocator_share, alone.quantised_copies) == (USUAL_SHARE, UNKNOWN_COPIES)
     assert alone.quantised_spread == UNKNOWN_SPREAD
 
 

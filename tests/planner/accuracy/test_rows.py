@@ -187,6 +187,23 @@ def test_a_local_batch_goes_down_the_pipeline_in_parts() -> None:
     assert read_training(row).global_batch == 256
 
 
+@pytest.mark.parametrize(
+    ("framework", "source", "expected"),
+    [
+        ("torchtitan; compile+float8", "benchmarks/llama3_h100_202412_torchtitan.md", False),
+        ("torchtitan; compile+float8", "benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md", True),
+        ("torchtitan; eager", "benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md", False),
+        ("torchtune, torch.compile on", "README_202506_of_another.md", False),
+    ],
+)
+def test_the_month_of_a_benchmark_tells_whether_its_loss_is_compiled(
+    framework: str, source: str, expected: bool
+) -> None:
+    """torchtitan compiles it with the model from April 2025 on."""
+    row = Configuration({**TITAN, "framework": framework, "source": source})
+    assert read_training(row).compiled_loss is expected
+
+
 def test_a_whole_row_is_read() -> None:
     """Layout, training and device of one row together."""
     row = Configuration(GPT)

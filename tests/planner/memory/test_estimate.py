@@ -248,3 +248,29 @@ def test_ten_thousand_layouts_take_a_fraction_of_a_second() -> None:
     told = estimate_memory(SHAPE, TRAINING, layouts, CARD)
     assert len(told) == 10_000
     assert np.isfinite(told.driver.high).all()
+
+
+def test_a_compiled_loss_never_has_logits_in_fp32() -> None:
+    """Of twelve bytes a logit four are left: itself and its gradient in 16 bits."""
+    shape = replace(SHAPE, vocab=512_000, layers=4)
+    plain = parts(Layout(micro_batch=8), TRAINING, shape)["logits"]
+    compiled = parts(Layout(micro_batch=8), replace(TRAINING, compiled_loss=True), shape)["logits"]
+    assert compiled == pytest.approx(plain / 3)
+
+
+def test_pytorch_keeps_what_tensor_ranks_gathered() -> None:
+    """Megatron spreads the inputs of products over tensor ranks and gathers them again; PyTorch keeps them whole."""
+    layout = Layout(devices=8, tensor=8, micro_batch=4, sequence_parallel=True)
+    pytorch = replace(TRAINING, compiled=True)  # fused norms, as Megatron has them
+    more = parts(layout, pytorch)["activations"] - parts(layout, replace(pytorch, framework="megatron"))["activations"]
+    inputs = 2 * 2 * SHAPE.hidden * 4 * TRAINING.sequence * SHAPE.layers  # of two blocks, in 16 bits
+    assert more == pytest.approx(inputs * 7 / 8)
+
+
+def test_what_products_over_4_bits_keep_depends_on_their_library() -> None:
+    """Torchao's keep nothing beside the weights: such a run takes less, by what adapters alone would keep too."""
+    qlora = replace(TRAINING, precision=PRECISIONS["bf16-pure"], method=Method.QLORA, lora=Lora(8, ("q", "v")))
+    bare = replace(qlora, quantised_outputs_kept=False)
+    adapters = replace(qlora, method=Method.LORA)
+    kept = [parts(Layout(micro_batch=4), each)["activations"] for each in (qlora, bare, adapters)]
+    assert kept[0] > kept[1] == pytest.approx(kept[2])

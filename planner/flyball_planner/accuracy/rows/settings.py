@@ -31,6 +31,7 @@ from flyball_planner.training import Method, Training
 DEVICES_A_NODE = 8
 CLOUD_DEVICES = {"p3.16xlarge": "V100 SXM2 16GB", "p3.8xlarge": "V100 SXM2 16GB"}  # Amazon's own names of machines
 
+COMPILED_LOSS_SINCE = 202504  # year and month
 CLOUD_NOISE = (r"^[A-Za-z]+_\d+x", r"_(trt|p)\d*$")  # a cloud and its count of devices; which of several equal machines
 
 
@@ -65,6 +66,8 @@ def read_training(configuration: Configuration) -> Training:
         framework=framework,
         fp32_gradients=framework in {"megatron", "deepspeed"} and precision.weights is Format.BF16,
         fused_loss=_fused_loss(configuration),
+        compiled_loss=_compiles_loss(configuration),
+        quantised_outputs_kept=not framework_is(configuration, "torchtune"),  # its 4-bit products are torchao's
         ends_apart=framework_is(configuration, "torchtune"),  # its larger recipes' custom_sharded_layers
         gradients_whole=framework_is(configuration, "litgpt"),  # it adds up micro-batches under FSDP's no_sync
     )
@@ -129,6 +132,14 @@ def _fused_loss(configuration: Configuration) -> bool:
     ladder = "cumulative ladder" in words(configuration, "notes")
     usual = framework_is(configuration, "torchtune") and not ladder
     return usual or step(configuration, "chunked")
+
+
+def _compiles_loss(configuration: Configuration) -> bool:
+    """torchtitan compiles it with the model since its pull request 1033 of 1 April 2025, after 755 of December 2024 had
+    turned that off; its benchmarks name their month."""
+    dated = re.search(r"_(20\d{4})_", configuration["source"])
+    compiled = framework_is(configuration, "torchtitan") and "compile" in words(configuration, "framework")
+    return bool(compiled and dated and int(dated[1]) >= COMPILED_LOSS_SINCE)
 
 
 def _local_batch(configuration: Configuration) -> bool:

@@ -19,7 +19,8 @@ HEAD_NORM_COPIES_BYTES = 6.0  # the same of norms of queries and keys (Qwen3RMSN
 class KeptBytes(Struct, frozen=True):
     """What one layer keeps of one sample, by what divides it."""
 
-    entering: float  # norm inputs, inputs of products, masks: divided by sequence parallelism alone
+    entering: float  # norm inputs and masks: divided by sequence parallelism alone
+    inputs: float  # of products, as wide as the residual stream: so too where they are gathered again for the backward
     inner: float  # within attention and feed-forward blocks: divided by tensor parallelism
     scores: float  # of materialised attention: divided by tensor parallelism, dropped by selective checkpointing
     boundary: float  # what the layer was given: all that full checkpointing keeps
@@ -28,7 +29,7 @@ class KeptBytes(Struct, frozen=True):
     @property
     def total(self) -> float:
         """Without any parallelism or checkpointing."""
-        return self.entering + self.inner + self.scores + self.experts
+        return self.entering + self.inputs + self.inner + self.scores + self.experts
 
 
 def kept_bytes(
@@ -47,6 +48,7 @@ def kept_bytes(
     scores = shape.heads * sequence * (2 * number_bytes + MASK_BYTES if shape.dropout else number_bytes)
     return KeptBytes(
         entering=sequence * _entering(shape, group, number_bytes, NORM_COPIES_BYTES if copied else 0.0),
+        inputs=sequence * shape.hidden * number_bytes * _inputs(shape, group),
         inner=sequence * _inner(shape, group, number_bytes, HEAD_NORM_COPIES_BYTES if copied else 0.0),
         scores=sequence * scores * attentions if attention is Attention.MATERIALISED else 0.0,
         boundary=sequence * shape.hidden * number_bytes,
@@ -71,17 +73,24 @@ def kept_bytes_a_layer(
     if checkpointing is Checkpointing.FULL:
         return micro_batch * kept.boundary
     scores = 0.0 if checkpointing is Checkpointing.SELECTIVE else kept.scores
-    entering = kept.entering / (tensor if sequence_parallel else 1.0)
+    entering = (kept.entering + kept.inputs) / (tensor if sequence_parallel else 1.0)
     return micro_batch * (entering + (kept.inner + scores + kept.experts) / tensor)
 
 
 def _entering(shape: TransformerShape, group: LayerGroup, number_bytes: float, norm_copies_bytes: float) -> float:
-    """Bytes a token, of all that is as wide as the residual stream."""
-    sides = 3 if group.cross else 2
+    """Bytes a token, of norms and masks, which are as wide as the residual stream."""
     norms = shape.norms_a_layer + group.cross
-    masks = sides * MASK_BYTES if shape.dropout else 0.0
-    products = 1 if shape.parallel_block and shape.norms_a_layer == 1 else sides  # one input serves both blocks
-    return shape.hidden * (norms * (number_bytes + norm_copies_bytes) + products * number_bytes + masks)
+    masks = _blocks(group) * MASK_BYTES if shape.dropout else 0.0
+    return shape.hidden * (norms * (number_bytes + norm_copies_bytes) + masks)
+
+
+def _inputs(shape: TransformerShape, group: LayerGroup) -> int:
+    """One for each block, but where one serves both."""
+    return 1 if shape.parallel_block and shape.norms_a_layer == 1 else _blocks(group)
+
+
+def _blocks(group: LayerGroup) -> int:
+    return 3 if group.cross else 2
 
 
 def _inner(shape: TransformerShape, group: LayerGroup, number_bytes: float, norm_copies_bytes: float) -> float:
