@@ -8,23 +8,15 @@ from hashlib import blake2s
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.book import Book
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.explaining import Explaining
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import KINDS, EventKind
 from flyball_collector.diagnosis.subject import Subject, Subjects
 
-Places = NDArray[np.int64]
-
 LOOK_AGAIN_SECONDS = 5.0
 """How often a condition that another one explains is looked at again."""
-
-TELL_AGAIN_SECONDS = 60.0
-"""A condition that changes is told at most this often, unless it became worse …"""
-
-TELL_AGAIN_SHARE = 0.5
-"""… and not before this share of the time that it had stood when it was last told: the longer, the more seldom."""
 
 FORGET_RESTORED_SECONDS = 900.0
 """A condition of before a restart whose subject has not come back by then is over."""
@@ -66,7 +58,7 @@ class Conditions:
     def __init__(self, kinds: Sequence[EventKind] = KINDS, *, disabled: Collection[str] = ()) -> None:
         self._order = _explainers_first(kinds)
         self._disabled = frozenset(disabled)
-        self._kept = {kind.name: _Book() for kind in kinds}
+        self._kept = {kind.name: Book() for kind in kinds}
         self._last: dict[str, Claims] = {}
         self._standing: dict[str, dict[Subject, Standing]] = {kind.name: {} for kind in kinds}
         self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
@@ -137,7 +129,7 @@ class Conditions:
         events += [self._change(claims, int(place), book, now_ns) for place in book.changed(claims, now_ns / _SECOND)]
         return events
 
-    def _raise(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event | None:
+    def _raise(self, claims: Claims, place: int, book: Book, now_ns: int) -> Event | None:
         subject = claims.subjects.names[place]
         if self._explaining.hides(claims.kind, subject, now_ns / _SECOND):
             book.quiet(place, now_ns / _SECOND + LOOK_AGAIN_SECONDS)
@@ -147,7 +139,7 @@ class Conditions:
         self._stand(event)
         return event
 
-    def _change(self, claims: Claims, place: int, book: "_Book", now_ns: int) -> Event:
+    def _change(self, claims: Claims, place: int, book: Book, now_ns: int) -> Event:
         before = self._standing[claims.kind.name][claims.subjects.names[place]].event
         event = self._event(claims, place, State.CHANGED, now_ns, before.raised_ns)
         event = replace(event, condition=before.condition)
@@ -175,7 +167,7 @@ class Conditions:
             raised_ns=raised_ns,
         )
 
-    def _clear(self, kind: EventKind, subject: Subject, book: "_Book | None", now_ns: int, because: str = "") -> Event:
+    def _clear(self, kind: EventKind, subject: Subject, book: Book | None, now_ns: int, because: str = "") -> Event:
         before = self._standing[kind.name].pop(subject).event
         self._restored.pop((kind.name, subject), None)
         self._explaining.forget(kind, subject)
@@ -212,7 +204,7 @@ class Conditions:
             if subject not in claims.subjects.places and (claims.kind.name, subject) not in self._restored:
                 yield self._clear(claims.kind, subject, None, now_ns, "no longer there")
 
-    def _resume(self, claims: Claims, book: "_Book") -> None:
+    def _resume(self, claims: Claims, book: Book) -> None:
         """What stood before a restart goes on when its subject is seen."""
         for name, subject in [key for key in self._restored if key[0] == claims.kind.name]:
             place = claims.subjects.places.get(subject)
@@ -250,82 +242,6 @@ class Conditions:
         for key in keys:
             for standing in self._of_place.get(key, {}).values():
                 yield standing.event
-
-
-class _Book(Kept):
-    """What is remembered of one kind, along its subjects."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            raised=False,
-            entering=float("nan"),  # since when the entry level holds
-            leaving=float("nan"),  # since when the exit level is left
-            quiet=float("-inf"),  # not raised before
-            since=0.0,  # when it was raised
-            told=float("-inf"),  # when it was last told …
-            severity=-1,  # … and what
-            confidence=float("nan"),
-            left=float("nan"),
-        )
-
-    def judge(self, claims: Claims, now: float) -> tuple[Places, Places]:
-        """Whose time has come: places to raise, and places to clear."""
-        known = np.ones(len(claims.subjects), dtype=bool) if claims.known is None else claims.known
-        enters, stays = claims.enters & known, (claims.stays | claims.enters) & known
-        entering, leaving, raised = self["entering"], self["leaving"], self["raised"]
-        entering[known & ~enters] = np.nan
-        entering[enters & np.isnan(entering)] = now
-        leaving[stays | ~raised] = np.nan
-        leaving[known & raised & ~stays & np.isnan(leaving)] = now
-        ripe = enters & ~raised & (now - entering >= claims.kind.raise_after_seconds) & (now >= self["quiet"])
-        over = raised & known & (now - leaving >= claims.kind.clear_after_seconds)
-        return np.flatnonzero(ripe), np.flatnonzero(over)
-
-    def changed(self, claims: Claims, now: float) -> Places:
-        """Where what stands differs from what was told of it."""
-        raised = self["raised"] & (claims.stays | claims.enters)
-        if claims.known is not None:
-            raised &= claims.known
-        if not raised.any():
-            return np.empty(0, dtype=np.int64)
-        severity = claims.severity if claims.severity is not None else np.int8(claims.kind.severity)
-        worse = raised & (severity > self["severity"])
-        other = (severity != self["severity"]) | (np.abs(claims.confidence - self["confidence"]) >= 0.2)
-        if claims.seconds_left is not None:
-            expected = np.maximum(self["left"] - (now - self["told"]), 0)
-            other |= np.abs(claims.seconds_left - expected) > np.maximum(0.5 * expected, 60)
-        stood = np.where(raised, self["told"] - self["since"], 0.0)
-        due = now - self["told"] >= np.maximum(TELL_AGAIN_SECONDS, TELL_AGAIN_SHARE * stood)
-        return np.flatnonzero(worse | (raised & other & due))
-
-    def tell(self, claims: Claims, place: int, now: float) -> None:
-        """Remember what is told."""
-        if not self["raised"][place]:
-            self["since"][place] = now
-        self["raised"][place] = True
-        self["leaving"][place] = np.nan
-        self["told"][place] = now
-        self["severity"][place] = claims.severity_of(place)
-        self["confidence"][place] = claims.confidence[place]
-        self["left"][place] = np.nan if claims.seconds_left is None else claims.seconds_left[place]
-
-    def resume(self, place: int, event: Event) -> None:
-        """The same from an event of before a restart."""
-        self["raised"][place] = True
-        self["since"][place] = event.raised_ns / _SECOND
-        self["told"][place] = event.time_ns / _SECOND
-        self["severity"][place] = event.severity
-        self["confidence"][place] = event.confidence
-        self["left"][place] = np.nan if event.seconds_left is None else event.seconds_left
-
-    def forget(self, place: int) -> None:
-        """It is over."""
-        self["raised"][place] = False
-        self["entering"][place] = self["leaving"][place] = np.nan
-
-    def quiet(self, place: int, until: float) -> None:
-        """Do not look at it before."""
-        self["quiet"][place] = until
 
 
 def live(event: Event, claims: Claims, place: int) -> Event:

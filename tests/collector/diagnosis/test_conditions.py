@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flyball_collector.diagnosis.book import TELL_AGAIN_SECONDS
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, TELL_AGAIN_SECONDS, Conditions, place_of
+from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, Conditions, place_of
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import EventKind, Group, Scope, Severity
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
