@@ -13,8 +13,14 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
-_FILLED = frozenset({"zeros", "ones", "full", "eye", "arange", "linspace", "logspace"})
-"""The same values wherever they are made."""
+_FILLED = frozenset({"zeros", "ones", "full", "eye"})
+"""The same values wherever they are made, to the bit."""
+
+_COMPUTED = frozenset({"arange", "linspace", "logspace"})
+"""Fractions of these may be rounded otherwise on a device."""
+
+_BOUND = frozenset({"pin_memory", "requires_grad", "out"})
+"""Arguments that mean something else for a tensor on a device, or for the one that is moved there."""
 
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
@@ -55,7 +61,7 @@ def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
         return None
     made = held.made_at[1]
     name = region.module.qualified(made.func) or ""
-    known = name.startswith("torch.") and name.removeprefix("torch.") in _FILLED | _RANDOM
+    known = name.startswith("torch.") and name.removeprefix("torch.") in _FILLED | _COMPUTED | _RANDOM
     plain = argument(made, "device") is None and argument(made, "generator") is None and not hides_arguments(made)
     here = project.flow.value(region.module, call).on_device and region.module.function_of(
         made
@@ -87,6 +93,8 @@ def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
     """The creating call with `device=`, in place of both; random numbers would be others."""
     device = _device(call)
     if device is None or not isinstance(call.func, ast.Attribute) or call.func.value is not made:
+        return None
+    if any(each.arg in _BOUND for each in made.keywords):
         return None
     inside = ", ".join(
         [*map(ast.unparse, made.args), *(f"{each.arg}={ast.unparse(each.value)}" for each in made.keywords)]

@@ -28,7 +28,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         for region in regions:
             for kept in _kept(region):
                 if _keeps_history(project, region, kept) and _outlives(regions, kept):
-                    yield _match(region, turns, kept)
+                    yield _match(project, region, turns, kept)
 
 
 def _kept(region: Region) -> Iterator[Kept]:
@@ -137,22 +137,28 @@ def _names(node: ast.AST) -> set[str]:
     }
 
 
-def _match(region: Region, turns: Turns, kept: Kept) -> Match:
+def _match(project: Project, region: Region, turns: Turns, kept: Kept) -> Match:
     module = region.module
-    what, holder = module.quote(kept.value), module.quote(kept.holder)
-    span = module.span(kept.value)
-    plain = isinstance(kept.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    text = ast.unparse(kept.value)
-    fixed = f"{text}.detach()" if plain else f"({text}).detach()"
     return Match(
         kept.statement,
-        f"`{holder}` keeps `{what}` with its history",
+        f"`{module.quote(kept.holder)}` keeps `{module.quote(kept.value)}` with its history",
         f"each turn of the loop at {turns.module.path}:{turns.node.lineno} adds a graph with all its "
         f"activations, and none is let go",
         CERTAIN,
         module=module,
-        edit=Edit((Change(Action.REPLACE, span, fixed),), safe=True),
+        edit=_edit(project, region, kept),
     )
+
+
+def _edit(project: Project, region: Region, kept: Kept) -> Edit | None:
+    """`.detach()` behind a tensor; what is appended may be a model's whole output, which has no such method."""
+    value = project.flow.value(region.module, kept.value)
+    if value.items or value.fields:
+        return None
+    text = ast.unparse(kept.value)
+    plain = isinstance(kept.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    change = Change(Action.REPLACE, region.module.span(kept.value), f"{text if plain else f'({text})'}.detach()")
+    return Edit((change,), safe=value.has(Tag.LOSS) or not isinstance(kept.statement, ast.Expr))
 
 
 RULE = Rule(
