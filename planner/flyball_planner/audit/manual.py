@@ -1,0 +1,95 @@
+"""The words of `docs/audit.md` around what is made from the rules."""
+
+HEAD = """\
+# Auditing training code
+
+`flyball audit PATH…` reads training code, which it never runs, and says what will make the training slow: few findings,
+each with its place, its cause, the change to make, and what that gives, with its source. It needs neither torch nor a
+GPU. This page is made from the rules (`python -m flyball_planner.audit.document docs/audit.md`; a test holds it to
+them).
+
+## Begin
+```
+flyball audit train.py
+flyball audit src --output audit.html            # also .md, .json, .sarif, .txt
+flyball audit src --format json | jq '.findings[] | select(.severity == "warning")'
+flyball audit src --diff | git apply             # the changes, as patches
+flyball audit src --fix                          # write those that leave results as they are
+flyball audit src --evidence measured.yaml       # weigh findings by what was measured
+flyball audit src --select 'loader-*,retained-graph' --ignore loader-not-persistent
+```
+```text
+train.py:13:9: warning [retained-graph] `total` keeps `loss` with its history
+  11 │         loss.backward()
+  12 │         optimizer.step()
+  13 │         total += loss
+     │         ^^^^^^^^^^^^^
+  14 │         torch.cuda.empty_cache()
+  because   each turn of the loop at train.py:8 adds a graph with all its activations, and none is let go
+  change    Detach it: `total += loss.detach()`. (--fix does it)
+  sure      95 %
+```
+Files and notebooks are read together: values are followed through imports, assignments and calls between them, so name
+the folder rather than one file. Of notebooks, lines count within their cell. What cannot be read (Python 2, broken
+syntax, binary) is said and left out.
+
+- **error**: slow or wrong for certain. **warning**: slow in all likelihood. **note**: worth a look; whether it matters
+  here, a measurement says. That something is absent (compilation, mixed precision, workers …) is a note by itself.
+- Arguments that are unpacked (`**options`) and values from a configuration are unknown, not missing. What happens every
+  N steps, on one rank, or behind a flag weighs less.
+- Exit status: 0 nothing as bad as `--fail-on` (`note`, `warning` unless told otherwise, `error`, `never`); 1 something;
+  2 wrong use: a name, a file or an option that is not there, or nothing to read.
+- The page needs no network; SARIF is what code hosts and editors show beside the code. JSON has `findings`, `files`,
+  `errors`, `withdrawn`, `mended` and `estimate`; within a major `schema_version` fields are added, never renamed.
+
+## Switching rules off
+For a place, with a reason; on the line, or alone on the line above it. `ignore-file` is for the whole file. A comment
+without a reason is obeyed and noted.
+```python
+total += loss.item()  # flyball: ignore[sync-every-step] the progress bar is worth it
+```
+For a folder: `flyball-audit.toml`, or `[tool.flyball.audit]` in `pyproject.toml`; the nearest at or above the paths
+([an example](../examples/audit/flyball-audit.toml)). For once: `--select`, `--ignore`, `--config FILE`. An unknown name
+is an error that names the nearest known one.
+"""
+
+FIXES = """\
+## Changes
+`--fix` writes a change only if results stay the same to the bit: it never touches workers, compilation or precision.
+Comments, spaces, encodings and line ends stay as they are; the file is audited again, until nothing safe is left.
+`--diff` prints all changes that are known as patches for `git apply`: first the safe ones, then, upon them, those to be
+looked at first. Notebooks are not changed.
+"""
+
+MEASURED = """\
+## Measured facts
+A file of facts ([an example](../examples/audit/measured.yaml)), YAML or JSON, says what was measured while the code
+ran, and on what:
+```yaml
+measured_on: node-17, 2 × H100, steps 200 to 1,400 of run 7f3a
+facts:
+  data_wait_ratio: 0.31
+  gpu_busy_ratio: {value: 0.62, measured_on: one minute on GPU 0}
+```
+A fact *confirms* findings (a note becomes a warning, and surer), *lowers* them (a warning becomes a note, and less
+sure) or *withdraws* them (they are listed apart, with the reason). Between its thresholds it says nothing. Facts that
+contradict each other change no severity; both are told. Errors stay. Ratios lie between 0 and 1.
+"""
+
+GAINS = """\
+## How gains are combined
+Each rule names the kind of time that its change takes away, and up to how much faster its source saw a step become.
+Gains are not multiplied: each kind of time has a share of the step and becomes at most so much shorter, the rest stays
+(Amdahl's law); of changes that shorten the same time only the greatest counts. Shares are those that were measured;
+what is left is shared out equally among the kinds that were not, and all else. Beside this stands the most that any
+shares would give. Warnings and errors count; what the notes would add is told apart.
+"""
+
+LIMITS = """\
+## Limits
+- Only Python is read. What a library does inside, what a configuration file sets, and code that is made while running
+  are unknown to the audit.
+- A tensor that comes from a function outside the audited files is not known to be on a device.
+- How much a change gives depends on model, data and machine; printed gains come from elsewhere and are upper bounds.
+- A wait that overlaps with nothing costs more than one that hides behind other work: only a measurement tells.
+"""
