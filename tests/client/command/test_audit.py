@@ -152,7 +152,7 @@ def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) 
 def test_settings_come_from_a_file_and_the_command_line_comes_first(capsys: Captured) -> None:
     """Also the file of facts, and what fails."""
     Path("pyproject.toml").write_text(
-        '[tool.flyball.audit]\nselect = ["loader-*", "retained-graph"]\nignore = ["retained-graph"]\n'
+        '[tool.flyball.audit]\nselect = ["loader-without-w*", "retained-graph"]\nignore = ["retained-graph"]\n'
         'evidence = "facts.yaml"\nfail_on = "error"\n[tool.flyball.audit.severity]\nzero-grad-to-zero = "error"\n',
         encoding="utf-8",
     )

@@ -1,5 +1,6 @@
 """The lines of code around a finding, with a mark below what is meant."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from flyball_planner.audit.source import Source
 
 _BEFORE, _AFTER = 2, 1  # lines around it: enough to see the loop that it stands in
 _TAB = "    "
+_COMMENT = re.compile(r"\s#[^'\"]*$")  # behind the first line of a statement of several; quotes may hold a #
 _LONGEST = 120  # characters of a line; more would wrap, and its mark with it
 
 
@@ -48,7 +50,7 @@ def frame(finding: Finding, source: Source | None, longest: int = _LONGEST) -> F
     while not shown[0].strip() and first < at:
         shown.pop(0)
         first += 1
-    end = finding.end_column - 1 if finding.end_line == finding.line else len(lines[at].rstrip())
+    end = finding.end_column - 1 if finding.end_line == finding.line else len(_COMMENT.sub("", lines[at]).rstrip())
     before, meant = _plain(lines[at][: finding.column - 1]), _plain(lines[at][finding.column - 1 : end])
     start = max(0, min(len(before), len(before) + len(meant) - longest))
     return Frame(

@@ -19,7 +19,7 @@ ABOUT = {
     Severity.WARNING: "Slow in all likelihood: change them first.",
     Severity.NOTE: "Worth a look. Whether they matter here, a measurement says.",
 }
-_FIRST = 3  # changes that the summary names
+_FIRST = 3  # rules that the summary names
 FOOTER = (
     "Made by flyball audit, which reads code and never runs it. Gains come from elsewhere and are upper bounds; "
     "--evidence FILE weighs findings by what was measured on the script itself."
@@ -61,10 +61,20 @@ def _summary(review: Review) -> Section:
     rows += [("Changes", told)] if (told := changes(review.findings)) else []
     rows += [("Measured", _measured(review))] if review.evidence else []
     rows += [("Not read", plural(len(review.unreadable), "file or cell"))] if review.unreadable else []
-    first = tuple((_where(each), each.rule, each.change) for each in by_gain(bad)[:_FIRST])
-    tables = (Table(tuple(rows)), *([Table(first, ("first", "rule", "change"))] if first else []))
+    first = _first(bad)
+    tables = (Table(tuple(rows)), *([Table(first, ("first", "change", "where"))] if first else []))
     tone = TONES[worst] if worst else "good"
     return Section("Executive summary", tables=tables, tone="good" if worst is Severity.NOTE else tone)
+
+
+def _first(findings: Iterable[Finding]) -> tuple[tuple[str, ...], ...]:
+    """The most rewarding rules, each with its best place."""
+    places: dict[str, list[Finding]] = {}
+    for each in by_gain(findings):
+        places.setdefault(each.rule, []).append(each)
+    best = list(places.items())[:_FIRST]
+    more = {rule: f" and {len(found) - 1} more" if len(found) > 1 else "" for rule, found in best}
+    return tuple((rule, found[0].change, found[0].place + more[rule]) for rule, found in best)
 
 
 def _measured(review: Review) -> str:
@@ -108,7 +118,7 @@ def _findings(review: Review, severity: Severity, patch_of: PatchOf) -> Iterator
 
 def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     rows = (
-        ("Where", _where(finding)),
+        ("Where", finding.place),
         ("Root cause", finding.because),
         ("Fix", finding.change),
         ("Expected", finding.expected),
@@ -121,10 +131,6 @@ def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     tables = (Table(tuple(row for row in rows if row[1])),)
     title = f"{finding.rule}: {finding.message}"
     return Section(title, tables=tables, code=tuple(code), tone=TONES[finding.severity], level=3)
-
-
-def _where(finding: Finding) -> str:
-    return finding.place
 
 
 def _mended(review: Review) -> Section:
@@ -163,7 +169,7 @@ def _rules(findings: Iterable[Finding]) -> str:
 
 def _checklist(review: Review) -> Section:
     ordered = by_gain(review.findings)
-    points = [f"{each.rule} in {_where(each)}: {each.change}" for each in ordered if each.severity is not Severity.NOTE]
+    points = [f"{each.rule} in {each.place}: {each.change}" for each in ordered if each.severity is not Severity.NOTE]
     noted = _rules(each for each in ordered if each.severity is Severity.NOTE)
     points += [f"Look at the notes: {noted}"] if noted else []
     points += ["Measure a step before and after, on the same data and the same machine"] if points else []

@@ -50,7 +50,8 @@ def together(estimate: Estimate) -> str:
         return f"up to {ratio} faster steps, by the measured shares"
     if ratio == most:
         return f"up to {most} faster steps"
-    return f"about {ratio} faster steps if what was not measured had equal shares, {most} at the very most"
+    assumed = "what was not measured" if any(part.measured for part in estimate.parts) else "each kind of time"
+    return f"about {ratio} faster steps if {assumed} had an equal share, {most} at the very most"
 
 
 def by_gain(findings: Iterable[Finding]) -> list[Finding]:

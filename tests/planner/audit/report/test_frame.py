@@ -36,7 +36,7 @@ def test_the_ends_of_a_file_are_no_harm() -> None:
 
 def test_a_finding_of_several_lines_is_marked_to_the_end_of_its_first() -> None:
     """The rest can be seen."""
-    found = frame(_finding(1, (5, 2), end_line=3), Source("a.py", "x = f(\n  1\n)\n"))
+    found = frame(_finding(1, (5, 2), end_line=3), Source("a.py", "x = f(  # c\n  1\n)\n"))
     assert found is not None
     assert found.rows()[1] == (" ", "    ^^")
 

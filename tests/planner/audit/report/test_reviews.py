@@ -203,7 +203,16 @@ def test_findings_of_a_severity_are_ordered_by_what_they_bring() -> None:
     """The greatest gain that is sure stands first."""
     text = render(sample_review(), ReviewFormat.MARKDOWN, sample_patch)
     first = text[text.index("| first |") :].split("\n")[2:5]
-    assert [line.split(" | ")[1] for line in first] == ["clip-before-unscale", "sync-every-step", "zero-grad-to-zero"]
+    rules = ["clip-before-unscale", "sync-every-step", "zero-grad-to-zero"]
+    assert [line.removeprefix("| ").split(" | ")[0] for line in first] == rules
+
+
+def test_a_rule_with_many_places_is_named_once_in_the_summary() -> None:
+    """So that the first three are three things to do."""
+    findings = tuple(replace(sample_finding(), line=line, end_line=line) for line in (5, 6, 8))
+    text = render(Review("Audit", findings, (Source("train.py", CODE),)), ReviewFormat.MARKDOWN, lambda _: None)
+    assert text.count("| sync-every-step |") == 1
+    assert "| train.py:5:14 and 2 more |" in text
 
 
 def test_a_review_counts_its_severities() -> None:
