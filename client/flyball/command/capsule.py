@@ -8,7 +8,8 @@ import typer
 
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api, segment
 from flyball.command.errors import CommandError
-from flyball.command.words import bytes_in_words, clean
+from flyball.command.words import clean
+from flyball_planner.report.words import size
 
 EXAMPLE = (
     "Example: flyball capsule 3f2a9c0d4b1e6f70 --before 1h; then anywhere: flyball replay 3f2a9c0d4b1e6f70.flyball"
@@ -44,7 +45,7 @@ def capsule(
         path.write_bytes(body)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
-    typer.echo(f"{path}: {bytes_in_words(len(body))}. Play it: flyball replay {path}")
+    typer.echo(f"{path}: {size(len(body))}. Play it: flyball replay {path}")
 
 
 def seconds(option: str, text: str) -> float:

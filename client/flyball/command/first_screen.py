@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from flyball.command.words import bytes_in_words, clean, plural
+from flyball.command.words import clean
+from flyball_planner.report.words import plural, size
 
 Answer = Mapping[str, Any]
 
@@ -54,7 +55,7 @@ def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[str]:
     yield f"[bold green]●[/bold green] [bold]{name}[/bold] is watched every {interval:g} s"
     for label, value in (
         ("CPU", _cpu(inventory.get("cpu") or {})),
-        ("memory", bytes_in_words(inventory["memory_bytes"]) if inventory.get("memory_bytes") else ""),
+        ("memory", size(inventory["memory_bytes"]) if inventory.get("memory_bytes") else ""),
         ("GPUs", _gpus(inventory.get("gpus") or [])),
         ("system", _system(inventory)),
         ("readings", _readings(summary, columns)),
@@ -79,7 +80,7 @@ def _gpus(gpus: Sequence[Answer]) -> str:
         kinds[kind] = kinds.get(kind, 0) + 1
     return "; ".join(
         f"{count} × {_text(model)}"
-        + (f" · {bytes_in_words(memory)}" if memory else "")
+        + (f" · {size(memory)}" if memory else "")
         + (f" · driver {_text(driver)}" if driver else "")
         for (model, driver, memory), count in kinds.items()
     )

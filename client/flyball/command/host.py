@@ -16,7 +16,8 @@ from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption,
 from flyball.command.errors import CommandError
 from flyball.command.hosts import STATUSES, Format
 from flyball.command.readings import DASH, amount, duration, reading
-from flyball.command.words import bytes_in_words, clean, plural
+from flyball.command.words import clean
+from flyball_planner.report.words import plural, size
 
 EXAMPLE = "Examples: flyball host node-1 --watch --only gpu; flyball host remove node-1"
 REFRESH_SECONDS = 1.0
@@ -92,7 +93,7 @@ def _heading(told: dict[str, Any]) -> Text:
     if summary["agent_version"]:
         text.append(f"  agent {clean(summary['agent_version'])}", style="dim")
     if summary["backlog_bytes"]:
-        text.append(f"  {bytes_in_words(summary['backlog_bytes'])} still to be sent", style="yellow")
+        text.append(f"  {size(summary['backlog_bytes'])} still to be sent", style="yellow")
     if summary["duplicate"]:
         text.append("\nTwo machines report under this name: give each its own (host in agent.toml).", style="red")
     return text
@@ -104,7 +105,7 @@ def _inventory(inventory: dict[str, Any] | None) -> Text | None:
     cpu, gpus = inventory.get("cpu", {}), inventory.get("gpus", [])
     facts = [inventory.get("operating_system"), inventory.get("kernel"), cpu.get("model")]
     facts += [f"{cpu['threads']} threads"] if cpu.get("threads") else []
-    facts += [bytes_in_words(inventory["memory_bytes"])] if inventory.get("memory_bytes") else []
+    facts += [size(inventory["memory_bytes"])] if inventory.get("memory_bytes") else []
     models = [gpu.get("model", "GPU") for gpu in gpus]
     facts += [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
     return Text(" · ".join(clean(fact) for fact in facts if fact))

@@ -12,7 +12,8 @@ from rich.text import Text
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
 from flyball.command.events import SEVERITIES, gathered, where
 from flyball.command.readings import amount, duration
-from flyball.command.words import clean, plural
+from flyball.command.words import clean
+from flyball_planner.report.words import plural
 
 EXAMPLE = "Examples: flyball hosts --sort cpu; flyball hosts --format json | jq '.[].name'"
 PAGE = 1000

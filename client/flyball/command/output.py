@@ -1,12 +1,16 @@
-"""How planning commands tell what they found: a table, Markdown, JSON or a page, to the screen or into a file."""
+"""How planning commands tell what they found: a table, Markdown, JSON or a page, to the screen or into a file.
+
+Rich is imported for a terminal alone: a pipe starts sooner without it, and gets text that no width has cut.
+"""
 
 import json
-from dataclasses import dataclass, field
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from flyball.command.errors import CommandError
 
@@ -35,21 +39,20 @@ OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="A fil
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What a command found, ready for every format."""
 
     title: str
     sections: "Sequence[Section]"
     document: object  # what JSON says
-    charts: "Callable[[], Mapping[str, Chart]]" = field(default=dict)
+    charts: "Callable[[], Mapping[str, Chart]]" = dict
     footer: str = ""
 
 
 def tell(told: Told, form: Form | None = None, output: Path | None = None) -> None:
     """Write it where it was asked for."""
     form = form or (SUFFIXES.get(output.suffix.lower(), Form.MARKDOWN) if output else Form.TABLE)
-    if output is None and form is Form.TABLE:
+    if output is None and form is Form.TABLE and sys.stdout.isatty():
         from rich.console import Console
 
         from flyball.command.sections_view import sections_view
@@ -71,19 +74,9 @@ def rendered(told: Told, form: Form) -> str:
         from flyball_planner.report.markdown import markdown
 
         return markdown(told.title, told.sections)
-    return _plain(told)
+    from flyball.command.sections_text import sections_text
 
-
-def _plain(told: Told) -> str:
-    import io
-
-    from rich.console import Console
-
-    from flyball.command.sections_view import sections_view
-
-    file = io.StringIO()
-    Console(file=file, width=160).print(sections_view(told.title, told.sections))
-    return file.getvalue()
+    return sections_text(told.title, told.sections)
 
 
 def write_file(path: Path, text: str) -> None:

@@ -1,5 +1,6 @@
 """`flyball plan FILE`: what a training will take, how long, at what cost, and what to change first."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,10 @@ from flyball.command.specifications import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flyball_planner.plan.plan import Plan
+    from flyball_planner.report.section import Chart
 
 EXAMPLE = (
     "Examples: flyball plan run.yaml; flyball plan run.yaml -o plan.html; flyball plan run.yaml -f json | jq .memory"
@@ -51,9 +55,14 @@ def plan(
 
 def told(made: "Plan", *, verbose: bool = False) -> Told:
     """A plan, ready for every format."""
-    from flyball_planner.report.charts import charts
     from flyball_planner.report.document import document
     from flyball_planner.report.render import FOOTER
     from flyball_planner.report.sections import sections
 
-    return Told(made.title, sections(made, verbose=verbose), document(made), lambda: charts(made), FOOTER)
+    return Told(made.title, sections(made, verbose=verbose), document(made), partial(_charts, made), FOOTER)
+
+
+def _charts(made: "Plan") -> "Mapping[str, Chart]":
+    from flyball_planner.report.charts import charts
+
+    return charts(made)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flyball.command.words import bytes_in_words
+from flyball_planner.report.words import size
 
 DASH = "–"
 _PREFIXES = ("", "k", "M", "G", "T", "P")
@@ -16,9 +16,9 @@ def amount(value: float | None, unit: str) -> str:
         case "ratio":
             return f"{value * 100:.0f} %" if value >= 0.0995 or not value else f"{value * 100:.1f} %"
         case "bytes":
-            return bytes_in_words(value)
+            return size(value)
         case "bytes/s":
-            return f"{bytes_in_words(value)}/s"
+            return f"{size(value)}/s"
         case "celsius":
             return f"{value:.0f} °C"
         case "hertz":
@@ -45,19 +45,19 @@ def reading(told: dict[str, Any]) -> str:
 
 def duration(seconds: float) -> str:
     """An age in its largest sensible unit."""
-    for size, unit, from_seconds in ((86400, "d", 172800), (3600, "h", 7200), (60, "min", 120)):
+    for unit_seconds, unit, from_seconds in ((86400, "d", 172800), (3600, "h", 7200), (60, "min", 120)):
         if seconds >= from_seconds:
-            return f"{seconds // size:.0f} {unit}"
+            return f"{seconds // unit_seconds:.0f} {unit}"
     return f"{seconds:.0f} s"
 
 
 def _seconds(value: float) -> str:
-    size = abs(value)
-    if size >= 120:
+    magnitude = abs(value)
+    if magnitude >= 120:
         return f"{value:,.0f} s"
-    if size >= 1:
+    if magnitude >= 1:
         return f"{value:.2f} s"
-    return f"{value * 1000:.1f} ms" if size >= 0.0005 else f"{value * 1e6:.0f} µs" if size else "0 s"
+    return f"{value * 1000:.1f} ms" if magnitude >= 0.0005 else f"{value * 1e6:.0f} µs" if magnitude else "0 s"
 
 
 def _prefixed(value: float) -> str:

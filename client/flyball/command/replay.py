@@ -15,8 +15,9 @@ from rich.table import Table
 
 from flyball.command.errors import CommandError
 from flyball.command.readings import duration
-from flyball.command.words import clean, plural
+from flyball.command.words import clean
 from flyball.extras import advice, missing
+from flyball_planner.report.words import plural
 
 if TYPE_CHECKING:
     from flyball_collector.replay.told import Played, ToldEvent

@@ -41,7 +41,11 @@ def test_no_duration_has_sixty_of_a_smaller_unit(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("told", "value", "words"),
     [
+        (size, 0, "0 B"),
+        (size, 1023, "1023 B"),
         (size, 1536, "1.5 KiB"),
+        (size, 200 * 2**20, "200 MiB"),
+        (size, 2**60, "1024 PiB"),
         (size, 80 * 2**30, "80.0 GiB"),
         (count, 124e6, "124 M"),
         (count, 7.24e9, "7.24 B"),
@@ -64,4 +68,4 @@ def test_an_interval_is_told_with_its_ends() -> None:
     """What is exact has none."""
     assert spread(Interval(900, 1000, 1200), count) == "1 K (900 … 1.2 K)"
     assert spread(Interval.exactly(1000), count) == "1 K"
-    assert [plural(number, "device") for number in (1, 2)] == ["1 device", "2 devices"]
+    assert [plural(number, "device") for number in (0, 1, 2000)] == ["0 devices", "1 device", "2,000 devices"]
