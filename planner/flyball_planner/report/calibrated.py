@@ -81,10 +81,11 @@ def _summary(calibration: Calibration) -> str:
     for quantity, name in ((STEP, "steps"), (MEMORY, "memory")):
         found = of(calibration, quantity)
         if found:
-            before, after = map(percent, mean_error(found))
-            words.append(f"the mean error of {name} falls from {before} to {after}" if after != before else "")
+            before, after = mean_error(found)
+            moved = "falls" if after < before else "rises" if after > before else "stays"
+            words.append(f"the mean error of {name} {moved}, from {percent(before)} to {percent(after)}")
     refused = f"; {plural(len(calibration.refused), 'run')} refused" if calibration.refused else ""
-    return f"{'; '.join(filter(None, words))}{refused}. Each run is estimated by what the others teach."
+    return f"{'; '.join(words)}{refused}. Each run is estimated by what the others teach."
 
 
 def _learned(learned: Sequence[Learned]) -> tuple[Table, ...]:

@@ -34,6 +34,7 @@ SECTION_OF = {
     **{key.name: "measured" for key in MEASURED},
 }
 COLUMNS = ("run", "model", *SECTION_OF)
+PACES = ("step_seconds", "samples_per_second", "tokens_per_second")
 OF_MODEL = "model."
 """A column of this beginning is a key of the model itself, as in model.layers."""
 
@@ -145,9 +146,12 @@ def _sections(row: Row, line: int) -> Entry:
 
 
 def _missing(row: Row, found: Specification, measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a plan may assume, but a measurement may not."""
+    """What a plan may assume, but a measurement may not; and what it says twice."""
     if not measured:
         yield "step_seconds", f"is missing; give at least one of {', '.join(key.name for key in MEASURED)}"
+    pace = [name for name in PACES if name in measured]
+    if len(pace) > 1:
+        yield pace[1], f"says the time of a step a second time, beside {pace[0]}; keep one of them"
     classical = isinstance(found.subject, ModelCost) and not found.subject.trained_by_gradient
     if "batch_size" not in row and "model.batch_size" not in row and not classical and not _own_batch(row):
         yield "batch_size", "is missing; expected the samples of an optimizer step, over all devices"

@@ -7,6 +7,7 @@ from flyball_planner.specification.document import MOST_CHARACTERS, Entry, Scala
 from flyball_planner.specification.problems import Problem, SpecificationError
 
 COMMENT = "#"
+BYTE_ORDER_MARK = "\ufeff"
 _MOST_COLUMNS = 200
 _WORDS: dict[str, Scalar] = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -15,6 +16,7 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, dict[str, Entry]]]:
     """Each row with its line, by the names of its columns; empty cells are left out, lines with # are comments."""
     if len(text) > MOST_CHARACTERS:
         raise SpecificationError([Problem(0, "", f"longer than {MOST_CHARACTERS:,} characters")], file)
+    text = text.removeprefix(BYTE_ORDER_MARK)  # spreadsheets begin with one
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     cells = [(number, _cells(line, number, file)) for number, line in lines if not line.startswith(COMMENT)]
     if not cells:
@@ -37,6 +39,8 @@ def _cells(line: str, number: int, file: str) -> list[str]:
 def _head(number: int, names: Sequence[str], file: str) -> Sequence[str]:
     twice = sorted({name for name in names if name and names.count(name) > 1})
     problems = [Problem(number, "", f"names the column {name!r} a second time; keep one of them") for name in twice]
+    if len(names) == 1 and ";" in names[0]:
+        problems.append(Problem(number, "", "parts its columns by semicolons; write commas"))
     if "" in names:
         problems.append(Problem(number, "", "has a column without a name"))
     if len(names) > _MOST_COLUMNS:

@@ -35,6 +35,7 @@ def test_every_figure_stands_in_its_table() -> None:
     assert found["Learned"].tables[0].rows[0][2:] == ("step", "3", "1.3 (1.2 … 1.4)", "± 25 %", "± 10 %")
     row = found[TITLES[STEP]].tables[0].rows[0]
     assert (row[1], row[3], row[5], row[6]) == ("2 s", "−50.0 %", "+10.0 %", "yes")
+    assert "the mean error of steps falls, from 50 % to 10 %" in found[""].text[0]
     assert found["Refused"].points == ("three: a unit is wrong",)
 
 

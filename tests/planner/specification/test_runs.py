@@ -30,7 +30,7 @@ def read(text: str, file: str = "runs.csv") -> MeasuredRuns:
     return read_runs(text, file, partial(read_entry, file=file))
 
 
-def row(cells: str, head: str = "model,device,batch_size,sequence,step_seconds") -> str:
+def row(cells: str, head: str = "model,device,batch_size,sequence,step_seconds,samples_per_second") -> str:
     """A table of one run."""
     return f"{head}\n{cells}\n"
 
@@ -86,6 +86,7 @@ def test_a_classical_model_needs_no_batch() -> None:
         ("gpt2,A100,8,1024,-1", "step_seconds: expected a number above 0, not -1"),
         ("gpt2,A100,8,1024,", "step_seconds: is missing; give at least one of step_seconds, samples_per_second"),
         ("gpt2,A100,8,,1", "sequence: is missing"),
+        ("gpt2,A100,8,1024,1,90", "samples_per_second: says the time of a step a second time, beside step_seconds"),
         ("gpt2,A100,,1024,1", "batch_size: is missing"),
         (",A100,8,1024,1", "model: is missing"),
         ("gpt2,,8,1024,1", "device: is missing"),

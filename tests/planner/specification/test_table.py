@@ -12,7 +12,7 @@ from flyball_planner.specification.table import table_rows
 
 def test_cells_know_their_lines_and_kinds() -> None:
     """Comments and empty lines count as lines; empty cells are left out."""
-    text = '# measured\na,b,c,d\n\n1,2.5,yes,\nx,[512; 2],"p, q","[512, 256]"\n'
+    text = '\ufeff# measured\na,b,c,d\n\n1,2.5,yes,\nx,[512; 2],"p, q","[512, 256]"\n'
     rows = list(table_rows(text, "t.csv"))
     assert [line for line, _ in rows] == [4, 5]
     assert {name: entry.plain for name, entry in rows[0][1].items()} == {"a": 1, "b": 2.5, "c": True}
@@ -28,6 +28,7 @@ def test_cells_know_their_lines_and_kinds() -> None:
         ("", "t.csv: is empty; its first line names the columns"),
         ("a,b\n1,2,3\n", "t.csv:2: has 3 cells, but the head names 2 columns"),
         ("a,b,a\n", "t.csv:1: names the column 'a' a second time"),
+        ("a;b;c\n1;2;3\n", "t.csv:1: parts its columns by semicolons; write commas"),
         ("a,,b\n", "t.csv:1: has a column without a name"),
         ('a\n"b\n', "t.csv:2: is no CSV"),
         ("a\n" * 600_000, "t.csv: longer than"),
