@@ -40,3 +40,8 @@ def label_names(names: Sequence[str]) -> tuple[str, ...]:
 def labels_text(pairs: Iterable[tuple[str, str]]) -> str:
     """`a="1",b="2"`; an empty value means that the label is absent."""
     return ",".join(f'{name}="{label_value(value)}"' for name, value in pairs if value)
+
+
+def joined(*texts: str) -> str:
+    """Texts of labels as one; empty ones say nothing."""
+    return ",".join(filter(None, texts))

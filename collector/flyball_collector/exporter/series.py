@@ -1,11 +1,11 @@
 """The series of one host: everything of their lines but the value, made once and kept while it holds."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 from flyball_collector.exporter import about
 from flyball_collector.exporter.catalogue import Declaration, sample_name
-from flyball_collector.exporter.escape import label_names, labels_text
+from flyball_collector.exporter.escape import joined, label_names, labels_text
 from flyball_collector.fleet.snapshot import HostView
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
@@ -24,17 +24,57 @@ class Readings(NamedTuple):
     repeated: int  # columns left out, for another has the same name and labels
 
 
+class Word(NamedTuple):
+    """A metric as lines of all hosts begin with it."""
+
+    metric: Metric
+    declaration: Declaration
+    start: bytes
+
+
+class Vocabulary:
+    """The metrics that hosts use: equal declarations are one object, and each metric is looked into once."""
+
+    def __init__(self) -> None:
+        self._words: dict[int, Word] = {}  # by identity: a metric's own hash costs as much as a line
+        self._declarations: dict[Declaration, Declaration] = {}
+
+    def word(self, metric: Metric) -> Word:
+        """What there is to know of a metric."""
+        word = self._words.get(id(metric))
+        if word is None:
+            declaration = Declaration.of(metric)
+            declaration = self._declarations.setdefault(declaration, declaration)
+            word = self._words[id(metric)] = Word(metric, declaration, start(declaration.name))
+        return word
+
+    def forget_but(self, readings: Iterable[Readings]) -> None:
+        """Let go of what no host uses any more."""
+        used = {id(metric): declaration for of_host in readings for declaration, metric in of_host.metrics}
+        self._words = {key: word for key, word in self._words.items() if key in used}
+        self._declarations = {declaration: declaration for declaration in used.values()}
+
+
+def start(name: str) -> bytes:
+    """A line up to its labels. It begins with the line feed that ends the line before."""
+    return f"\n{name}".encode()
+
+
+def labels_end(labels: str) -> bytes:
+    """From there to the value."""
+    return f"{{{labels}}} ".encode() if labels else b" "
+
+
 def prefix(name: str, labels: str) -> bytes:
-    """A line up to its value. It begins with the line feed that ends the line before."""
-    text = f"\n{name}{{{labels}}} " if labels else f"\n{name} "
-    return text.encode()
+    """A line up to its value."""
+    return start(name) + labels_end(labels)
 
 
 class HostSeries:
     """Prefixes of a host's lines. `instance` is the host's name in the whole fleet's page, empty in its own."""
 
-    def __init__(self, instance: str, interned: dict[Declaration, Declaration]) -> None:
-        self._interned = interned  # so that equal declarations of all hosts are one object
+    def __init__(self, instance: str, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._instance = labels_text([("instance", instance)])
         self._layout: int | None = None
         self._readings = Readings([], [], [], [], 0)
@@ -105,28 +145,26 @@ class HostSeries:
         return prefixes
 
     def _prefix(self, metric: Metric, labels: about.Labels) -> bytes:
-        return prefix(sample_name(metric), ",".join(filter(None, (self._instance, labels_text(labels)))))
+        return prefix(sample_name(metric), joined(self._instance, labels_text(labels)))
 
     def _make_readings(self, columns: tuple[Column, ...]) -> Readings:
-        result = Readings([], [], [], [], 0)
-        seen: set[bytes] = set()
-        known: dict[int, tuple[Declaration, tuple[str, ...], list[int]]] = {}
+        metrics = {id(column.metric): column.metric for column in columns}
+        words = {key: self._vocabulary.word(metric) for key, metric in metrics.items()}
+        ends: dict[tuple[tuple[str, ...], tuple[str, ...]], bytes] = {}  # many metrics have the labels of one GPU
+        places: dict[bytes, int] = {}
         for offset, column in enumerate(columns):
-            metric = column.metric
-            entry = known.get(id(metric))  # a metric's own hash costs as much as the rest of this loop
-            if entry is None:
-                names = label_names(metric.labels)
-                order = sorted(range(len(names)), key=names.__getitem__)  # equal sets of labels look equal
-                declaration = Declaration.of(metric)
-                declaration = self._interned.setdefault(declaration, declaration)
-                entry = known[id(metric)] = declaration, tuple(names[i] for i in order), order
-                result.metrics.append((declaration, metric))
-            declaration, names, order = entry
-            labels = labels_text([(name, column.labels[i]) for name, i in zip(names, order, strict=True)])
-            line = prefix(declaration.name, ",".join(filter(None, (self._instance, labels))))
-            if line not in seen:
-                seen.add(line)
-                result.declarations.append(declaration)
-                result.prefixes.append(line)
-                result.offsets.append(offset)
-        return result._replace(repeated=len(columns) - len(result.prefixes))
+            labels = column.metric.labels, column.labels
+            end = ends.get(labels) or ends.setdefault(labels, self._end(*labels))
+            places.setdefault(words[id(column.metric)].start + end, offset)
+        return Readings(
+            declarations=[words[id(columns[offset].metric)].declaration for offset in places.values()],
+            prefixes=list(places),
+            offsets=list(places.values()),
+            metrics=[(word.declaration, word.metric) for word in words.values()],
+            repeated=len(columns) - len(places),
+        )
+
+    def _end(self, names: tuple[str, ...], values: tuple[str, ...]) -> bytes:
+        """The labels sorted by name: equal sets of labels look equal."""
+        pairs = sorted(zip(label_names(names), values, strict=True))
+        return labels_end(joined(self._instance, labels_text(pairs)))

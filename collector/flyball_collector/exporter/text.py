@@ -15,7 +15,7 @@ from flyball_collector.exporter.catalogue import Catalogue, Declaration, header,
 from flyball_collector.exporter.diagnosis import metrics as diagnosis
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.plan import Plan, make_plan
-from flyball_collector.exporter.series import HostSeries
+from flyball_collector.exporter.series import HostSeries, Vocabulary
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_proto.metric import Kind, Metric
 
@@ -37,7 +37,7 @@ class FleetWriter:
         self._instance = instance  # label each line with its host
         self._vanish_after_ns = int(vanish_after_seconds * 1e9)
         self._catalogue = Catalogue(map(Declaration.of, (*about.METRICS, *diagnosis.METRICS)))
-        self._interned: dict[Declaration, Declaration] = {}
+        self._vocabulary = Vocabulary()
         self._hosts: dict[str, HostSeries] = {}
         self._plan = Plan([], 0)
         self._generation: int | None = None
@@ -64,12 +64,11 @@ class FleetWriter:
         if snapshot.generation != self._generation:
             before, self._hosts = self._hosts, {}
             for host in snapshot.hosts:
-                own = before.get(host.name) or HostSeries(host.name if self._instance else "", self._interned)
+                own = before.get(host.name) or HostSeries(host.name if self._instance else "", self._vocabulary)
                 self._hosts[host.name] = own
             parts = [(host.start, self._hosts[host.name].readings(host)) for host in snapshot.hosts]
             self._plan = make_plan(parts, self._catalogue)
-            self._interned.clear()
-            self._interned.update((d, d) for _, readings in parts for d, _ in readings.metrics)
+            self._vocabulary.forget_but(readings for _, readings in parts)
             self._generation = snapshot.generation
         return [self._hosts[host.name] for host in snapshot.hosts]
 

@@ -12,9 +12,9 @@ from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.catalogue import header, sample_name
 from flyball_collector.exporter.diagnosis import metrics as m
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
-from flyball_collector.exporter.escape import labels_text
+from flyball_collector.exporter.escape import joined, labels_text
 from flyball_collector.exporter.negotiation import Format
-from flyball_collector.exporter.series import prefix
+from flyball_collector.exporter.series import labels_end, prefix, start
 from flyball_collector.exporter.text import ROWS, lines_of
 from flyball_proto.metric import Metric
 
@@ -58,6 +58,7 @@ class DiagnosisWriter:
         self.series = 0
         self._instance = instance  # label each line with its host
         self._columns: dict[tuple[str, str], tuple[Sequence[str], list[bytes]]] = {}  # along hosts
+        self._instances: tuple[Sequence[str], list[str]] = ((), [])
         self._lines: dict[Hashable, bytes] = {}  # of the newest rendering
 
     def render(
@@ -151,9 +152,18 @@ class DiagnosisWriter:
         """Prefixes along hosts; made anew when hosts come or go."""
         of, prefixes = self._columns.get((metric.name, value), ((), []))
         if of is not hosts and of != hosts:
-            prefixes = [self._prefix(metric, host, ((label, value),)) for host in hosts]
+            begin, text = start(sample_name(metric)), _text(((label, value),))
+            prefixes = [begin + labels_end(joined(instance, text)) for instance in self._instances_of(hosts)]
         self._columns[metric.name, value] = hosts, prefixes
         return prefixes
+
+    def _instances_of(self, hosts: Sequence[str]) -> list[str]:
+        """The label `instance` along hosts, made once for all columns."""
+        of, texts = self._instances
+        if of is not hosts:
+            texts = [self._instance_of(host) for host in hosts]
+        self._instances = hosts, texts
+        return texts
 
     def _family(
         self, metric: Metric, rows: Iterable[Row], before: dict[Hashable, bytes], format_: Format
@@ -178,9 +188,10 @@ class DiagnosisWriter:
                 head = b""
 
     def _prefix(self, metric: Metric, host: str, labels: Labels) -> bytes:
-        instance = [("instance", host)] if self._instance else []
-        cut = [(name, value[:LONGEST_LABEL]) for name, value in labels]
-        return prefix(sample_name(metric), labels_text([*instance, *cut]))
+        return prefix(sample_name(metric), joined(self._instance_of(host), _text(labels)))
+
+    def _instance_of(self, host: str) -> str:
+        return labels_text([("instance", host)]) if self._instance else ""
 
 
 def _is_shown(standing: Standing, known: Collection[str], heard: Collection[str]) -> bool:
@@ -220,6 +231,10 @@ def _risk(standing: Standing) -> Labels:
 def _subject(subject: Subject) -> Labels:
     rank = str(subject.rank) if subject.rank is not None else ""
     return (("gpu", subject.gpu), ("resource", subject.resource), ("run", subject.run), ("rank", rank))
+
+
+def _text(labels: Labels) -> str:
+    return labels_text((name, value[:LONGEST_LABEL]) for name, value in labels)
 
 
 def _head(metric: Metric, format_: Format) -> bytes:
