@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -10,6 +9,7 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
+from flyball_collector.exporter.compression import gzip_at_once, gzip_stream
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
@@ -20,8 +20,6 @@ from flyball_collector.own_metrics import OwnMetrics
 
 SHARED_NS = 10**9
 """How old a rendering may be when it is handed out: hosts say nothing new within a second."""
-
-_GZIP = 16 + zlib.MAX_WBITS
 
 
 class Findings(Protocol):
@@ -86,14 +84,14 @@ class Renderings:
             self._findings.of_host(name), format_, known=(name,), heard=self._heard(snapshot, now_ns), runs=False
         )
         body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds, more=found)
-        return zlib.compress(body, 1, _GZIP) if gzip and body is not None else body
+        return gzip_at_once(body) if gzip and body is not None else body
 
     def of_collector(self, format_: Format, *, gzip: bool) -> bytes:
         """The collector's own metrics and those of runs, which are no host's: small, whatever the size of the fleet."""
         self._own.scrapes.labels("collector").inc()
         runs = DiagnosisWriter().render(self._findings.of_fleet(), format_, known=(), heard=())
         body = b"".join([own_text(self._own.registry, format_), *runs, ending(format_)])
-        return zlib.compress(body, 1, _GZIP) if gzip else body
+        return gzip_at_once(body) if gzip else body
 
     async def _current(self, format_: Format, gzip: bool) -> bytes:
         async with self._turn:
@@ -118,14 +116,8 @@ class Renderings:
     def _render(
         self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, gzip: bool, now_ns: int
     ) -> bytes:
-        packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP) if gzip else None
-        body = bytearray()
-        for piece in self._pieces(snapshot, diagnosis, format_, now_ns):
-            body += packer.compress(piece) if packer is not None else piece
-            time.sleep(0)  # lets an event loop that waits for the interpreter have it now, not 5 ms later
-        if packer is not None:
-            body += packer.flush()
-        return bytes(body)
+        pieces = _giving_way(self._pieces(snapshot, diagnosis, format_, now_ns))
+        return gzip_stream(pieces) if gzip else b"".join(pieces)
 
     def _pieces(
         self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, now_ns: int
@@ -145,6 +137,13 @@ class Renderings:
         self._newest = {
             key: (made_ns, body) for key, (made_ns, body) in self._newest.items() if 0 <= now_ns - made_ns < SHARED_NS
         }
+
+
+def _giving_way(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Lets an event loop that waits for the interpreter have it now, not a switch interval later."""
+    for piece in pieces:
+        yield piece
+        time.sleep(0)
 
 
 def own_text(registry: CollectorRegistry, format_: Format) -> bytes:
