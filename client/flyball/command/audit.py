@@ -127,6 +127,9 @@ def _reviewed(paths: Sequence[Path], settings: "Settings", evidence: "Evidence |
 @contextmanager
 def _progress() -> "Iterator[OnFile]":
     """Says on the standard error which file is read, where that is a terminal and it takes long."""
+    if not sys.stderr.isatty():
+        yield lambda _path: None
+        return
     from rich.console import Console
     from rich.markup import escape
 

@@ -49,6 +49,7 @@ FACTS = (
     Fact("communication_ratio", "share of the step in collectives that nothing hid", time=Time.COMMUNICATION),
     Fact("optimizer_ratio", "share of the step in the optimizer, clipping and gradient norms", time=Time.OPTIMIZER),
     Fact("compute_ratio", "share of the step in kernels of forward and backward", time=Time.COMPUTE),
+    Fact("checkpoint_ratio", "share of the run in which training stood while a checkpoint was written"),
     Fact("evaluation_ratio", "share of the run in passes that do not train", time=Time.EVALUATION),
     Fact("transfer_wait_ratio", "share of the step spent waiting for copies between host and GPU"),
     Fact("gpu_busy_ratio", "share of the time in which a kernel ran"),
@@ -62,13 +63,17 @@ FACTS = (
 )
 """Every fact; a name says its unit."""
 
-_LOADER = ("loader-without-workers", "loader-few-workers", "loader-not-persistent", "tokenise-in-loop")
+_LOADER = (
+    "loader-without-workers", "loader-few-workers", "loader-not-persistent", "tokenise-in-loop", "whole-file-per-item",
+)  # fmt: skip
 _TRANSFER = ("loader-without-pinned-memory", "blocking-transfer", "cpu-tensor-then-move")
-_HOST = ("sync-every-step", "no-compile", "gradient-norms-every-step", "slow-optimizer-loop", "zero-grad-to-zero")
+_WAITS = ("sync-every-step", "synchronize-every-step")
+_HOST = (*_WAITS, "no-compile", "gradient-norms-every-step", "slow-optimizer-loop", "garbage-collection-every-step")
 _SERVICE = ("per-sample-requests", "per-item-database-writes")
 _EVALUATION = ("sync-in-eval-loop", "literal-eval-batch-size", "no-grad-missing-in-eval")
 _EXCHANGE = ("allreduce-every-micro-step", "data-parallel")
-_OPTIMIZER = ("slow-optimizer-loop", "gradient-norms-every-step")
+_OPTIMIZER = ("slow-optimizer-loop", "gradient-norms-every-step", "zero-grad-to-zero")
+_CHECKPOINT = ("checkpoint-every-step",)
 
 _OURS = "our default"
 BEARINGS = (
@@ -79,7 +84,7 @@ BEARINGS = (
     Bearing("transfer_wait_ratio", Verdict.WITHDRAW, _TRANSFER, _OURS, below=0.01),
     Bearing("host_bound_ratio", Verdict.CONFIRM, _HOST, _OURS, at_least=0.1),
     Bearing("host_bound_ratio", Verdict.LOWER, _HOST, "the gain is at most this share", below=0.02),
-    Bearing("gpu_busy_ratio", Verdict.LOWER, ("sync-every-step",), "the gain is at most the idle share", at_least=0.98),
+    Bearing("gpu_busy_ratio", Verdict.LOWER, _WAITS, "the gain is at most the idle share", at_least=0.98),
     Bearing("gpu_busy_ratio", Verdict.CONFIRM, ("small-batch",), "smdebug's profiler rule on batch size", below=0.7),
     Bearing("gpu_memory_used_ratio", Verdict.WITHDRAW, ("small-batch",), "no room for a larger one", at_least=0.9),
     Bearing("service_wait_ratio", Verdict.CONFIRM, _SERVICE, _OURS, at_least=0.05),
@@ -88,6 +93,8 @@ BEARINGS = (
     Bearing("communication_ratio", Verdict.LOWER, _EXCHANGE, _OURS, below=0.02),
     Bearing("optimizer_ratio", Verdict.CONFIRM, _OPTIMIZER, _OURS, at_least=0.1),
     Bearing("optimizer_ratio", Verdict.LOWER, _OPTIMIZER, _OURS, below=0.02),
+    Bearing("checkpoint_ratio", Verdict.CONFIRM, _CHECKPOINT, _OURS, at_least=0.05),
+    Bearing("checkpoint_ratio", Verdict.LOWER, _CHECKPOINT, _OURS, below=0.01),
     Bearing("evaluation_ratio", Verdict.CONFIRM, _EVALUATION, _OURS, at_least=0.1),
     Bearing("evaluation_ratio", Verdict.LOWER, _EVALUATION, _OURS, below=0.01),
     Bearing("tensor_active_ratio", Verdict.CONFIRM, ("no-mixed-precision",), "as pytorch/kineto advises", below=0.005),

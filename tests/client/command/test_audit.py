@@ -4,6 +4,7 @@ import ast
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,31 @@ def test_what_cannot_be_read_is_said_beside_what_can(script: Path, capsys: Captu
     assert [(each["path"], each["line"]) for each in told["errors"]] == [("null.py", 1), ("old.py", 1)]
     assert _audit(".") == 1
     assert "not read: old.py:1: Python 2 (a print statement); convert it to Python 3 first" in capsys.readouterr().out
+
+
+def test_findings_in_notebooks_name_their_cell_and_are_left_to_people(script: Path, capsys: Captured) -> None:
+    """Lines count within the cell; magics are no code; nothing is written."""
+    cells = [["%matplotlib inline\n", "import torch\n"], CODE.removeprefix("import torch\n").splitlines(keepends=True)]
+    document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells], "nbformat": 4}
+    notebook = script.with_suffix(".ipynb")
+    notebook.write_text(json.dumps(document), encoding="utf-8")
+    assert _audit(notebook, "--fix", "--format", "json", rules="empty-cache-every-step") == 1
+    (found,) = _found(capsys).values()
+    assert (found["cell"], found["line"], found["column"], found["diff"]) == (2, 13, 9, "")
+    assert json.loads(notebook.read_text(encoding="utf-8")) == document
+    assert _audit(notebook, rules="empty-cache-every-step") == 1
+    told = capsys.readouterr().out
+    assert "train.ipynb:cell 2:13:9: warning [empty-cache-every-step]" in told
+    assert "  13 │         torch.cuda.empty_cache()" in told
+
+
+def test_an_audit_in_a_pipe_loads_no_more_than_it_needs(script: Path) -> None:
+    """Neither what draws terminals, nor what makes changes, nor what other commands compute with."""
+    code = (
+        "import sys; from flyball.command import run; status = run(sys.argv[1:]); "
+        "print(status, *sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "audit", script], capture_output=True, text=True, check=True)
+    status, *names = done.stderr.split()
+    assert status == "1"
+    assert not {"rich", "libcst", "numpy", "plotly", "torch", "pydantic", "grpc"} & set(names)
