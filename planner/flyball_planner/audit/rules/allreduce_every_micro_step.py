@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
@@ -15,6 +16,7 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel"})
+_WRAPPED = re.compile("DistributedDataParallel")
 _HELD_BACK = re.compile(r"no_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce")
 _THINNED = frozenset({Rarity.ACCUMULATED, Rarity.PERIODIC})
 
@@ -22,11 +24,9 @@ _THINNED = frozenset({Rarity.ACCUMULATED, Rarity.PERIODIC})
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Backward passes of wrapped models in loops that accumulate."""
     for turns in project.loops.training_of(module):
-        if (
-            turns.hook_of not in {None, "caller"}
-            or mentions(project, module, _HELD_BACK)
-            or not _is_wrapped(project, turns)
-        ):
+        if turns.hook_of not in {None, "caller"} or mentions(project, module, _HELD_BACK):
+            continue
+        if not mentions(project, module, _WRAPPED) or not _is_wrapped(project, turns):
             continue
         accumulates = _steps_seldom(project, turns)
         for region in project.loops.regions(turns):
@@ -55,8 +55,16 @@ def _is_wrapped(project: Project, turns: Turns) -> bool:
     for call in turns.module.calls_of(scope):
         if any(_wraps(each.module, each.node) for each in project.flow.callees(turns.module, call)):
             return True
-    callers = project.flow.callers(function.name) if isinstance(function, Function) else []
-    return any(_wraps(module, module.function_of(call) or module.tree) for module, call in callers)
+    return any(_wraps(module, above) for module, above in _callers(project, turns.module, function))
+
+
+def _callers(project: Project, module: Module, function: Function | None) -> Iterator[tuple[Module, ast.AST]]:
+    """The functions that call one."""
+    if function is None:
+        return
+    for caller, call in project.flow.callers(function.name):
+        if Definition(module, function) in project.flow.callees(caller, call):
+            yield caller, caller.function_of(call) or caller.tree
 
 
 def _wraps(module: Module, scope: ast.AST) -> bool:

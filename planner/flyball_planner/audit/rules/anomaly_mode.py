@@ -18,7 +18,7 @@ _TESTS = re.compile(r"(^|/)(test_|debug)[^/]*$|_test\.py$")
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Switches that are on, whatever the settings."""
-    if _TESTS.search(module.path):
+    if "detect_anomaly" not in module.source.text or _TESTS.search(module.path):
         return
     for call in module.all(ast.Call):
         name = module.qualified(call.func)

@@ -35,6 +35,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 
 def _saves(project: Project, region: Region, call: ast.Call) -> bool:
+    if "save" not in last_name(call):
+        return False
     if _SAVING.search(region.module.qualified(call.func) or ""):
         return True
     if last_name(call) not in _METHODS or not isinstance(call.func, ast.Attribute):

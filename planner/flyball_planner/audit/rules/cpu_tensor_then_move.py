@@ -10,7 +10,7 @@ from flyball_planner.audit.given import argument, hides_arguments
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.regions import Region, reached
+from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
 _FILLED = frozenset({"zeros", "ones", "full", "eye"})
@@ -43,9 +43,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 def _regions(module: Module, project: Project) -> Iterator[Region]:
     for turns in project.loops.training_of(module):
         yield from project.loops.regions(turns)
-    for function in module.all(ast.FunctionDef):
+    for function in module.functions:
         if function.name == "forward" and _is_module(project, module, function):
-            yield from reached(project, Region(module, function))
+            yield Region(module, function)
 
 
 def _is_module(project: Project, module: Module, function: Function) -> bool:

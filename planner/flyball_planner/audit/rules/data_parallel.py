@@ -1,6 +1,7 @@
 """`data-parallel`: nn.DataParallel copies the model to every GPU in each step, from one process."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
@@ -9,13 +10,16 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
+_NAME = re.compile(r"\bDataParallel\b|\bdata_parallel\b")
 _BETTER = "torch.nn.parallel.DistributedDataParallel"
 
 
 def look(module: Module, _project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
+    if not _NAME.search(module.source.text):
+        return
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
-    falls_back = bool(calls) and any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
+    falls_back = any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
     for call in calls:
         if not _is_one_device(argument(call, "device_ids", 1)):
             yield _match(module, call, falls_back=falls_back)

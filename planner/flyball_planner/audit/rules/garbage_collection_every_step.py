@@ -17,7 +17,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
         for region in project.loops.regions(turns):
             for call in region.all(ast.Call):
-                if region.module.qualified(call.func) == "gc.collect" and region.rarity(call) in _OFTEN:
+                collects = "gc" in region.module.source.text and region.module.qualified(call.func) == "gc.collect"
+                if collects and region.rarity(call) in _OFTEN:
                     yield _match(region, call, f"{turns.module.path}:{turns.node.lineno}")
 
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
@@ -12,6 +13,7 @@ _JOINING = frozenset({
     "torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack", "numpy.concatenate",
     "numpy.append", "numpy.vstack", "numpy.hstack", "pandas.concat",
 })  # fmt: skip
+_NAMES = frozenset(each.rpartition(".")[2] for each in _JOINING)
 _FEW = 8
 """Turns of a loop over a list in the code: so few copies are no matter."""
 
@@ -19,7 +21,7 @@ _FEW = 8
 def look(module: Module, _project: Project) -> Iterator[Match]:
     """Variables of loops that are joined with something new, and read nowhere else in the loop."""
     for call in module.all(ast.Call):
-        if module.qualified(call.func) not in _JOINING:
+        if last_name(call) not in _NAMES or module.qualified(call.func) not in _JOINING:
             continue
         assigned = _assigned(module, call)
         loop = _loop(module, assigned) if assigned is not None else None

@@ -28,7 +28,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for function in module.functions:
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
-            if scores is not None and _is_product(module, function, scores) and attends(module, function, call):
+            if scores is None or not _is_over_keys(call):
+                continue
+            if _is_product(module, function, scores) and attends(module, function, call):
                 yield Match(
                     call,
                     f"`{module.quote(call)}` is the middle of an attention written by hand",
@@ -40,15 +42,24 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | None:
     """What a call takes the softmax of."""
     given = next((each.value for each in call.keywords if each.arg == "input"), call.args[0] if call.args else None)
-    if module.qualified(call.func) in _SOFTMAX:
-        return given
-    if last_name(call) == "softmax" and isinstance(call.func, ast.Attribute) and module.qualified(call.func) is None:
-        return call.func.value
-    is_layer = (
-        isinstance(call.func, ast.Attribute | ast.Call)
-        and project.origins.of(module, call.func) == "torch.nn.Softmax()"
-    )
-    return given if is_layer else None
+    if "softmax" in last_name(call).lower():
+        if module.qualified(call.func) in _SOFTMAX:
+            return given
+        if (
+            last_name(call) == "softmax"
+            and isinstance(call.func, ast.Attribute)
+            and module.qualified(call.func) is None
+        ):
+            return call.func.value
+    may_be_layer = isinstance(call.func, ast.Attribute | ast.Call) and "Softmax(" in module.source.text
+    return given if may_be_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()" else None
+
+
+def _is_over_keys(call: ast.Call) -> bool:
+    """Whether the softmax may go along the last dimension: linear attention's goes along another."""
+    made = call.func if isinstance(call.func, ast.Call) else call
+    given = (*made.args, *(each.value for each in made.keywords if each.arg == "dim"))
+    return not {ast.unparse(each) for each in given} & {"-2", "-3", "0"}
 
 
 def _is_product(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:

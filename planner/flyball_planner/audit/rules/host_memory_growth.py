@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import last_name
@@ -140,7 +140,7 @@ def _match(turns: Turns, region: Region, call: ast.Call, severity: Severity) -> 
 
 def _cached(module: Module, project: Project) -> Iterator[Match]:
     """Dictionaries of a data set that each new sample makes longer."""
-    for function in module.all(ast.FunctionDef):
+    for function in module.functions:
         holder = module.class_of(function) if function.name == "__getitem__" else None
         if holder is None or not _is_dataset(project, module, holder):
             continue
@@ -165,6 +165,8 @@ def _is_dataset(project: Project, module: Module, holder: ast.ClassDef) -> bool:
 
 def _mapped(module: Module, project: Project) -> Iterator[Match]:
     """Maps of files that are opened once, and read in every step."""
+    if "memmap" not in module.source.text and "mmap_mode" not in module.source.text:
+        return
     for call in module.all(ast.Call):
         if not _is_map(module, call):
             continue
@@ -199,20 +201,30 @@ def _is_read_in_steps(project: Project, module: Module, function: Function | Non
         regions = project.loops.regions(turns)
         if any(region.root is function or region.holds(target) for region in regions if region.module is module):
             continue
-        for region in regions:
-            reads: list[ast.Name | ast.Attribute] = [*region.all(ast.Name), *region.all(ast.Attribute)]
-            if region.module is module and any(_reads(region, each, function, name) for each in reads):
-                return True
+        if any(_reads(region, target, name, function) for region in regions if region.module is module):
+            return True
     return False
 
 
-def _reads(region: Region, node: ast.Name | ast.Attribute, function: Function | None, name: str) -> bool:
-    if _last(node) != name or not isinstance(node.ctx, ast.Load) or region.rarity(node) not in _OFTEN:
-        return False
-    if isinstance(node, ast.Attribute):
-        return True
-    here = region.module.function_of(node)
-    return here is function or (function is None and not (here and region.module.binds(here, name)))
+def _reads(region: Region, target: ast.expr, name: str, function: Function | None) -> bool:
+    module = region.module
+    nodes: Iterable[ast.Attribute | ast.Name] = module.all(ast.Name)
+    if isinstance(target, ast.Attribute):
+        nodes = module.all(ast.Attribute)
+    for node in nodes:
+        if _last(node) != name or not isinstance(node.ctx, ast.Load) or not region.holds(node):
+            continue
+        here = module.function_of(node)
+        own = (
+            isinstance(node, ast.Attribute) or here is function or (function is None and not _binds(module, here, name))
+        )
+        if own and region.rarity(node) in _OFTEN:
+            return True
+    return False
+
+
+def _binds(module: Module, function: Function | None, name: str) -> bool:
+    return function is not None and module.binds(function, name)
 
 
 RULE = Rule(

@@ -21,10 +21,10 @@ _PRECISION = re.compile(
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The model's call in training loops that say nothing of precision."""
     for turns in project.loops.training_of(module):
-        if turns.hook_of in {"lightning", "transformers"}:
+        if turns.hook_of in {"lightning", "transformers"} or not _is_plain(project, module):
             continue
         found = _forward(project, turns)
-        if found is not None and _is_plain(project, module) and _is_plain(project, found[0].module):
+        if found is not None and _is_plain(project, found[0].module):
             region, call = found
             yield Match(
                 call,

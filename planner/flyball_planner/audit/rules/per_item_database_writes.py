@@ -17,6 +17,10 @@ _WRITES = re.compile(
     r"|^(pymongo|motor)\..*\.(insert_one|update_one|replace_one|delete_one|find_one_and_\w+)$"
     r"|^redis\.(?!.*\.pipeline\(\)).*\.(set|setex|hset|hmset|rpush|lpush|sadd|zadd|incr|incrby|expire|delete|publish|xadd)$"
 )
+_NAMES = re.compile(
+    r"(execute|commit|insert_one|update_one|replace_one|delete_one|find_one_and_\w+|set|setex|hset|hmset|rpush|lpush|sadd"
+    r"|zadd|incr|incrby|expire|delete|publish|xadd)$"
+)
 _WITHIN_COMMITS = re.compile(r"^sqlite3\..*\.execute$")
 """Cheap within one transaction, dear where each has its own."""
 
@@ -30,7 +34,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """The module's writes, wherever a loop over items leads to them."""
     if not _LIBRARIES.search(module.source.text):
         return
-    paths = [(call, path) for call in module.all(ast.Call) if (path := project.origins.of(module, call.func))]
+    calls = [call for call in module.all(ast.Call) if _NAMES.match(last_name(call))]
+    paths = [(call, path) for call in calls if (path := project.origins.of(module, call.func))]
     commits = {
         _place(module, call) for call, path in paths if path.startswith("sqlite3.") and last_name(call) == "commit"
     }

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.items import Item, repeated
 from flyball_planner.audit.project import Module, Project
@@ -15,16 +16,21 @@ _REQUESTS = re.compile(
     rf"|^httpx\.{_VERBS}$|^httpx\.Client\(\)\.{_VERBS}$"
     r"|^urllib\.request\.urlopen$|^urllib3\.PoolManager\(\)\.(request|urlopen)$|^urllib3\.request$"
     r"|^http\.client\.HTTPS?Connection\(\)\.(request|getresponse)$"
-    r"|_pb2_grpc\.\w+Stub\(\)\.\w+$|^xmlrpc\.client\.ServerProxy\(\)\.\w+$"
+    r"|_pb2_grpc\.\w+Stub\(\)\.\w+$"
     r"|^tritonclient\.(http|grpc)\.InferenceServerClient\(\)\.infer$"
     r"|^openai\.(OpenAI\(\)\.)?\w[\w.]*\.create$|^anthropic\.Anthropic\(\)\.\w[\w.]*\.create$"
     r"|^ray\.get$"
 )
+_NAMES = frozenset({
+    "get", "post", "put", "patch", "delete", "head", "request", "send", "urlopen", "getresponse", "infer", "create",
+})  # fmt: skip
+"""Last parts of these; remote procedures have names of their own, with a capital in gRPC."""
+
 _AWAITED = re.compile(rf"^aiohttp\.ClientSession\(\)\.{_VERBS}$|^httpx\.AsyncClient\(\)\.{_VERBS}$")
 """Calls that only begin when they are awaited: handed to a group of tasks they run together."""
 
 _LIBRARIES = re.compile(
-    r"\b(requests|httpx|urllib|urllib3|http\.client|\w+_pb2_grpc|xmlrpc|tritonclient|openai|anthropic|ray|aiohttp)\b"
+    r"\b(requests|httpx|urllib|urllib3|http\.client|\w+_pb2_grpc|tritonclient|openai|anthropic|ray|aiohttp)\b"
 )
 
 
@@ -33,10 +39,14 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     if not _LIBRARIES.search(module.source.text):
         return
     for call in module.all(ast.Call):
-        path = project.origins.of(module, call.func)
+        path = project.origins.of(module, call.func) if _may_ask(module, call) else None
         if path is not None and _is_request(module, call, path):
             for item in repeated(project, module, call):
                 yield _match(project, item, call)
+
+
+def _may_ask(module: Module, call: ast.Call) -> bool:
+    return last_name(call) in _NAMES or (last_name(call)[:1].isupper() and "_pb2_grpc" in module.source.text)
 
 
 def _is_request(module: Module, call: ast.Call, path: str) -> bool:

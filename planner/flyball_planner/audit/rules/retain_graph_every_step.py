@@ -29,8 +29,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | None:
     """The one call that differentiates in a turn; None if there are several, or it is repeated."""
+    regions = project.loops.regions(turns)
+    if not any("retain_graph" in region.module.source.text for region in regions):
+        return None
     found = []
-    for region in project.loops.regions(turns):
+    for region in regions:
         for call in region.all(ast.Call):
             if region.module.qualified(call.func) == "torch.autograd.grad":
                 return None

@@ -1,16 +1,15 @@
 """`slow-optimizer-loop`: parameters are updated one by one, each with kernels of its own."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.effects import Effect, last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
-from flyball_planner.audit.module import Loop
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.regions import Region, reached
+from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
 
 _IN_PLACE = frozenset({
@@ -25,8 +24,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         told = is_constant(argument(call, "foreach"), False) and not is_constant(argument(call, "fused"), True)
         if told and project.flow.value(module, call).has(Tag.OPTIMIZER):
             yield _told(module, call)
-    for loop in _training_loops(module, project):
-        for region in reached(project, Region(module, loop)):
+    for loop, regions in _training_loops(module, project):
+        for region in regions:
             for update in _updates(project, region):
                 yield _by_hand(module, region, loop, update)
 
@@ -41,7 +40,7 @@ def _told(module: Module, call: ast.Call) -> Match:
     )
 
 
-def _by_hand(module: Module, region: Region, loop: Loop, update: ast.stmt) -> Match:
+def _by_hand(module: Module, region: Region, loop: Root, update: ast.stmt) -> Match:
     return Match(
         update,
         f"`{region.module.quote(update)}` updates parameters one by one",
@@ -51,11 +50,13 @@ def _by_hand(module: Module, region: Region, loop: Loop, update: ast.stmt) -> Ma
     )
 
 
-def _training_loops(module: Module, project: Project) -> Iterator[Loop]:
-    """Loops with backward passes; those that update by hand have no optimizer's step."""
+def _training_loops(module: Module, project: Project) -> Iterator[tuple[Root, Iterable[Region]]]:
+    """Loops with backward passes, and what they run; those that update by hand have no optimizer's step."""
+    for turns in project.loops.training_of(module):
+        yield turns.node, project.loops.regions(turns)
     for loop in module.loops:
-        if Effect.BACKWARD in project.loops.effects.inside(module, loop):
-            yield loop
+        if project.loops.effects.inside(module, loop) == frozenset({Effect.BACKWARD}):
+            yield loop, reached(project, Region(module, loop))
 
 
 def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -17,6 +18,9 @@ _ENCODING = re.compile(
 )
 _BY_NAME = re.compile(r"^(\w+_)?tokeni[sz]er(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$")
 """What everyone calls one, where nothing else is known of it."""
+
+_LAST = re.compile(r"tokeni[sz]e|^encod|^batch_encode|^Encode|^tok$", re.IGNORECASE)
+"""Of what is called: any variable that holds a tokeniser, or its methods."""
 
 _GENERATING = frozenset({"generate", "batch_decode", "decode", "sample"})
 """The loop makes texts itself: they cannot be tokenised ahead."""
@@ -32,24 +36,31 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             continue
         for region in regions:
             for call in region.all(ast.Call):
-                if region.rarity(call) in _OFTEN and (confidence := _encodes(project, region, call)):
+                confidence = _encodes(project, region, call)
+                if confidence is not None and region.rarity(call) in _OFTEN:
                     yield Match(
                         call,
                         f"`{region.module.quote(call)}` turns text into tokens in each training step",
                         f"the loop at {turns.module.path}:{turns.node.lineno} does it between two steps, in one "
                         "process",
                         confidence,
+                        None if confidence == LIKELY else Severity.NOTE,
                         module=region.module,
                     )
 
 
 def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
     """How sure it is that a call tokenises a batch's text."""
+    if not _LAST.search(last_name(call)):
+        return None
     if call.args and isinstance(call.args[0], ast.Constant):
         return None
     path = project.origins.of(region.module, call.func)
     if path is not None:
         return LIKELY if _ENCODING.search(path) else None
+    value = project.flow.value(region.module, call.func)
+    if value.has(Tag.MODEL):
+        return None  # images have tokenisers too, and those are trained
     name = ast.unparse(call.func).removeprefix("self.")
     return SUSPECTED if _BY_NAME.match(name) and not project.flow.callees(region.module, call) else None
 
