@@ -8,16 +8,18 @@ from msgspec import Struct
 from flyball_planner.calibration.learned import Learned
 from flyball_planner.calibration.learning import learn, timed, weighed
 from flyball_planner.calibration.measured import Kind, MeasuredRun, MeasuredRuns, Refused
-from flyball_planner.calibration.peaks import learn_peaks, peak_interval
+from flyball_planner.calibration.peaks import observe, peak_interval
 from flyball_planner.calibration.plausible import plausible
 from flyball_planner.calibration.steps import learn_steps, start_of, step_intervals
 from flyball_planner.interval import Interval
-from flyball_planner.memory.constants import CONSTANTS, Constants
+from flyball_planner.memory.calibrate import calibrate as calibrate_memory
+from flyball_planner.memory.constants import CONSTANTS
 
 PARTS = 12
 """Into so many parts the runs of a kind are divided at most; each is estimated by what the other parts teach."""
 
 STEP, MEMORY = "step_seconds", "memory_bytes"
+Told = TypeVar("Told")
 Taught = TypeVar("Taught")
 
 
@@ -83,15 +85,13 @@ def _steps(runs: Sequence[MeasuredRun]) -> Iterator[Comparison]:
 
 
 def _memory(runs: Sequence[MeasuredRun]) -> Iterator[Comparison]:
-    taught: list[Constants] = _each_taught(runs, learn_peaks, CONSTANTS)
+    taught = _each_taught([observe(run) for run in runs], calibrate_memory, CONSTANTS)
     for run, constants in zip(runs, taught, strict=True):
         before, after = peak_interval(run), peak_interval(run, constants)
         yield Comparison(run.name, run.kind, MEMORY, run.memory_bytes or 0.0, before, after)
 
 
-def _each_taught(
-    runs: Sequence[MeasuredRun], teach: Callable[[Sequence[MeasuredRun]], Taught], untaught: Taught
-) -> list[Taught]:
+def _each_taught(runs: Sequence[Told], teach: Callable[[Sequence[Told]], Taught], untaught: Taught) -> list[Taught]:
     """For each run what all runs outside its part teach; a single run has nobody to learn from."""
     parts = min(PARTS, len(runs))
     if parts < 2:

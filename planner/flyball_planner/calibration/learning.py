@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from flyball_planner.calibration.belief import Belief
 from flyball_planner.calibration.learned import Learned, Lesson
 from flyball_planner.calibration.measured import MeasuredRun, MeasuredRuns, Subject, kind_of
-from flyball_planner.calibration.peaks import learn_peaks, peak_factor, peak_interval
+from flyball_planner.calibration.peaks import observe, peak_factor, peak_interval
 from flyball_planner.calibration.plausible import plausible
 from flyball_planner.calibration.steps import learn_steps, start_of, step_factor, step_intervals
 from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.memory.calibrate import calibrate
 from flyball_planner.memory.constants import CONSTANTS, Constants
 
 
@@ -57,6 +58,6 @@ def _steps(runs: Sequence[MeasuredRun]) -> tuple[Belief | None, Lesson | None]:
 def _memory(runs: Sequence[MeasuredRun]) -> tuple[Constants, Lesson | None]:
     if not runs:
         return CONSTANTS, None
-    constants = learn_peaks(runs)
+    constants = calibrate([observe(run) for run in runs])
     widths = [float(np.median([peak_interval(run, each).width for run in runs])) for each in (CONSTANTS, constants)]
     return constants, Lesson(len(runs), peak_factor(runs, constants), *widths)

@@ -8,17 +8,12 @@ from flyball_planner.calibration.belief import NINETY
 from flyball_planner.calibration.measured import MeasuredRun
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.columns import Layouts
-from flyball_planner.memory.calibrate import TRUST, Observation, calibrate
+from flyball_planner.memory.calibrate import TRUST, Observation
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import WHOLE_SPREAD, Range, estimate_memory
 
 RANGES = {"allocated_bytes": "allocated", "reserved_bytes": "reserved", "driver_bytes": "driver"}
 """Which of an estimate's figures a reading is compared with."""
-
-
-def learn_peaks(runs: Sequence[MeasuredRun]) -> Constants:
-    """The constants that some runs of one kind leave; all of them tell a reading of the memory."""
-    return calibrate([_observation(run) for run in runs])
 
 
 def peak_interval(run: MeasuredRun, constants: Constants = CONSTANTS) -> Interval:
@@ -43,12 +38,13 @@ def peak_factor(runs: Sequence[MeasuredRun], constants: Constants) -> Interval:
     return Interval(exp(middle - reach), exp(middle), exp(middle + reach))
 
 
-def _observation(run: MeasuredRun) -> Observation:
+def observe(run: MeasuredRun) -> Observation:
+    """A run as a calibration of the memory takes it; it tells a reading."""
     return Observation(run.memory_bytes or 0.0, _remembered(run))
 
 
 def _remembered(run: MeasuredRun) -> Callable[[Constants], Interval]:
-    """A calibration asks for the same constants more than once."""
+    """A calibration asks for the same constants more than once, and several calibrations do."""
 
     @cache
     def predict(constants: Constants) -> Interval:

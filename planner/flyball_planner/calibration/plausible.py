@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from flyball_planner.calibration.measured import MeasuredRun, Refused
 from flyball_planner.calibration.peaks import peak_interval
-from flyball_planner.calibration.steps import start_of, step_intervals
+from flyball_planner.calibration.steps import cold_seconds
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.report.words import duration, percent, size
@@ -56,7 +56,7 @@ def _too_large(run: MeasuredRun) -> str:
 
 def _too_far(run: MeasuredRun) -> str:
     if run.step_seconds is not None:
-        estimate = step_intervals([run], start_of(run))[0].middle
+        estimate = cold_seconds(run)
         if not 1 / FAR <= run.step_seconds / estimate <= FAR:
             return f"a step of {duration(run.step_seconds)} where {duration(estimate)} is estimated: {_DOUBT}"
     if run.memory_bytes is not None:

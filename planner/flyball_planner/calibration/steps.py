@@ -52,6 +52,11 @@ def step_intervals(runs: Sequence[MeasuredRun], belief: Belief) -> list[Interval
     return [Interval(float(low), float(middle), float(high)) for low, middle, high in zip(*columns, strict=True)]
 
 
+def cold_seconds(run: MeasuredRun) -> float:
+    """The step of a run without calibration, and without its interval, which takes much longer."""
+    return float(np.exp(prediction([run])(start_of(run).middle)[0]))
+
+
 def step_factor(runs: Sequence[MeasuredRun], before: Belief, after: Belief) -> Interval:
     """By how much longer such steps take than was believed before: their geometric mean, with its 90 % interval."""
     predict = prediction(runs)

@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from flyball_planner.calibration.peaks import learn_peaks, peak_factor, peak_interval
+from flyball_planner.calibration.peaks import observe, peak_factor, peak_interval
+from flyball_planner.memory.calibrate import calibrate
 from flyball_planner.memory.constants import CONSTANTS
 from tests.planner.calibration.runs import gpt, larger
 
@@ -11,7 +12,7 @@ from tests.planner.calibration.runs import gpt, larger
 def test_a_tenth_more_is_learned_with_caution() -> None:
     """Five runs move the estimate most of the way, and the factor's interval holds what was learned."""
     runs = [larger(gpt(512, micro_batch), 1.1) for micro_batch in (1, 2, 4, 8, 16)]
-    constants = learn_peaks(runs)
+    constants = calibrate([observe(run) for run in runs])
     factor = peak_factor(runs, constants)
     assert 1.05 < factor.middle < 1.1
     assert factor.low < factor.middle < factor.high
