@@ -32,10 +32,14 @@ class Evidence:
     facts: Mapping[str, Measured] = field(default_factory=dict)
     file: str = ""
 
-    def told(self, fact: str) -> str:
-        """A fact in words."""
-        said = self.facts[fact]
-        return f"{fact} {percent(said.value) if _BY_NAME[fact].share else figure(said.value)} ({said.on})"
+    def told(self, facts: Iterable[str]) -> str:
+        """Facts in words, those together that were measured on the same."""
+        by_place: dict[str, list[str]] = {}
+        for name in facts:
+            value = self.facts[name].value
+            words = f"{name} {percent(value) if _BY_NAME[name].share else figure(value)}"
+            by_place.setdefault(self.facts[name].on, []).append(words)
+        return "; ".join(f"{', '.join(words)} ({place})" for place, words in by_place.items())
 
     def shares(self) -> dict[Time, float]:
         """The measured shares of a step, by kind of time; computing is what busy GPUs did besides all else."""
@@ -89,7 +93,7 @@ def _bearings(rule: str, evidence: Evidence) -> list[Bearing]:
 
 
 def _reason(bearings: Iterable[Bearing], evidence: Evidence) -> str:
-    return "; ".join(dict.fromkeys(evidence.told(each.fact) for each in bearings))
+    return evidence.told(dict.fromkeys(each.fact for each in bearings))
 
 
 def _told(finding: Finding, bearings: Iterable[Bearing], evidence: Evidence) -> Finding:

@@ -67,7 +67,7 @@ def review(
     found = [each for each in report.findings if settings.asks(each.rule)]
     weighed = judged(found, evidence or Evidence())
     return Review(
-        title=f"Audit of {', '.join(each.as_posix() for each in paths)}",
+        title=f"Audit of {', '.join(each.as_posix() if each.name else each.resolve().name for each in paths)}",
         findings=settings.shown(weighed.findings),
         sources=report.sources,
         unreadable=report.unreadable,

@@ -108,6 +108,15 @@ def test_facts_that_contradict_each_other_change_no_severity() -> None:
     assert "data_wait_ratio 50 %" in found.because
 
 
+def test_facts_are_told_by_what_they_were_measured_on() -> None:
+    """Which is said once for all of them."""
+    told = read_evidence(TEXT.replace("  gpu_busy_ratio", "  loss_spikes: 3\n  gpu_busy_ratio"))
+    assert told.told(told.facts) == (
+        "data_wait_ratio 31 %, loss_spikes 3 (node-17, 2 × H100, steps 200 to 1,400); "
+        "gpu_busy_ratio 55 % (one minute on GPU 0)"
+    )
+
+
 def test_an_error_stays() -> None:
     """What is wrong for certain is wrong however fast it runs."""
     finding = _finding("data-parallel", Severity.ERROR)

@@ -71,6 +71,12 @@ def test_rules_files_and_severities_are_chosen(folder: Path) -> None:
     assert _found(review([folder], settings, rules=RULES)) == [("small-batch", "error")]
 
 
+def test_the_title_names_what_was_audited(folder: Path) -> None:
+    """A dot says nothing to whoever reads the report."""
+    assert review([folder], Settings(), rules=RULES).title == f"Audit of {Path.cwd().name}"
+    assert review([Path("train.py")], Settings(), rules=RULES).title == "Audit of train.py"
+
+
 def test_measurements_come_before_thresholds(folder: Path) -> None:
     """What a fact makes surer passes a threshold that it would not have passed."""
     facts = Evidence({"data_wait_ratio": Measured(0.4, "run 7"), "gpu_memory_used_ratio": Measured(0.97, "run 7")})

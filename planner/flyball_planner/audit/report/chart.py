@@ -21,8 +21,9 @@ def estimate_chart(estimate: Estimate) -> Chart:
     legend = [_legend(number, name, _colour(estimate, number)) for number, name in enumerate(names)]
     height = _TOP + 2 * _STEP + 22.0 * -(-len(names) // _LEGEND_COLUMNS) + 8.0
     svg = drawing(_WIDTH, height, "A step before and after", *now, *then, *legend)
-    shares = "measured" if estimate.measured else "assumed"
-    return Chart("estimate", f"A step now and after all changes, with {shares} shares; gains are upper bounds.", svg)
+    some = any(part.measured for part in estimate.parts)
+    shares = "measured" if estimate.measured else "partly assumed" if some else "assumed"
+    return Chart("estimate", f"A step now and after all changes; shares are {shares}, gains upper bounds.", svg)
 
 
 def _bar(estimate: Estimate, x: Scale, top: float, *, after: bool) -> list[str]:

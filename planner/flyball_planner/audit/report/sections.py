@@ -79,7 +79,7 @@ def _first(findings: Iterable[Finding]) -> tuple[tuple[str, ...], ...]:
 
 def _measured(review: Review) -> str:
     evidence = review.evidence
-    told = ", ".join(map(evidence.told, evidence.facts)) if evidence else ""
+    told = evidence.told(evidence.facts) if evidence else ""
     return f"{told}; {plural(len(review.withdrawn), 'finding')} withdrawn" if review.withdrawn else told
 
 
