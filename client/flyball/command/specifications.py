@@ -67,7 +67,8 @@ def load_runs(path: Path) -> "MeasuredRuns":
     from flyball_planner.specification.runs import read_runs
 
     try:
-        return read_runs(read_text(path), str(path), partial(read_entry, file=str(path), files=_beside(path)))
+        text = read_text(path, "`flyball calibrate --columns` says what such a file holds")
+        return read_runs(text, str(path), partial(read_entry, file=str(path), files=_beside(path)))
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
 
@@ -86,8 +87,8 @@ def make_folder(path: Path) -> None:
         raise CommandError(f"--write {path} cannot be made: {error.strerror or error}") from None
 
 
-def read_text(path: Path) -> str:
-    """The text of a file, or what to do about it."""
+def read_text(path: Path, hint: str = "`flyball examples --write .` makes some to begin with") -> str:
+    """The text of a file, or what to do about it; the hint is for where there is none."""
     import sys
 
     try:
@@ -97,9 +98,7 @@ def read_text(path: Path) -> str:
             raise CommandError(f"{path} is larger than {_MOST_BYTES // 10**6} MB: that is no specification", WRONG)
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CommandError(
-            f"there is no file {path}; `flyball examples --write .` makes some to begin with", WRONG
-        ) from None
+        raise CommandError(f"there is no file {path}; {hint}", WRONG) from None
     except UnicodeDecodeError:
         raise CommandError(f"{path} is no text in UTF-8", WRONG) from None
     except OSError as error:

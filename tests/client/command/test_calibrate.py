@@ -79,4 +79,6 @@ def test_a_file_must_be_named_and_be_there(tmp_path: Path, capsys: Captured) -> 
     assert run(["calibrate"]) == 2
     assert "--columns" in capsys.readouterr().err
     assert run(["calibrate", str(tmp_path / "none.csv")]) == 2
-    assert "there is no file" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "there is no file" in told
+    assert "--columns" in told

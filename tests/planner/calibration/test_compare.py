@@ -1,7 +1,11 @@
 """Tests of estimated against actual."""
 
-from flyball_planner.calibration.compare import MEMORY, STEP, calibrate
-from flyball_planner.calibration.measured import MeasuredRuns
+from collections.abc import Callable
+
+import pytest
+
+from flyball_planner.calibration.compare import MEMORY, STEP, calibrate, compare
+from flyball_planner.calibration.measured import MeasuredRun, MeasuredRuns
 from tests.planner.calibration.runs import BATCHES, gpt, larger, slower
 
 
@@ -11,6 +15,15 @@ def test_a_run_is_not_judged_by_what_it_taught() -> None:
     assert all(abs(each.error_before + 1 - 1 / 1.4) < 0.01 for each in found)
     assert all(abs(each.error_after) < abs(each.error_before) / 3 for each in found)
     assert all(each.after.width < each.before.width for each in found)
+
+
+@pytest.mark.parametrize("measure", [slower, larger])
+def test_a_run_does_not_move_its_own_estimate(measure: Callable[[MeasuredRun, float], MeasuredRun]) -> None:
+    """However its own figure changes, it is estimated alike: only the others taught."""
+    others = [measure(gpt(batch), 1.2) for batch in BATCHES[:3]]
+    first, second = (list(compare([*others, measure(gpt(), times)]))[-1] for times in (1.1, 1.5))
+    assert first.measured != second.measured
+    assert first.after == second.after
 
 
 def test_a_single_run_has_nobody_to_learn_from() -> None:
