@@ -14,6 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from flyball.command.errors import CommandError
+from flyball.command.gpu import gpu_words
 from flyball.command.readings import duration
 from flyball.command.words import clean
 from flyball.extras import advice, missing
@@ -153,7 +154,7 @@ _STYLES = {"raised": "bold", "cleared": "dim"}
 
 
 def _cells(event: "ToldEvent") -> list[str]:
-    gpu = f"GPU {event['gpu']}" if event["gpu"] else ""
+    gpu = gpu_words(event["gpu"], event["gpu_index"])
     where = " ".join(clean(word) for word in (event["host"], gpu, event["resource"] or "") if word)
     left = event["seconds_left"]
     return [
