@@ -77,8 +77,7 @@ class Book(Kept):
         return np.flatnonzero(worse | (raised & other & due))
 
     def tell(self, claims: Claims, place: int, now: float) -> None:
-        """Remember what is told."""
-        self._busy = True
+        """Remember what is told; of a place that was ripe, or is raised: the book does not rest."""
         if not self["raised"][place]:
             self["since"][place] = now
         self["raised"][place] = True
