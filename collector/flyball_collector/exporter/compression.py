@@ -20,6 +20,12 @@ _TRAILER = struct.Struct("<II")
 _LAST_BLOCK = b"\x03\x00"  # an empty one: no piece knows whether it is the last
 
 
+class Lasting(bytes):
+    """A piece that may well come again, and is deflated once."""
+
+    deflated: bytes | None = None
+
+
 def gzip_stream(pieces: Iterable[bytes]) -> bytes:
     """One gzip member, for there are readers that stop after the first.
 
@@ -30,7 +36,7 @@ def gzip_stream(pieces: Iterable[bytes]) -> bytes:
     waiting: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(DEFLATERS, "deflate") as threads:
         for piece in pieces:
-            waiting.append(threads.submit(_deflate, piece))
+            waiting.append(threads.submit(_deflated, piece))
             checksum, size = zlib.crc32(piece, checksum), size + len(piece)
             if len(waiting) > AHEAD:
                 parts.append(waiting.popleft().result())
@@ -41,6 +47,14 @@ def gzip_stream(pieces: Iterable[bytes]) -> bytes:
 def gzip_at_once(body: bytes) -> bytes:
     """The same of a small page, in the thread that asks."""
     return zlib.compress(body, LEVEL, wbits=16 + zlib.MAX_WBITS)
+
+
+def _deflated(piece: bytes) -> bytes:
+    if not isinstance(piece, Lasting):
+        return _deflate(piece)
+    if piece.deflated is None:
+        piece.deflated = _deflate(piece)
+    return piece.deflated
 
 
 def _deflate(piece: bytes) -> bytes:

@@ -4,9 +4,8 @@ Written in pieces of some hundred kilobytes, so that whoever drives the writer c
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
+from itertools import chain
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,15 +13,11 @@ from flyball_collector.exporter import about
 from flyball_collector.exporter.catalogue import Catalogue, Declaration, header, sample_name
 from flyball_collector.exporter.diagnosis import metrics as diagnosis
 from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.pieces import Pieces
 from flyball_collector.exporter.plan import Plan, make_plan
 from flyball_collector.exporter.series import HostSeries, Vocabulary
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_proto.metric import Kind, Metric
-
-ROWS = 4096
-"""Series a piece: about 0.5 ms of work."""
-
-_encode = msgspec.json.Encoder().encode  # writes a float ten times as fast as repr(), and as short
 
 
 class FleetWriter:
@@ -32,8 +27,8 @@ class FleetWriter:
     """
 
     def __init__(self, vanish_after_seconds: float = 15.0, *, instance: bool = True) -> None:
-        self.series = 0
         self.conflicting = 0
+        self._pieces = Pieces()
         self._instance = instance  # label each line with its host
         self._vanish_after_ns = int(vanish_after_seconds * 1e9)
         self._catalogue = Catalogue(map(Declaration.of, (*about.METRICS, *diagnosis.METRICS)))
@@ -42,23 +37,28 @@ class FleetWriter:
         self._plan = Plan([], 0)
         self._generation: int | None = None
 
+    @property
+    def series(self) -> int:
+        """Lines, but for HELP and TYPE."""
+        return self._pieces.series
+
     def render(self, snapshot: Snapshot, format_: Format, now_ns: int) -> Iterator[bytes]:
         """The lines of every host, in pieces; each line begins with a line feed, and none ends with one."""
         series = self._series_of(snapshot)
         fresh = [now_ns - host.received_ns <= self._vanish_after_ns for host in snapshot.hosts]
         _blank_silent(snapshot, fresh)
-        self.series, self.conflicting = 0, self._plan.conflicting
+        self.conflicting = self._plan.conflicting
+        self._pieces.begin()
         yield from self._states(snapshot.hosts, series, fresh, format_)
         heard = [(host, own) for host, own, alive in zip(snapshot.hosts, series, fresh, strict=True) if alive]
         yield from self._infos(heard, format_)
         yield from self._processes(heard, format_)
         yield from self._runs(heard, format_)
         for family in self._plan.families:
-            head = header(
-                family.declaration.name, family.metric.kind, family.metric.help, family.metric.states, format_
-            )
-            least = 0.0 if family.metric.kind is Kind.COUNTER else -np.inf  # a negative count is no count
-            yield from self._family(head, family.prefixes, snapshot.arena, family.places, least)
+            name, metric = family.declaration.name, family.metric
+            head = header(name, metric.kind, metric.help, metric.states, format_)
+            least = 0.0 if metric.kind is Kind.COUNTER else -np.inf  # a negative count is no count
+            yield from self._pieces.family(name, head, family.prefixes, snapshot.arena, family.places, least)
 
     def _series_of(self, snapshot: Snapshot) -> list[HostSeries]:
         if snapshot.generation != self._generation:
@@ -77,46 +77,29 @@ class FleetWriter:
     ) -> Iterator[bytes]:
         for number, (metric, read) in enumerate(about.STATE_METRICS):
             values = [read(host, alive) for host, alive in zip(hosts, fresh, strict=True)]
-            yield from self._family(_head(metric, format_), [own.states[number] for own in series], _array(values))
+            prefixes = [own.states[number] for own in series]
+            yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, _array(values))
 
     def _infos(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
         found = [own.infos(host) for host, own in heard]
         for metric in about.INFO_METRICS:
             lines = [line for infos in found for line in infos.get(metric.name, ())]
-            self.series += len(lines)
-            for first in range(0, len(lines), ROWS):
-                head = _head(metric, format_) if first == 0 else b""
-                yield head + b"".join(lines[first : first + ROWS])
+            yield from self._pieces.whole(metric.name, _head(metric, format_), lines)
 
     def _processes(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
         rows = [row for host, own in heard for row in own.processes(host)]
         for number, metric in enumerate(about.PROCESS_METRICS):
             values = _array([row[1 + number] for row in rows])  # type: ignore[misc]  # 1 and 2 are the values
-            yield from self._family(_head(metric, format_), [row[0][number] for row in rows], values)
+            prefixes = [row[0][number] for row in rows]
+            yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, values)
 
     def _runs(self, heard: Sequence[tuple[HostView, HostSeries]], format_: Format) -> Iterator[bytes]:
         totals = [step for host, _ in heard for step in host.steps]
-        prefixes = [rank for host, own in heard for rank in own.ranks(host)]
+        ranks = [rank for host, own in heard for rank in own.ranks(host)]
         for number, (metric, read) in enumerate(about.RUN_METRICS):
             values = _array([read(each) for each in totals])
-            yield from self._family(_head(metric, format_), [rank[number] for rank in prefixes], values)
-
-    def _family(
-        self,
-        head: bytes,
-        prefixes: Sequence[bytes],
-        values: NDArray[np.float64],
-        places: NDArray[np.int64] | None = None,
-        least: float = -np.inf,
-    ) -> Iterator[bytes]:
-        """Lines of what is known; a family of which nothing is known is not named either."""
-        for first in range(0, len(prefixes), ROWS):
-            part = values[first : first + ROWS] if places is None else values[places[first : first + ROWS]]
-            lines, count = lines_of(prefixes[first : first + ROWS], part, least)
-            if count:
-                self.series += count
-                yield head + lines
-                head = b""
+            prefixes = [rank[number] for rank in ranks]
+            yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, values)
 
 
 def render_fleet(snapshot: Snapshot, format_: Format, now_ns: int, vanish_after_seconds: float = 15.0) -> bytes:
@@ -153,20 +136,6 @@ def page(pieces: Iterator[bytes], format_: Format) -> bytes:
 def ending(format_: Format) -> bytes:
     """What closes a page."""
     return b"\n# EOF\n" if format_ is Format.OPENMETRICS else b"\n"
-
-
-def lines_of(prefixes: Sequence[bytes], values: NDArray[np.float64], least: float = -np.inf) -> tuple[bytes, int]:
-    """Lines of the values that are known, and their number."""
-    known = values >= least  # false for NaN, which is unknown
-    if not known.all():
-        prefixes = list(compress(prefixes, known.tolist()))
-        values = values[known]
-    if not len(values):
-        return b"", 0
-    pieces: list[bytes] = [b""] * (2 * len(values))
-    pieces[0::2] = prefixes
-    pieces[1::2] = _encode(values.tolist())[1:-1].split(b",")
-    return b"".join(pieces), len(values)
 
 
 def _blank_silent(snapshot: Snapshot, fresh: Sequence[bool]) -> None:

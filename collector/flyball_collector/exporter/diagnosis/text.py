@@ -14,8 +14,8 @@ from flyball_collector.exporter.diagnosis import metrics as m
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
 from flyball_collector.exporter.escape import joined, labels_text
 from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.pieces import Pieces
 from flyball_collector.exporter.series import labels_end, prefix, start
-from flyball_collector.exporter.text import ROWS, lines_of
 from flyball_proto.metric import Metric
 
 MAX_OF_KIND = 64
@@ -55,11 +55,16 @@ class DiagnosisWriter:
     """Renders snapshots of the diagnosis. One thread at a time. `series` tells of the newest rendering."""
 
     def __init__(self, *, instance: bool = True) -> None:
-        self.series = 0
+        self._pieces = Pieces()
         self._instance = instance  # label each line with its host
         self._columns: dict[tuple[str, str], tuple[Sequence[str], list[bytes]]] = {}  # along hosts
         self._instances: tuple[Sequence[str], list[str]] = ((), [])
         self._lines: dict[Hashable, bytes] = {}  # of the newest rendering
+
+    @property
+    def series(self) -> int:
+        """Lines, but for HELP and TYPE."""
+        return self._pieces.series
 
     def render(
         self,
@@ -71,7 +76,7 @@ class DiagnosisWriter:
         runs: bool = True,
     ) -> Iterator[bytes]:
         """Lines of the `known` hosts, readings of those `heard` of lately, and of runs; in pieces, as the fleet's."""
-        self.series = 0
+        self._pieces.begin()
         before, self._lines = self._lines, {}
         here = [each for each in snapshot.standing if _is_shown(each, known, heard)]
         kept = [each for each in here if runs or each.event.subject.host]
@@ -144,7 +149,8 @@ class DiagnosisWriter:
         rows = places.tolist()
         for value, numbers in columns:
             prefixes = self._column(metric, label, value, hosts)
-            for piece in self._pieces([prefixes[row] for row in rows], numbers[places], head):
+            shown = [prefixes[row] for row in rows]
+            for piece in self._pieces.family((metric.name, value), head, shown, _finite(numbers[places])):
                 yield piece
                 head = b""
 
@@ -176,16 +182,7 @@ class DiagnosisWriter:
             self._lines[key] = line
             found.setdefault(line, value)
         values = np.array(list(found.values()), dtype=np.float64)
-        yield from self._pieces(list(found), values, _head(metric, format_))
-
-    def _pieces(self, prefixes: Sequence[bytes], values: NDArray[np.float64], head: bytes) -> Iterator[bytes]:
-        known = np.where(np.isfinite(values), values, np.nan)
-        for first in range(0, len(prefixes), ROWS):
-            lines, count = lines_of(prefixes[first : first + ROWS], known[first : first + ROWS])
-            if count:
-                self.series += count
-                yield head + lines
-                head = b""
+        yield from self._pieces.family(metric.name, _head(metric, format_), list(found), _finite(values))
 
     def _prefix(self, metric: Metric, host: str, labels: Labels) -> bytes:
         return prefix(sample_name(metric), joined(self._instance_of(host), _text(labels)))
@@ -231,6 +228,10 @@ def _risk(standing: Standing) -> Labels:
 def _subject(subject: Subject) -> Labels:
     rank = str(subject.rank) if subject.rank is not None else ""
     return (("gpu", subject.gpu), ("resource", subject.resource), ("run", subject.run), ("rank", rank))
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _text(labels: Labels) -> str:
