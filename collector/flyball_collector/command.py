@@ -62,13 +62,13 @@ def read_settings(options: argparse.Namespace) -> Loaded[CollectorSettings]:
 def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> int:
     logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
     collector = Collector(loaded, reread=lambda: read_settings(options), notifier=Notifier.from_environment(os.environ))
-    _tune_interpreter()
+    tune_interpreter()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(collector.run())
     return 0
 
 
-def _tune_interpreter() -> None:
+def tune_interpreter() -> None:
     """The event loop waits for other threads a fifth as long as usual, and full collections are rare."""
     sys.setswitchinterval(0.001)
     gc.set_threshold(20_000, 20, 100)
