@@ -13,8 +13,8 @@ from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.report.words import duration, percent, size
 
 FAR = 10.0
-"""Times that a measured figure may differ from the estimate. The worst of a thousand published steps is off by five;
-milliseconds taken for seconds are off by a thousand, one device's rate taken for that of eight by eight."""
+"""Times that a measured figure may differ from the estimate. A choice, far beyond the intervals of estimates: milliseconds
+taken for seconds are off by a thousand; a rate of one device taken for that of eight, off by eight, passes."""
 
 
 def plausible(runs: Sequence[MeasuredRun]) -> tuple[list[MeasuredRun], list[Refused]]:
