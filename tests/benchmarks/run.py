@@ -19,10 +19,12 @@ BENCHMARKS = {
     "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
     "storage": "bytes of a host-day, reading a month",
+    "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each fault is told that forecasts look for",
     "slow_delays": "how soon ranks and runs are told that become slower",
     "fuzz": "100,000 hostile inputs",
+    "audit": "training code read for its faults: files a second, what of the corpus is found; beside torchfix",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
 }
 
