@@ -7,12 +7,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from flyball.command import replay
 
 FLYBALL = Path(sys.executable).parent / "flyball"
 
 
 def flyball(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([FLYBALL, "replay", *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+
+def called(*arguments: str | Path) -> str:
+    """What the command writes, without another interpreter."""
+    app = typer.Typer()
+    app.command()(replay.replay)
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"}).stdout
 
 
 @pytest.fixture
@@ -41,6 +52,19 @@ def test_events_are_one_json_array_in_the_inputs_time(filling: Path) -> None:
     assert 0 < event["confidence"] <= 1
     assert 0 <= event["seconds_left"] < 60
     assert event["because"]
+
+
+def test_a_gpu_is_told_by_its_index(tmp_path: Path) -> None:
+    """People read it beside the host, programs are told name and index; a name that is no index stays a name."""
+    head = "timestamp,host,gpu,gpu_utilization_ratio,gpu_power_watts,gpu_power_limit_watts,gpu_temperature_celsius"
+    for gpu, index, words in (("3", 3, "node GPU 3"), ("left", None, "node GPU left")):
+        path = tmp_path / f"{gpu}.csv"
+        seen = [(at, 0.96 + at % 30 / 1000, 390 + at % 70 / 10, 60 + at % 3) for at in range(0, 900, 10)]
+        busy = [f"{at},node,{gpu},{use},{watts},400,{heat}" for at, use, watts, heat in seen]
+        path.write_text("\n".join([head, *busy, ""]), encoding="utf-8")
+        told = json.loads(called("--format", "json", path))
+        assert {(event["gpu"], event["gpu_index"]) for event in told} == {(gpu, index)}
+        assert words in called(path)
 
 
 def test_lines_and_table_say_the_same(filling: Path) -> None:
