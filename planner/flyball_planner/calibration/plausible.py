@@ -13,8 +13,8 @@ from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.report.words import duration, percent, size
 
 FAR = 10.0
-"""Times that a measured figure may differ from the estimate. A choice, far beyond the intervals of estimates: milliseconds
-taken for seconds are off by a thousand; a rate of one device taken for that of eight, off by eight, passes."""
+"""Times that a measured figure may differ from the estimate. A choice, far beyond the intervals of estimates:
+milliseconds taken for seconds are off by a thousand; a rate of one device taken for that of eight passes."""
 
 
 def plausible(runs: Sequence[MeasuredRun]) -> tuple[list[MeasuredRun], list[Refused]]:
