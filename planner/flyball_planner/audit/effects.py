@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag
@@ -38,7 +37,7 @@ class Effects:
         self._of_function: dict[ast.AST, EffectSet] = {}
         self._of_loop: dict[ast.AST, EffectSet] = {}
         self._looked: set[ast.AST] = set()
-        self._step_loops: dict[Module, list[Loop]] = {}
+        self._leads: dict[Module, frozenset[str]] = {}
 
     def step_loops(self, module: Module) -> list[Loop]:
         """The innermost loops that hold backward passes and the optimizer's steps."""
@@ -65,7 +64,7 @@ class Effects:
     def of_call(self, module: Module, call: ast.Call) -> EffectSet:
         """What a call does, itself or through the project's functions that it runs or is handed."""
         own = self.direct(module, call)
-        if own or last_name(call) not in self._leading:
+        if own or last_name(call) not in self._leading(module):
             return own | self._of_closures(module, call)
         effects = set(own | self._of_closures(module, call))
         for each in self._project.flow.callees(module, call):
@@ -93,17 +92,16 @@ class Effects:
         value = self._project.flow.value(module, receiver)
         return bool(value.tags & {Tag.OPTIMIZER, Tag.SCALER, Tag.ENGINE})
 
-    def _may_lead(self, call: ast.Call) -> bool:
-        return last_name(call) in self._leading or any(each in self._leading for each in _handed_names(call))
+    def _may_lead(self, module: Module, call: ast.Call) -> bool:
+        leading = self._leading(module)
+        return last_name(call) in leading or any(each in leading and each not in SEEDS for each in _handed_names(call))
 
     def _of_closures(self, module: Module, call: ast.Call) -> EffectSet:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
+        leading = self._leading(module) - SEEDS
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
-            if (
-                isinstance(each, ast.Name | ast.Attribute)
-                and getattr(each, "id", getattr(each, "attr", "")) in self._leading
-            ):
+            if isinstance(each, ast.Name | ast.Attribute) and getattr(each, "id", getattr(each, "attr", "")) in leading:
                 definition = self._project.flow.value(module, each).definition
                 if definition is not None and isinstance(definition.node, Function):
                     effects |= self.of_function(definition.module, definition.node)
@@ -114,7 +112,7 @@ class Effects:
         if module.tree in self._looked:
             return
         self._looked.add(module.tree)
-        if not self._leading.intersection(_called_names(module)):
+        if not self._leading(module).intersection(_called_names(module)):
             return
         for each in module.functions:
             self.of_function(module, each)
@@ -125,7 +123,7 @@ class Effects:
         effects: dict[ast.AST, set[Effect]] = {}
         loops: list[Loop] = []
         for call in module.calls_of(body):
-            found = self.of_call(module, call) if self._may_lead(call) else NONE
+            found = self.of_call(module, call) if self._may_lead(module, call) else NONE
             if found:
                 around = _around(module, call, body)
                 effects.setdefault(around[0] if around else body, set()).update(found)
@@ -138,24 +136,57 @@ class Effects:
                 effects.setdefault(above, set()).update(inside)
         return frozenset(effects.get(body, ()))
 
-    @cached_property
-    def _leading(self) -> frozenset[str]:
-        """Names of functions that may lead to a backward pass or a step, by their text alone."""
-        calls: dict[str, set[str]] = {}
-        for module in self._project.modules.values():
-            for function in module.functions:
-                called = calls.setdefault(function.name, set())
-                for call in module.calls_of(function):
-                    called |= {last_name(call), *_handed_names(call)}
-                holder = module.class_of(function) if function.name == "__init__" else None
-                if holder is not None:
-                    calls.setdefault(holder.name, set()).add(function.name)
-        leading = {"backward", "manual_backward", "step", "optimizer_step"}
-        while True:
-            more = {name for name, called in calls.items() if name not in leading and called & leading}
-            if not more:
-                return frozenset(leading)
-            leading |= more
+    def _leading(self, module: Module) -> frozenset[str]:
+        """Names of functions that may lead to a backward pass or a step, by the text of files that know each other."""
+        found = self._leads.get(module)
+        if found is None:
+            connected = self._project.connected(module)
+            found = _closure([_calls_by_function(each) for each in connected])
+            self._leads |= dict.fromkeys(connected, found)
+        return found
+
+
+def _calls_by_function(module: Module) -> dict[str, set[str]]:
+    """For each function's name, the names that it calls, or hands over."""
+    calls: dict[str, set[str]] = {}
+    for function in module.functions:
+        called = calls.setdefault(function.name, set())
+        for call in module.calls_of(function):
+            called.add(last_name(call))
+            called.update(f"{_HANDED}{each}" for each in _handed_names(call))
+        holder = module.class_of(function) if function.name == "__init__" else None
+        if holder is not None:
+            calls.setdefault(holder.name, set()).add(function.name)
+    return calls
+
+
+_HANDED = "→"
+"""Before a name that is handed over, not called: `step` is a number in `log(step)`, a function in `run(train_step)`."""
+
+
+def _closure(tables: list[dict[str, set[str]]]) -> frozenset[str]:
+    calls: dict[str, set[str]] = {}
+    for table in tables:
+        for name, called in table.items():
+            calls.setdefault(name, set()).update(called)
+    callers: dict[str, set[str]] = {}
+    for name, called in calls.items():
+        for each in called:
+            callers.setdefault(each, set()).add(name)
+    leading: set[str] = set()
+    waiting = list(SEEDS)
+    while waiting:
+        name = waiting.pop()
+        if name in leading:
+            continue
+        leading.add(name)
+        handed = set() if name in SEEDS else callers.get(f"{_HANDED}{name}", set())
+        waiting.extend((callers.get(name, set()) | handed) - leading)
+    return frozenset(leading)
+
+
+SEEDS = frozenset({"backward", "manual_backward", "step", "optimizer_step"})
+"""What everything that trains calls in the end."""
 
 
 def last_name(call: ast.Call) -> str:

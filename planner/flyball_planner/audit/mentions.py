@@ -17,14 +17,9 @@ TRAINERS = frozenset({"lightning", "accelerate", "deepspeed", "composer", "fasta
 
 def mentions(project: "Project", module: Module, words: re.Pattern[str]) -> bool:
     """Whether the words stand anywhere in a file or those beside it."""
-    return any(words.search(each.source.text) for each in _beside(project, module))
+    return any(each.says(words) for each in project.beside(module))
 
 
 def launched_by(project: "Project", module: Module) -> frozenset[str]:
     """The frameworks that may configure what a file does."""
-    return TRAINERS & frozenset[str]().union(*(each.frameworks for each in _beside(project, module)))
-
-
-def _beside(project: "Project", module: Module) -> list[Module]:
-    importing = [each for each in project.modules.values() if module in project.imports_of(each)]
-    return [module, *project.imports_of(module), *importing]
+    return TRAINERS & frozenset[str]().union(*(each.frameworks for each in project.beside(module)))

@@ -1,8 +1,9 @@
 """One file's syntax tree, indexed once: nodes by type, parents, the names that each scope binds."""
 
 import ast
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ class Module:
         """Dotted, from the folder that all audited files share."""
         self.is_package = PurePath(source.path).stem == "__init__"
         self._project = project
+        self._said: dict[re.Pattern[str], bool] = {}
 
     def __repr__(self) -> str:
         return f"Module({self.name})"
@@ -95,11 +97,21 @@ class Module:
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a name is a variable or an argument of a function around a node."""
         bound = self._index.bound
+        if name not in self._index.local_names:
+            return False
         return any(name in bound.get(each, ()) for each in self.ancestors(node) if isinstance(each, _SCOPES[:3]))
 
     def calls_of(self, scope: ast.AST) -> Sequence[ast.Call]:
         """The calls in a function's, class's or module's own body, those of inner functions aside."""
-        return self._index.calls.get(scope, ())
+        return self.within(scope, ast.Call)
+
+    def within(self, scope: ast.AST, kind: type[Node]) -> Sequence[Node]:
+        """The nodes of one type in a function's, class's or module's own body, inner functions and classes aside."""
+        return self._index.of_scope(scope).get(kind, ())  # type: ignore[return-value]  # kept by type
+
+    def scope_of(self, node: ast.AST) -> ast.AST:
+        """The nearest function, lambda or class around a node, or the module."""
+        return next((each for each in self.ancestors(node) if isinstance(each, _SCOPES)), self.tree)
 
     def stored_attributes(self, scope: ast.AST) -> Sequence[tuple[str, str]]:
         """The attributes of names that a function gives values itself, as pairs of name and attribute."""
@@ -123,6 +135,13 @@ class Module:
         """The text, cut as the parser counts lines."""
         return self.source.text.split("\n")
 
+    def says(self, words: re.Pattern[str]) -> bool:
+        """Whether words stand anywhere in the text."""
+        found = self._said.get(words)
+        if found is None:
+            found = self._said[words] = bool(words.search(self.source.text))
+        return found
+
     def column(self, line: int, offset: int) -> int:
         """A column as people count, in characters from 1, of the parser's offset in bytes."""
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
@@ -138,8 +157,18 @@ class Module:
 
     def quote(self, node: ast.AST) -> str:
         """The code of a node on one line, cut to what a message bears."""
-        text = " ".join((ast.get_source_segment(self.source.text, node) or ast.unparse(node)).split())
+        text = " ".join(self._segment(node).split())
         return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+    def _segment(self, node: ast.AST) -> str:
+        """The text of a node; `ast.get_source_segment` cuts the whole file into lines each time."""
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
+        if not 0 < first <= last <= len(self.lines):
+            return ast.unparse(node)
+        rows = [each.encode() for each in self.lines[first - 1 : last]]
+        rows[-1] = rows[-1][: getattr(node, "end_col_offset", None)]
+        rows[0] = rows[0][getattr(node, "col_offset", 0) :]
+        return b"\n".join(rows).decode(errors="replace")
 
     @cached_property
     def _index(self) -> "_Index":
@@ -149,18 +178,30 @@ class Module:
 class _Index:
     """Nodes by type, parents, and bound names, from one walk over the tree."""
 
-    __slots__ = ("bound", "by_type", "calls", "parents", "stored")
+    __slots__ = ("bound", "by_type", "inside", "local_names", "parents", "sorted", "stored")
 
     def __init__(self, tree: ast.Module) -> None:
         self.by_type: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         self.parents: dict[ast.AST, ast.AST] = {}
         self.bound: dict[ast.AST, set[str]] = defaultdict(set)
         self.stored: dict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
-        self.calls: dict[ast.AST, list[ast.Call]] = defaultdict(list)
+        self.inside: dict[ast.AST, list[ast.AST]] = defaultdict(list)
+        self.sorted: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = {}
         self._walk(tree)
+        bodies = (names for scope, names in self.bound.items() if isinstance(scope, _SCOPES[:3]))
+        self.local_names = frozenset[str]().union(*bodies)
+
+    def of_scope(self, scope: ast.AST) -> Mapping[type[ast.AST], list[ast.AST]]:
+        """The nodes of a scope's own body by type, sorted out when someone asks."""
+        found = self.sorted.get(scope)
+        if found is None:
+            found = self.sorted[scope] = defaultdict(list)
+            for node in self.inside.get(scope, ()):
+                found[type(node)].append(node)
+        return found
 
     def _walk(self, tree: ast.Module) -> None:
-        by_type, parents, bound = self.by_type, self.parents, self.bound
+        by_type, parents, bound, inside = self.by_type, self.parents, self.bound, self.inside
         stack: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
         while stack:
             node, scope = stack.pop()
@@ -170,13 +211,12 @@ class _Index:
                 if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]  # a Name, as just seen
                     bound[scope].add(node.id)  # type: ignore[attr-defined]
                 continue
+            inside[scope].append(node)
             if kind is ast.arg:
                 bound[scope].add(node.arg)  # type: ignore[attr-defined]
             elif kind is ast.Attribute:
                 if type(node.ctx) is not ast.Load and type(node.value) is ast.Name:  # type: ignore[attr-defined]
                     self.stored[scope].append((node.value.id, node.attr))  # type: ignore[attr-defined]
-            elif kind is ast.Call:
-                self.calls[scope].append(node)  # type: ignore[arg-type]  # a Call, as just seen
             elif kind in _SCOPES:
                 scope = node
             children = [each for field in _fields(kind) for each in _nodes(getattr(node, field, None))]

@@ -31,6 +31,8 @@ class Project:
         self._imported: dict[tuple[str, str], Module | None] = {}
         self._found: dict[str, Definition | None] = {}
         self._reached: dict[Module, frozenset[Module]] = {}
+        self._connected: dict[Module, frozenset[Module]] = {}
+        self._importing: dict[Module, list[Module]] = {}
 
     @cached_property
     def flow(self) -> Flow:
@@ -88,16 +90,54 @@ class Project:
             found = self._reached[module] = frozenset(self._reachable(module))
         return found
 
+    def beside(self, module: Module) -> tuple[Module, ...]:
+        """A module, those that it imports, and those that import it, directly or through others."""
+        if not self._importing:
+            self._importing = {each: [] for each in self.modules.values()}
+            for each in self.modules.values():
+                for other in self.imports_of(each):
+                    self._importing[other].append(each)
+        return (module, *self.imports_of(module), *self._importing[module])
+
+    def connected(self, module: Module) -> frozenset[Module]:
+        """The modules that know a module or are known to it, directly or through others; itself too."""
+        found = self._connected.get(module)
+        if found is None:
+            for group in self._groups():
+                self._connected |= dict.fromkeys(group, group)
+            found = self._connected[module]
+        return found
+
+    def _groups(self) -> list[frozenset[Module]]:
+        """Modules joined by imports, either way."""
+        beside: dict[Module, set[Module]] = {each: set() for each in self.modules.values()}
+        for module, known in beside.items():
+            for other in self._direct(module):
+                known.add(other)
+                beside[other].add(module)
+        groups, seen = [], set[Module]()
+        for module in beside:
+            group, waiting = set[Module](), [module] if module not in seen else []
+            while waiting:
+                here = waiting.pop()
+                if here not in group:
+                    group.add(here)
+                    waiting.extend(beside[here] - group)
+            seen |= group
+            groups += [frozenset(group)] if group else []
+        return groups
+
+    def _direct(self, module: Module) -> set[Module]:
+        found = (self.split(module, dotted) for dotted in self.names.imported(module))
+        return {split[0] for split in found if split is not None}
+
     def _reachable(self, module: Module) -> set[Module]:
         reached: set[Module] = set()
         waiting = [module]
         while waiting:
-            here = waiting.pop()
-            for dotted in self.names.imported(here):
-                split = self.split(here, dotted)
-                if split is not None and split[0] not in reached:
-                    reached.add(split[0])
-                    waiting.append(split[0])
+            more = self._direct(waiting.pop()) - reached
+            reached |= more
+            waiting.extend(more)
         return reached
 
     def _find(self, qualified: str) -> Definition | None:

@@ -33,19 +33,12 @@ class Region:
 
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type that run: not those of functions and classes defined inside."""
-        own = self.root if isinstance(self.root, Function | ast.Lambda) else _nearest(self.module, self.root)
-        first, last = self.span
-        for node in self.module.all(kind):
-            line = getattr(node, "lineno", 0)
-            if first <= line <= last and _nearest(self.module, node) is own and self.holds(node):
+        is_body = isinstance(self.root, Function | ast.Lambda)
+        own = self.root if is_body else self.module.scope_of(self.root)
+        first, last = self.root.lineno, self.root.end_lineno or self.root.lineno
+        for node in self.module.within(own, kind):
+            if first <= getattr(node, "lineno", first) <= last and self.holds(node):
                 yield node
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The first and the last line of the body."""
-        if isinstance(self.root, ast.While | ast.Lambda):
-            return self.root.lineno, self.root.end_lineno or self.root.lineno
-        return self.root.body[0].lineno, self.root.body[-1].end_lineno or self.root.lineno
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node belongs to the body itself: not to a loop's iterable, its `else`, a decorator or a default."""
@@ -80,11 +73,6 @@ class Region:
     def nesting(self, node: ast.AST) -> int:
         """How many loops there are between the loop that all is about and a node."""
         return len(self.loops(node)) + self.loops_above
-
-
-def _nearest(module: Module, node: ast.AST) -> ast.AST | None:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    return next((each for each in module.ancestors(node) if isinstance(each, kinds)), None)
 
 
 def _is_repeated(root: Root, below: ast.AST) -> bool:

@@ -14,7 +14,9 @@ CREATING = frozenset({
 })  # fmt: skip
 """Make a tensor of a shape; the tensors among their arguments lend theirs."""
 
-_LENDING = frozenset({"new_ones", "new_zeros", "new_full", "new_empty", "ones_like", "zeros_like", "full_like", "empty_like"})
+_LENDING = frozenset(
+    {"new_ones", "new_zeros", "new_full", "new_empty", "ones_like", "zeros_like", "full_like", "empty_like"}
+)
 
 _RANDOM = frozenset({"rand", "randn", "randint", "bernoulli", "dropout", "multinomial", "normal", "randperm"})
 
@@ -55,7 +57,9 @@ def _call(flow: Flow, module: Module, node: ast.Call, depth: int) -> bool:
     if not isinstance(node.func, ast.Attribute):
         return False
     own = follows_from_shapes(flow, module, node.func.value, depth + 1)
-    return own and all(_is_plain(flow, module, each) or follows_from_shapes(flow, module, each, depth + 1) for each in arguments)
+    return own and all(
+        _is_plain(flow, module, each) or follows_from_shapes(flow, module, each, depth + 1) for each in arguments
+    )
 
 
 def _all(flow: Flow, module: Module, parts: list[ast.expr], depth: int) -> bool:
@@ -84,7 +88,9 @@ def assigned_before(module: Module, node: ast.Name) -> ast.expr | None:
             for target in each.targets:
                 if isinstance(target, ast.Name) and target.id == node.id:
                     found = each.value
-                elif isinstance(target, ast.Tuple) and any(isinstance(t, ast.Name) and t.id == node.id for t in target.elts):
+                elif isinstance(target, ast.Tuple) and any(
+                    isinstance(t, ast.Name) and t.id == node.id for t in target.elts
+                ):
                     found = _part(target, each.value, node.id)
     return found
 
@@ -98,7 +104,7 @@ def _part(target: ast.Tuple, value: ast.expr, name: str) -> ast.expr | None:
 
 
 def is_kept(module: Module, node: ast.AST, function: Function) -> bool:
-    """Whether what a node makes outlives the call: in an attribute, a buffer, a cache, or made only when that is not there yet."""
+    """Whether what a node makes outlives the call: in an attribute, a buffer, a cache."""
     if any("cache" in ast.unparse(each) for each in function.decorator_list):
         return True
     statement = module.statement(node)

@@ -45,7 +45,10 @@ def obey(findings: Iterable[Finding], modules: Iterable[Module]) -> Iterator[Fin
 
 def suppressions(module: Module) -> tuple[Suppression, ...]:
     """The comments of a file that switch rules off; texts that look like one are no comments."""
-    return tuple(_comments(module.source.text))
+    try:
+        return tuple(_comments(module.source.text))
+    except (tokenize.TokenError, SyntaxError):  # what the parser bears and the tokenizer does not
+        return ()
 
 
 def _comments(text: str) -> Iterator[Suppression]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.flow.values import UNKNOWN, Value, join
+from flyball_planner.audit.flow.values import UNKNOWN, Value, flat, join
 from flyball_planner.audit.module import Function, Module
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Attributes:
         if holder.definition is None or not holder.is_instance or not frame.is_default:
             return
         key = (holder.definition.node, name)
+        value = flat(value)
         known = self._held.get(key)
         self._held[key] = value if known is None else join(known, value)
 

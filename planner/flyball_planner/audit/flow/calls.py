@@ -34,6 +34,7 @@ from flyball_planner.audit.flow.values import (
     Tag,
     Value,
     element_of,
+    flat,
     join,
     join_all,
 )
@@ -70,7 +71,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         and (value.tags & _MADE_BY_CALLS or value == UNKNOWN)
     ):
         value = value._replace(made_by=called.name, made_at=(frame.module, node))
-    return value
+    return flat(value)
 
 
 _MADE_BY_CALLS = frozenset(

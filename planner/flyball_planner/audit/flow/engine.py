@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEEPEST = 150
 """Nested statements, expressions and calls that are followed: Python's own limit is 1,000 frames, five apiece."""
 
-MOST_CONTEXTS = 6
+MOST_CONTEXTS = 4
 """Different argument lists for which one function is followed; then all calls count as one."""
 
 
@@ -41,6 +41,7 @@ class Flow:
         self._backward: dict[Module, frozenset[str]] = {}
         self._callers: Mapping[str, list[tuple[Module, ast.Call]]] | None = None
         self._default_device: bool | None = None
+        self._heirs: dict[str, list[str]] | None = None
 
     # ── What rules ask ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,11 +67,14 @@ class Flow:
 
     def records_history(self, module: Module, node: ast.AST) -> bool:
         """Whether autograd keeps history at a node, as far as its own function tells."""
-        if not self.frame(module, _body_of(module, node)).grad:
-            return False
-        around = [each for each in module.ancestors(node) if isinstance(each, ast.With | ast.AsyncWith)]
-        frame = self.frame(module, _body_of(module, node))
-        return not any(statements.stops_history(frame, item.context_expr) for each in around for item in each.items)
+        body = _body_of(module, node)
+        around = []
+        for above in module.ancestors(node):
+            if above is body:
+                break
+            around += above.items if isinstance(above, ast.With | ast.AsyncWith) else []
+        stopped = any(statements.stops_history(module, each.context_expr) for each in around)
+        return not stopped and not self._stops(module, body)
 
     def is_called_without_history(self, function: Function, depth: int = 3) -> bool:
         """Whether the project calls a function, and always where autograd's history is off."""
@@ -115,7 +119,7 @@ class Flow:
         if isinstance(node, ast.ClassDef):
             return UNKNOWN
         known = self._contexts.setdefault(node, {})
-        key = (owner, given.positional, given.keywords, caller.grad)
+        key = (owner and owner.definition, given.positional, given.keywords, caller.grad)
         found = known.get(key)
         if found is None and len(known) >= MOST_CONTEXTS:
             return self.frame(module, node).result
@@ -152,8 +156,7 @@ class Flow:
     def _stops(self, module: Module, node: Body) -> bool:
         if not isinstance(node, Function) or not node.decorator_list:
             return False
-        frame = Frame(self, module, node, {})
-        return any(statements.stops_history(frame, each) for each in node.decorator_list)
+        return any(statements.stops_history(module, each) for each in node.decorator_list)
 
     def enter(self) -> bool:
         """Take one step down; False where it is too deep."""
@@ -302,6 +305,20 @@ class Flow:
             texts = (each.source.text for each in self.project.modules.values())
             self._default_device = any(word in text for text in texts for word in words)
         return self._default_device
+
+    def heirs(self, name: str) -> list[str]:
+        """The name of a class, and those of the project's classes that derive from it, as their texts say."""
+        if self._heirs is None:
+            self._heirs = {}
+            for module in self.project.modules.values():
+                for heir in module.all(ast.ClassDef):
+                    for base in heir.bases:
+                        last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+                        self._heirs.setdefault(str(last), []).append(heir.name)
+        found = [name]
+        for each in found:
+            found += [other for other in self._heirs.get(each, ()) if other not in found]
+        return found
 
     def callers(self, name: str) -> list[tuple[Module, ast.Call]]:
         """All calls in the project whose function ends in a name."""

@@ -7,7 +7,8 @@ from typing import Any
 from flyball_planner.audit.flow.expressions import evaluate, iterated, part
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.library import guess
-from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, join
+from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
+from flyball_planner.audit.module import Module
 
 NO_GRAD = frozenset({
     "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode",
@@ -30,7 +31,7 @@ def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
 def assign(frame: Frame, target: ast.expr, value: Value) -> None:
     """Give a name, an attribute, an element or several of them a value."""
     if isinstance(target, ast.Name):
-        frame.env[target.id] = frame.values[target] = named(frame, target.id, value)
+        frame.env[target.id] = frame.values[target] = named(frame, target.id, flat(value))
     elif isinstance(target, ast.Attribute):
         held = evaluate(frame, target.value)
         value = named(frame, target.attr, value)
@@ -209,7 +210,7 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     grad = frame.grad
     for item in node.items:
         value = evaluate(frame, item.context_expr)
-        if stops_history(frame, item.context_expr):
+        if stops_history(frame.module, item.context_expr):
             frame.grad = False
         if item.optional_vars is not None:
             assign(frame, item.optional_vars, value)
@@ -218,10 +219,10 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     return goes_on
 
 
-def stops_history(frame: Frame, context: ast.expr) -> bool:
+def stops_history(module: Module, context: ast.expr) -> bool:
     """Whether a context or decorator turns autograd's history off."""
     called = context.func if isinstance(context, ast.Call) else context
-    name = frame.module.qualified(called)
+    name = module.qualified(called)
     if name == "torch.set_grad_enabled" and isinstance(context, ast.Call) and context.args:
         given = context.args[0]
         return isinstance(given, ast.Constant) and given.value is False
@@ -252,7 +253,7 @@ def _try(frame: Frame, node: ast.Try) -> bool:
 
 
 def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    if frame.node is not frame.module.tree:
+    if not isinstance(frame.node, ast.Module | ast.ClassDef):  # what those define is found by its name
         frame.env[node.name] = frame.flow.local_definition(frame, node)
     return True
 

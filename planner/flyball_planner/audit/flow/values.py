@@ -109,8 +109,21 @@ MODEL = Value(frozenset({Tag.MODEL}))
 PARAMETER = Value(frozenset({Tag.DEVICE, Tag.TENSOR, Tag.PARAMETER}))
 NORM = Value(frozenset({Tag.DEVICE, Tag.TENSOR, Tag.NORM}))
 
-DEEPEST = 4
+DEEPEST = 3
 """Containers in containers that are told apart; deeper ones are unknown."""
+
+
+def flat(value: Value, depth: int = DEEPEST) -> Value:
+    """A value without what it holds below a depth: what is handed from call to call must not grow without end."""
+    if value.items is None and value.element is None and not value.fields:
+        return value
+    if depth == 0:
+        return value._replace(items=None, element=None, fields=())
+    return value._replace(
+        items=None if value.items is None else tuple(flat(each, depth - 1) for each in value.items),
+        element=None if value.element is None else flat(value.element, depth - 1),
+        fields=tuple((name, flat(each, depth - 1)) for name, each in value.fields),
+    )
 
 
 def join(first: Value, second: Value, depth: int = 0) -> Value:

@@ -1,6 +1,7 @@
 """`clip-before-unscale`: gradients are clipped while they still carry the loss scale, to nearly nothing."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
@@ -11,10 +12,14 @@ from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, Match, Rule
 
+CLIPS = re.compile(r"\bclip_grad|clip_grads_with_norm")
+"""In files without these words nothing is clipped."""
+
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Clipping between a scaled backward pass and the scaler's step, in one function, with no `unscale_` before it."""
-    for body in (*module.functions, module.tree):
+    bodies = (*module.functions, module.tree) if module.says(CLIPS) else ()
+    for body in bodies:
         calls = sorted(module.calls_of(body), key=lambda each: (each.lineno, each.col_offset))
         clips = [each for each in calls if CLIPPING.search(module.qualified(each.func) or "")]
         for clip in clips:

@@ -55,10 +55,8 @@ def _of_loader(loader: Loader) -> Match:
 
 def _of_functions(module: Module, project: Project) -> Iterator[Match]:
     """`get_batch(data, length, 4)` in an evaluation, where the training hands over a setting."""
-    for call in module.all(ast.Call):
-        function = module.function_of(call)
-        if function is None or not (EVALUATION.search(function.name) or function.name == "estimate_loss"):
-            continue
+    named = [each for each in module.functions if EVALUATION.search(each.name) or each.name == "estimate_loss"]
+    for call in (call for each in named for call in module.calls_of(each) if _hands_literal(call)):
         for definition in project.flow.callees(module, call):
             if isinstance(definition.node, Function):
                 size = _size(definition.node, call)
@@ -70,6 +68,11 @@ def _of_functions(module: Module, project: Project) -> Iterator[Match]:
                 ):
                     assert size is not None  # noqa: S101  it has a value
                     yield _match(module, size, f"the training hands `{definition.node.name}` a setting")
+
+
+def _hands_literal(call: ast.Call) -> bool:
+    given = (*call.args, *(each.value for each in call.keywords))
+    return any(isinstance(each, ast.Constant) and type(each.value) is int for each in given)
 
 
 def _size(function: Function, call: ast.Call) -> ast.expr | None:

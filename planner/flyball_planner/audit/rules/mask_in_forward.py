@@ -1,6 +1,7 @@
 """`mask-in-forward`: a mask that depends on shapes alone is made anew in every forward pass."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
@@ -13,6 +14,9 @@ from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
 from flyball_planner.audit.shapes import follows_from_shapes, is_kept
 
+MASKS = re.compile(r"tril|triu|generate_square_subsequent_mask|arange")
+"""In files without these words no mask is made."""
+
 TRIANGLES = frozenset({"tril", "triu"})
 MAKERS = frozenset({"generate_square_subsequent_mask"})
 
@@ -22,6 +26,8 @@ SCORING = frozenset({"softmax", "scaled_dot_product_attention", "masked_fill", "
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The masks that the forward passes of the module's classes make."""
+    if not any(each.says(MASKS) for each in (module, *project.imports_of(module))):
+        return
     for holder in module.all(ast.ClassDef):
         definition = Definition(module, holder)
         forward = next((each for each in holder.body if isinstance(each, Function) and each.name == "forward"), None)

@@ -1,0 +1,69 @@
+"""Names are followed through imports, aliases and re-exports."""
+
+import ast
+
+from flyball_planner.audit.module import Module
+from tests.planner.audit.projects import module_of, project_of
+
+
+def _qualified(module: Module, code: str) -> str | None:
+    found = [each for each in ast.walk(module.tree) if isinstance(each, ast.expr) and ast.unparse(each) == code]
+    return module.qualified(found[-1])
+
+
+def test_imports_aliases_and_builtins_have_full_names() -> None:
+    """However a function was imported, its name is the library's."""
+    _, module = module_of(
+        """
+        import torch, torch.nn as nn, numpy as np
+        from torch.nn import functional as F
+        from torch.utils.data.dataloader import DataLoader as Loader
+        from pytorch_lightning import Trainer
+        cross = torch.nn.functional
+        F.gelu, cross.relu, nn.Linear, Loader, Trainer, print, np.mean
+        """
+    )
+    names = ["F.gelu", "cross.relu", "nn.Linear", "Loader", "Trainer", "print", "np.mean"]
+    assert [_qualified(module, each) for each in names] == [
+        "torch.nn.functional.gelu", "torch.nn.functional.relu", "torch.nn.Linear", "torch.utils.data.DataLoader",
+        "lightning.Trainer", "builtins.print", "numpy.mean",
+    ]  # fmt: skip
+
+
+def test_variables_and_arguments_have_no_full_name() -> None:
+    """An argument that is called like a module shadows it."""
+    _, module = module_of("import torch\n\ndef f(torch, x):\n    return torch.zeros(x)\n")
+    assert _qualified(module, "torch.zeros") is None
+    assert _qualified(module, "x") is None
+
+
+def test_re_exports_lead_to_the_definition() -> None:
+    """What a package hands on is named where it is defined; libraries keep their names through it."""
+    project = project_of({
+        "app/__init__.py": "from .model import Net\nfrom torch.nn import Linear\n",
+        "app/model.py": "class Net:\n    def forward(self):\n        pass\n",
+        "train.py": "import app\nfrom app import Net, Linear\nNet, app.Net, Linear\n",
+    })  # fmt: skip
+    module = project.modules["train"]
+    assert [_qualified(module, each) for each in ("Net", "app.Net", "Linear")] == [
+        "app.model.Net",
+        "app.model.Net",
+        "torch.nn.Linear",
+    ]
+    found = project.find("app.model.Net.forward")
+    assert found is not None
+    assert found.module.path == "app/model.py"
+
+
+def test_scripts_import_what_lies_beside_them() -> None:
+    """Of two files of one name, an import means the one beside the importer."""
+    project = project_of({
+        "a/main.py": "from tools import go\ngo\n", "a/tools.py": "def go(): pass\n", "b/tools.py": "def go(): pass\n",
+    })  # fmt: skip
+    assert _qualified(project.modules["a.main"], "go") == "a.tools.go"
+
+
+def test_circles_of_imports_end() -> None:
+    """Modules that hand each other's names on for ever give some name, not an endless search."""
+    project = project_of({"a.py": "from b import x\nx\n", "b.py": "from a import x\n"})
+    assert isinstance(_qualified(project.modules["a"], "x"), str)
