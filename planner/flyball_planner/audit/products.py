@@ -46,15 +46,24 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _contracts_last(call: ast.Call) -> bool:
-    """`einsum("b h i d, b h j d -> b h i j", …)`: a letter that both share, and the result does not have."""
+    """`einsum("b h i d, b h j d -> b h i j", …)`: both end in a letter that the result does not have."""
+    operands, output = _letters(call)
+    ends = {each[-1:] for each in operands}
+    return len(operands) == 2 and len(ends) == 1 and not ends & set(output)
+
+
+def _weighs(call: ast.Call) -> bool:
+    """`einsum("b h i j, b h j d -> b h i d", …)`: the weights' last letter goes; heads that are mixed keep it."""
+    operands, output = _letters(call)
+    return len(operands) == 2 and operands[0][-1:] in operands[1] and operands[0][-1:] not in output
+
+
+def _letters(call: ast.Call) -> tuple[list[str], str]:
+    """What an einsum takes and gives, one letter a dimension."""
     first = call.args[0] if call.args else None
     text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-    inputs, _, output = text.partition("->")
-    operands = [set(each.replace(" ", "")) for each in inputs.split(",")]
-    if len(operands) != 2:
-        return False
-    shared = (operands[0] & operands[1]) - set(output)
-    return len(shared) == 1 and bool(operands[0] - operands[1]) and bool(operands[1] - operands[0])
+    inputs, _, output = text.replace(" ", "").partition("->")
+    return inputs.split(","), output
 
 
 def _is_transposed(module: Module, function: Function, node: ast.expr) -> bool:
@@ -118,7 +127,7 @@ def _of_argument(
         yield from _uses(module, function, call, seen)
         return
     sides = _sides(call)
-    is_einsum = last_name(call) == "einsum" and len(call.args) == 3 and call.args[1] is node
+    is_einsum = last_name(call) == "einsum" and len(call.args) == 3 and call.args[1] is node and _weighs(call)
     yield is_einsum or (sides is not None and sides[0] is node)
 
 

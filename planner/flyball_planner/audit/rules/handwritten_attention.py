@@ -78,12 +78,16 @@ def _is_product(module: Module, function: Function, node: ast.expr, depth: int =
     return False
 
 
-def _given(module: Module, function: Function, name: ast.Name) -> Iterator[ast.expr]:
-    """What a function has given a variable above its use."""
-    for assigned in module.all(ast.Assign):
-        above = assigned.lineno < name.lineno and module.function_of(assigned) is function
-        if above and any(isinstance(each, ast.Name) and each.id == name.id for each in assigned.targets):
-            yield assigned.value
+def _given(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:
+    """What a function last gave a variable above its use."""
+    found = [
+        assigned
+        for assigned in module.all(ast.Assign)
+        if assigned.lineno < name.lineno
+        and module.function_of(assigned) is function
+        and any(isinstance(each, ast.Name) and each.id == name.id for each in assigned.targets)
+    ]
+    return [max(found, key=lambda each: each.lineno).value] if found else []
 
 
 RULE = Rule(
