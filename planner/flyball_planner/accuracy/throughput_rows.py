@@ -16,6 +16,8 @@ from flyball_planner.catalogue.hardware import Device, Link, Machine
 from flyball_planner.layouts.columns import Layout
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.precision import WIDTHS_BYTES, Format
+from flyball_planner.timing.extent import layers_of
 from flyball_planner.timing.image_law import LAW_SPREAD, image_network
 from flyball_planner.training import Training
 
@@ -39,6 +41,9 @@ RACK_DEVICES = 72  # of GB200 and GB300: one NVLink domain
 UNPADDED_TOKENS = 256
 """NVIDIA's BERT skips padding, of which half of its samples of 512 tokens consist (MLPerf's BERT data): with all tokens
 its FP32 rows would lie above what the hardware can do at all."""
+INTERLEAVING = ("megatron-core", "megatron-bridge")
+"""Frameworks that hide a pipeline's messages by default, which they can only where stages hold several chunks."""
+UNTOLD = frozenset({"", "n/a"})
 FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core")
 """Frameworks, as the tables name them, whose kernels do several element-wise steps at once."""
 
@@ -62,6 +67,7 @@ def run_of(row: Configuration) -> Run:
     """What a row describes; `Unsuited` where it says too little."""
     if row.count("n_gpus", 1) > 1 and not any(row[name] for name in ("tp", "pp", "dp", "zero_or_fsdp")):
         raise Unsuited("the row does not tell how the model is spread")
+    subject, spread = _subject(row)
     machine = _machine(row)
     told = read_layout(row)
     tensor, pipeline, context = told.tensor, told.pipeline, told.context
@@ -70,12 +76,19 @@ def run_of(row: Configuration) -> Run:
     layout = replace(told, devices=machine.devices, devices_a_node=machine.devices_a_node)
     if pipeline > 1 and not (row["micro_batch"] or row["grad_accum"]):
         layout = replace(layout, micro_batch=1)  # not stated: what keeps a pipeline's bubble smallest
+    if pipeline > 1 and row["vpp"] in UNTOLD and words(row, "framework").startswith(INTERLEAVING):
+        layout = replace(layout, interleave=_usual_interleave(subject, pipeline))
     training = _timed_training(row, read_training(row))
     if usual := re.search(r"batch not in the table \(script default (\d+)\)", row["notes"]):
         layout = replace(layout, micro_batch=int(usual[1]))
         training = replace(training, global_batch=layout.micro_batch * layout.data)
-    subject, spread = _subject(row)
     return Run(subject, training, layout, machine, spread)
+
+
+def _usual_interleave(subject: TransformerShape | ModelCost, pipeline: int) -> int:
+    """Chunks of two layers, or of one where they come out odd."""
+    held = layers_of(subject) / pipeline if isinstance(subject, TransformerShape) else 1.0
+    return max(1, int(held / (1 if held % 2 else 2)))
 
 
 def _subject(row: Configuration) -> tuple[TransformerShape | ModelCost, float]:
@@ -98,10 +111,17 @@ def _timed_training(row: Configuration, training: Training) -> Training:
     return replace(
         training,
         framework=framework,
-        compiled=training.compiled or any(each in told for each in FUSING),
+        compiled=training.compiled or _fuses(told, training),
         fused_loss=training.fused_loss or framework in {"llm.c", "megatron"},
         sequence=UNPADDED_TOKENS if unpadded else training.sequence,
     )
+
+
+def _fuses(told: str, training: Training) -> bool:
+    """MXNet's fused norms are there in 16 bits alone."""
+    if "mxnet" in told and WIDTHS_BYTES[training.precision.activations] > WIDTHS_BYTES[Format.BF16]:
+        return False
+    return any(each in told for each in FUSING)
 
 
 def _machine(row: Configuration) -> Machine:

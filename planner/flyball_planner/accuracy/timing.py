@@ -11,12 +11,19 @@ from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
 from flyball_planner.accuracy.tables import Row, Tables
 from flyball_planner.accuracy.timed_rows import FILE, Timed, TimedRows, seconds_of, timed_rows, work_of
 from flyball_planner.calibration.belief import NINETY, Belief, narrow, predict_interval
+from flyball_planner.calibration.measured import kind_of
 from flyball_planner.interval import Interval
+from flyball_planner.precision import Format
 from flyball_planner.timing.coefficients import fitted
 from flyball_planner.timing.estimate import flops_a_sample, logarithms
 
 METRIC = "step_time"
 REGRET = "layout_regret"
+STRANGENESS = 0.2
+"""Deviation of a logarithm between a suite's devices, kinds of models and arithmetics, beside what the coefficients
+say."""
+
+Likeness = tuple[str, str, Format]
 
 
 def judge_step_time(tables: Tables) -> Findings:
@@ -59,10 +66,29 @@ def calibrated(rows: Sequence[Timed], belief: Belief) -> Iterable[tuple[Timed, I
     by_row = {id(each.row): each for each in rows}
     for given, others in calibration_folds([each.row for each in rows]):
         seen = _timed(given, by_row)
-        work = work_of(seen)
-        predict = partial(logarithms, work)
-        doubts = np.array([each.run.spread for each in seen])
-        yield from predicted(_timed(others, by_row), narrow(belief, predict, seconds_of(seen), doubts=doubts))
+        predict = partial(logarithms, work_of(seen))
+        for kind, asked in _by_kind(_timed(others, by_row)):
+            doubts = np.array([doubt(each, kind) for each in seen])
+            yield from predicted(asked, narrow(belief, predict, seconds_of(seen), doubts=doubts))
+
+
+def _by_kind(rows: Sequence[Timed]) -> Iterable[tuple[Likeness, list[Timed]]]:
+    found: dict[Likeness, list[Timed]] = {}
+    for each in rows:
+        found.setdefault(likeness(each), []).append(each)
+    return found.items()
+
+
+def likeness(timed: Timed) -> Likeness:
+    """Device, kind of model, and the format that it multiplies in; the two of 16 bits are alike."""
+    kind, compute = kind_of(timed.run.subject, timed.run.machine), timed.run.training.precision.compute
+    return kind.device, kind.family, Format.BF16 if compute is Format.FP16 else compute
+
+
+def doubt(seen: Timed, asked: Likeness) -> float:
+    """How much less sure a run is that differs from what is asked for in device, kind of model or arithmetic."""
+    differences = sum(one != other for one, other in zip(likeness(seen), asked, strict=True))
+    return math.hypot(seen.run.spread, STRANGENESS * math.sqrt(differences))
 
 
 def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Findings:

@@ -1,10 +1,12 @@
 """Judges the device-hours of whole trainings: model and tokens are given, the layout is the search's own choice."""
 
+import re
+
 from flyball_planner.accuracy.judging import Outcome, Outcomes, sum_up
 from flyball_planner.accuracy.result import COLD, Findings, Skipped, Unsuited
 from flyball_planner.accuracy.rows.settings import read_device
 from flyball_planner.accuracy.rows.subjects import read_subject
-from flyball_planner.accuracy.tables import Configuration, Row, Tables
+from flyball_planner.accuracy.tables import Configuration, Row, Tables, number
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
@@ -69,7 +71,12 @@ def _subject(told: Configuration) -> TransformerShape:
 
 def _training(told: Configuration, devices: int) -> Training:
     sequence = told.count("seq_len", USUAL_SEQUENCE)
-    stated = told["global_batch"]
-    tokens = told.number("global_batch") or 0
-    batch = int(tokens * 1e6 / sequence) if "M tokens" in stated else int(tokens) or devices
+    batch = batch_samples(told["global_batch"], sequence) or devices
     return Training(sequence, max(devices, batch // devices * devices), find_optimizer("adamw"))
+
+
+def batch_samples(stated: str, sequence: int) -> int:
+    """Of a step, told as samples (`512`) or as tokens (`4M tokens`); 0 where nothing is told."""
+    if millions := re.match(r"([\d.]+)\s*M tokens", stated):
+        return int(float(millions[1]) * 1e6 / sequence)
+    return int(number(stated) or 0)

@@ -22,7 +22,7 @@ ACHIEVED: tuple[Achieved, ...] = (
     Achieved("GH200", 0.838, 0.776, 132),
     Achieved("A100 PCIe", 0.811, 0.811, 108),
     Achieved("A100", 0.869, 0.869, 108),
-    Achieved("GB300", 0.729, 0.723, 148),  # measured on GB200
+    Achieved("GB300", 0.851, 0.844, 148),  # GB200's, whose clock a limit of 1,200 W holds down, at 1,400 W
     Achieved("GB200", 0.729, 0.723, 148),
     Achieved("B300", 0.786, 0.745, 148),
     Achieved("B200", 0.776, 0.763, 148),

@@ -10,6 +10,7 @@ from flyball_planner.timing import network, transformer
 from flyball_planner.timing.achieved import achieved
 from flyball_planner.timing.collectives import Column, Fabric, Group
 from flyball_planner.timing.defaults import ETHERNET, PCIE
+from flyball_planner.timing.extent import expert_layers, layers_of
 from flyball_planner.timing.products import Unit
 from flyball_planner.timing.states import states_of
 from flyball_planner.timing.work import Exchange, Schedule, Work
@@ -33,15 +34,15 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
     messages = transformer.messages(shape, training, layouts)
     nothing, stages = np.zeros(len(layouts)), layouts.pipeline
     hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
-    layers = transformer.layers_of(shape)
-    crossings = 2.0 * transformer.expert_layers(shape) / stages
+    layers = layers_of(shape)
+    crossings = 2.0 * expert_layers(shape) / stages
     weights = body.products.weights + (0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor)
     trained = weights * float(training.method is Method.FULL)
     return Work(
         body=body,
         head=head,
         tensor=Exchange(messages.hidden, 2 * layers / stages, _group(layouts, "tensor"), hidden),
-        expert=Exchange(messages.routed, crossings, _group(layouts, "expert"), nothing),
+        expert=Exchange(messages.routed, crossings, _group(layouts, "expert"), hidden * (layouts.interleave > 1)),
         copies=messages.copies,
         context=Exchange(messages.keys, layers / stages, _group(layouts, "context"), nothing + 1),
         transfer=Exchange(messages.handed, nothing + 1, _group(layouts, "pipeline"), nothing),

@@ -9,9 +9,10 @@ from flyball_planner.layouts.columns import Layouts
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.timing.achieved import best_rate
-from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table
-from flyball_planner.timing.transformer import BATCHED_BACKWARD, COMPILED_LAUNCHES, COMPILED_PASSES
-from flyball_planner.timing.work import Pass
+from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table, block_edge
+from flyball_planner.timing.traffic import COMPILED_LAUNCHES, COMPILED_PASSES
+from flyball_planner.timing.transformer import BATCHED_BACKWARD
+from flyball_planner.timing.work import BATCHED, Pass
 from flyball_planner.training import Training
 
 COUNTED_BYTES = 2.0  # of a number, as `Operator.moved_bytes` counts a network's
@@ -25,16 +26,19 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
     products = [each for each in operators if _is_product(each[0])]
     others = [each for each in operators if not _is_product(each[0])]
     attending = [each for each in others if each[0].kind is OperatorKind.ATTENTION]
-    nothing = np.zeros(len(layouts))
+    nothing, compute = np.zeros(len(layouts)), training.precision.compute
+    rate = best_rate(device, compute)
     width = WIDTHS_BYTES[training.precision.activations] / COUNTED_BYTES if model.trained_by_gradient else 1.0
     moved = sum(each.moved_bytes * times for each, times in others) * (COMPILED_PASSES if training.compiled else 1.0)
     return Pass(
-        products=_products(products, layouts, best_rate(device, training.precision.compute), width),
+        products=_products(products, layouts, rate, width, block_edge(device, compute)),
         attention_flops=nothing + layouts.micro_batch * sum(each.flops * times for each, times in attending),
-        attention_rate=nothing + best_rate(device, training.precision.compute),
+        attention_rate=nothing + rate,
         attention_backward=nothing + BATCHED_BACKWARD,
-        flash=nothing,
+        attention_kind=nothing + BATCHED,
+        score_bytes=nothing,
         moved_bytes=nothing + layouts.micro_batch * width * moved,
+        cast_bytes=nothing,
         launches=nothing + sum(times for _, times in operators) * (COMPILED_LAUNCHES if training.compiled else 1.0),
     )
 
@@ -42,14 +46,24 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
 def no_pass(layouts: Layouts) -> Pass:
     """Nothing to compute."""
     nothing = np.zeros(len(layouts))
-    return Pass(Products.none(len(layouts)), nothing, nothing + 1, nothing, nothing, nothing, nothing)
+    return Pass(
+        products=Products.none(len(layouts)),
+        attention_flops=nothing,
+        attention_rate=nothing + 1,
+        attention_backward=nothing,
+        attention_kind=nothing,
+        score_bytes=nothing,
+        moved_bytes=nothing,
+        cast_bytes=nothing,
+        launches=nothing,
+    )
 
 
 def _is_product(operator: Operator) -> bool:
     return operator.kind in {OperatorKind.MATMUL, OperatorKind.CONVOLUTION} and operator.rows > 0
 
 
-def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, width: float) -> Products:
+def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, width: float, block: float) -> Products:
     if not operators:
         return Products.none(len(layouts))
     steps = [each for each, _ in operators]
@@ -71,5 +85,6 @@ def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, widt
         trained=ones * column([float(each.backward > 0) for each in steps]),
         kind=np.where(convolved, CONVOLVED, PLAIN) * ones,
         tile=np.where(convolved, FINE_TILE, TILE) * ones,
+        block=block * ones,
         moved=width * (column([each.moved_bytes for each in steps]) * samples + COUNTED_BYTES * weights),
     )

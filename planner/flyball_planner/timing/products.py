@@ -6,6 +6,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.precision import Format
 from flyball_planner.timing.coefficients import Coefficient
 
 Table = NDArray[np.float64]  # products × layouts
@@ -13,6 +15,7 @@ Table = NDArray[np.float64]  # products × layouts
 TILE = (
     128.0  # edge of the output tile that a thread block computes; the other edge is twice it (cuBLAS on Volta … Hopper)
 )
+SIMPLE_BLOCK = 64.0  # the same of units that multiply and add alone: cuBLAS takes 128 × 64 in FP32 for few blocks
 FINE_TILE = 16.0  # what matrix units multiply at once: the least that a kernel for odd sizes computes
 PLAIN, CONVOLVED, GROUPED = 0.0, 1.0, 2.0
 """Kinds: products proper; convolutions, which gather their input; those of experts, with as many rows as come."""
@@ -31,6 +34,7 @@ class Products(Struct, frozen=True):
     trained: Table  # 1 where the gradient of the right-hand side is computed too
     kind: Table  # one of the kinds below
     tile: Table  # edge of the smallest piece that is computed at once
+    block: Table  # edge of what a multiprocessor computes at once
     moved: Table  # bytes between memory and units, each number once
 
     @classmethod
@@ -71,6 +75,11 @@ class Speed(Struct, frozen=True):
     grouped: Coefficient  # and of experts' products
 
 
+def block_edge(device: Device, compute: Format) -> float:
+    """Units that multiply and add alone work on smaller blocks than matrix units."""
+    return SIMPLE_BLOCK if compute is Format.FP32 and device.kind is not DeviceKind.CPU else TILE
+
+
 def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
     """The products themselves."""
     return _seconds(products.rows, products.inner, products.columns, products, unit, speed)
@@ -96,10 +105,11 @@ def _seconds(
     if not rows.size:
         return np.zeros(rows.shape[1])
     tile = np.maximum(products.tile, 1.0)
-    tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / TILE) ** 2 / 2
+    block = np.maximum(products.block, 1.0)
+    tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
     waves = tiles / unit.units
     idle = np.ceil(waves) - waves + speed.ramp
-    computed = 4 * TILE * TILE * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
+    computed = 4 * block * block * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
     odd = np.maximum(products.inner % ALIGNMENT, products.columns % ALIGNMENT) > 0
     kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
     rate = products.rate * speed.reached * kind * np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)

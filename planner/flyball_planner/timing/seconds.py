@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from flyball_planner.timing.coefficients import Coefficients
 from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, send
 from flyball_planner.timing.products import Speed, Unit, backward_seconds, forward_seconds
-from flyball_planner.timing.work import Pass, Work
+from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, Work
 
 Column = NDArray[np.float64]
 
@@ -58,6 +58,7 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     tensor = _beside(forward + backward + again, tensor, work.tensor.overlapped, known)
     routed = all_to_all(work.expert.size, work.copies, work.expert.group, fabric)
     expert = passes * work.expert.times * routed
+    expert = _beside(forward + backward + again, expert, work.expert.overlapped, known)
     context = known.exposed * passes * work.context.times * all_gather(work.context.size, work.context.group, fabric)
     accumulation = states.accumulated_bytes / unit.bytes_per_second
     device = forward + backward + again + tensor + expert + context + accumulation
@@ -70,7 +71,7 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     micro = schedule.micro_batches
     transfer = 2 * schedule.interleave * send(work.transfer.size, work.transfer.group, fabric)
     returned = all_gather(states.reduced_bytes + states.returned_bytes, states.group, fabric)
-    reduced = _beside(slot, returned, states.overlapped, known)
+    reduced = _beside(_last_slots(slot, schedule), returned, states.overlapped, known)
     step = states.stepped_bytes / unit.bytes_per_second + states.host_bytes / work.host_bytes_per_second
     parts = {
         "forward": micro * forward,
@@ -91,6 +92,13 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     return Parts(**parts, uneven=uneven, fixed=np.full(len(work), known.fixed))
 
 
+def _last_slots(slot: Column, schedule: Schedule) -> Column:
+    """The time in which gradients are complete one after the other: a pipeline whose stages hold several chunks of
+    layers takes its last micro-batches through one chunk after the other."""
+    window: Column = slot * np.maximum(1.0, schedule.stages * (1 - 1 / schedule.interleave))
+    return window
+
+
 def longer(first: Column, second: Column) -> Column:
     """The longer of two that run side by side; near the bend they disturb each other."""
     total: Column = (first**SHARPNESS + second**SHARPNESS) ** (1 / SHARPNESS)
@@ -100,17 +108,26 @@ def longer(first: Column, second: Column) -> Column:
 def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Column, Column, Column]:
     """Forward, backward, and what is computed again."""
     moved = part.moved_bytes / unit.bytes_per_second
-    reached = np.where(part.flash > 0, known.attention, known.batched)
-    attention = part.attention_flops / (part.attention_rate * reached)
+    attention = _attention_seconds(part, unit, known)
+    cast = part.cast_bytes / unit.bytes_per_second
     speed = Speed(known.matmul, known.ramp, known.unaligned, known.convolution, known.grouped)
     products = forward_seconds(part.products, unit, speed)
     backward = backward_seconds(part.products, unit, speed)
     schedule = work.schedule
     return (
-        products + attention + moved,
-        backward + part.attention_backward * attention + BACKWARD_MOVED * moved,
-        schedule.recomputed * (products + moved) + schedule.recomputed_attention * attention,
+        products + attention + moved + cast,
+        backward + part.attention_backward * attention + BACKWARD_MOVED * moved + cast,
+        schedule.recomputed * (products + moved + cast) + schedule.recomputed_attention * attention,
     )
+
+
+def _attention_seconds(part: Pass, unit: Unit, known: Coefficients) -> Column:
+    """The longer of multiplying and of moving the scores, where they are written at all."""
+    kind = part.attention_kind
+    reached = np.where(kind == FLASH, known.attention, np.where(kind == BATCHED, known.batched, known.matmul))
+    multiplied = part.attention_flops / (part.attention_rate * reached)
+    longest: Column = np.maximum(multiplied, part.score_bytes / unit.bytes_per_second)
+    return longest
 
 
 def _beside(computing: Column, exchanging: Column, overlapped: Column, known: Coefficients) -> Column:

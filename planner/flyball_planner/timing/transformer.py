@@ -7,36 +7,28 @@ from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.layouts.columns import Layouts
+from flyball_planner.models.transformer.products import attended_tokens
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, Format
 from flyball_planner.timing.achieved import best_rate
 from flyball_planner.timing.collectives import Column
-from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Products
-from flyball_planner.timing.work import Pass
+from flyball_planner.timing.extent import expert_layers, layers_of, sequence_of
+from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Products, block_edge
+from flyball_planner.timing.traffic import (
+    COMPILED_LAUNCHES,
+    attention_bytes,
+    cast_bytes,
+    is_narrow,
+    launches,
+    moved_bytes,
+)
+from flyball_planner.timing.work import BATCHED, FLASH, SIMPLE, Pass
 from flyball_planner.training import Attention, Method, Training
 
-SCORE_PASSES = 6.5
-"""How often a materialised score is read or written in the forward pass, at its width: written by the product, read and
-written by scaling with softmax and by dropout, its mask of a byte written, read by the product."""
-UNFUSED_PASSES = 8.0
-"""More of it where Megatron's fused softmax does not apply: scale, mask, casts to fp32 and back are kernels apart."""
-HIDDEN_PASSES = 12.0  # of a token's hidden vector a layer: two norms (2 each), two residual sums with dropout (3 and 1)
-PROJECTED_PASSES = 3.0  # of queries, keys and values: bias or rotation, and one transposition
-PLAIN_PASSES = 2.0  # of the feed-forward's width: its activation in and out
-GATED_PASSES = 5.0  # activation, then the product with the gate
-COMPILED_PASSES = 0.6  # share of element-wise traffic that fusion leaves
 LOGIT_BYTES = 14.0  # moved for each logit, forward: written, cast to fp32, read for maximum and sum (PyTorch)
 FUSED_LOGIT_BYTES = 2.0  # in chunks: written and read once where it stays in the cache
-LAYER_LAUNCHES = 18.0  # kernels of a layer's forward pass: products, flash attention, norms, biases, copies, sums
-MATERIALISED_LAUNCHES = 6.0  # more of them: two batched products, scale, mask, softmax, dropout
-UNFUSED_LAUNCHES = 10.0
-PARALLEL_LAUNCHES = 3.0  # of tensor parallelism: two collectives and their copies
-EXPERT_LAUNCHES = 40.0  # routing, sorting, permutation, exchange and their inverse; not fused by compilers
-LOCAL_EXPERT_LAUNCHES = 3.0  # of each expert on the device: two products and the activation
-COMPILED_LAUNCHES = 0.35  # share of launches that fusion leaves
 HEAD_LAUNCHES = 40.0  # embedding, head, loss, schedule; a micro-batch
 VOCAB_MULTIPLE = 128.0  # to which frameworks pad what a device holds of the vocabulary (Megatron-LM's default)
-FUSED_SOFTMAX_ROWS = 4  # heads × samples on a device must be a multiple (Megatron-LM, fused_softmax.py)
 BATCHED_BACKWARD = 2.0  # each of two products has two gradients
 FLASH_BACKWARD = 2.5  # five products where the forward pass has two (Dao et al., 2022)
 
@@ -59,28 +51,34 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     """A stage's forward pass, and what the last stage does beyond it."""
     tokens = _tokens(shape, training, layouts)
     compute = training.precision.compute
-    wide = Format.BF16 if WIDTHS_BYTES[compute] < WIDTHS_BYTES[Format.BF16] else compute
+    wide = Format.BF16 if is_narrow(training) else compute
+    matrices = layer_products(shape, layouts, tokens)
+    entering = sum((rows * inner * count for rows, inner, _, count, _ in matrices), np.zeros(len(layouts)))
     nothing, stages = np.zeros(len(layouts)), layouts.pipeline
     trained = float(training.method is Method.FULL)
     flash = training.attention is Attention.FLASH
     width = WIDTHS_BYTES[training.precision.activations]
     body = Pass(
-        products=_products(layer_products(shape, layouts, tokens), best_rate(device, compute), trained, stages, width),
+        products=_products(matrices, device, compute, trained, stages, width),
         attention_flops=attention_flops(shape, training, layouts) / stages,
         attention_rate=nothing + best_rate(device, wide),
         attention_backward=nothing + (FLASH_BACKWARD if flash else BATCHED_BACKWARD),
-        flash=nothing + float(flash),
+        attention_kind=nothing + _attention_kind(training, compute),
+        score_bytes=attention_bytes(shape, training, layouts, width) / stages,
         moved_bytes=moved_bytes(shape, training, layouts, width) / stages,
+        cast_bytes=cast_bytes(entering, training) / stages,
         launches=launches(shape, training, layouts) / stages,
     )
     logits = nothing if shape.patches else tokens * shape.vocab / layouts.tensor
     ones = nothing + 1
     head = Pass(
-        products=_products(head_products(shape, layouts, tokens), best_rate(device, wide), trained, ones, width),
+        products=_products(head_products(shape, layouts, tokens), device, wide, trained, ones, width),
         attention_flops=nothing,
         attention_rate=ones,
         attention_backward=nothing,
-        flash=nothing,
+        attention_kind=nothing,
+        score_bytes=nothing,
+        cast_bytes=nothing,
         moved_bytes=logits * (FUSED_LOGIT_BYTES if training.fused_loss else LOGIT_BYTES),
         launches=nothing + HEAD_LAUNCHES * (COMPILED_LAUNCHES if training.compiled else 1.0),
     )
@@ -106,7 +104,9 @@ def _tokens(shape: TransformerShape, training: Training, layouts: Layouts) -> Co
     return tokens
 
 
-def _products(dimensions: Sequence[Dimensions], rate: float, trained: float, stages: Column, width: float) -> Products:
+def _products(
+    dimensions: Sequence[Dimensions], device: Device, compute: Format, trained: float, stages: Column, width: float
+) -> Products:
     """As a table; edges are bytes of `width` a number."""
     if not dimensions:
         return Products.none(len(stages))
@@ -117,31 +117,13 @@ def _products(dimensions: Sequence[Dimensions], rate: float, trained: float, sta
         inner=inner,
         columns=columns,
         count=count / stages,
-        rate=np.full_like(rows, rate),
+        rate=np.full_like(rows, best_rate(device, compute)),
         trained=np.full_like(rows, trained),
         kind=kind,
         tile=np.full_like(rows, TILE),
+        block=np.full_like(rows, block_edge(device, compute)),
         moved=width * (rows * inner + inner * columns + rows * columns),
     )
-
-
-def layers_of(shape: TransformerShape) -> int:
-    """All of them, of both stacks, with those that predict further tokens."""
-    return shape.layers + shape.decoder_layers + shape.multi_token_layers
-
-
-def sequence_of(shape: TransformerShape, training: Training) -> int:
-    """Tokens of a sample: an image's patches, or what the training says."""
-    if shape.patches is None:
-        return training.sequence
-    return (shape.patches.image // shape.patches.patch) ** 2 + int(shape.patches.class_token)
-
-
-def expert_layers(shape: TransformerShape) -> int:
-    """How many layers have experts."""
-    if shape.experts is None:
-        return 0
-    return -(-(shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers)
 
 
 def layer_products(shape: TransformerShape, layouts: Layouts, tokens: Column) -> list[Dimensions]:
@@ -206,9 +188,8 @@ def _feed_forward(shape: TransformerShape, width: int, tensor: Column) -> list[t
 def attention_flops(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
     """Of all layers' forward pass, without products with weights; flash attention skips what causality hides."""
     sequence = sequence_of(shape, training)
-    seen = float(min(sequence, shape.sliding_window) if shape.sliding_window else sequence)
-    if shape.kind is Kind.DECODER and training.attention is Attention.FLASH and seen == sequence:
-        seen /= 2
+    causal = shape.kind is Kind.DECODER and training.attention is Attention.FLASH
+    seen = attended_tokens(shape, sequence, causal=causal)
     widths = 2 * shape.head_dim
     if shape.latent is not None:
         widths = shape.latent.plain_dim + shape.latent.rotary_dim + shape.latent.value_dim
@@ -217,47 +198,7 @@ def attention_flops(shape: TransformerShape, training: Training, layouts: Layout
     return per_sample * layouts.micro_batch / (layouts.tensor * layouts.context)
 
 
-def unfused(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """1 where scores are materialised and their softmax takes kernels apart."""
+def _attention_kind(training: Training, compute: Format) -> float:
     if training.attention is Attention.FLASH:
-        return np.zeros(len(layouts))
-    rows = shape.heads / layouts.tensor * layouts.micro_batch
-    return (rows % FUSED_SOFTMAX_ROWS > 0).astype(float)
-
-
-def moved_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
-    """By what is bound by memory, in all layers' forward pass."""
-    sequence = sequence_of(shape, training)
-    tokens = layouts.micro_batch * sequence / layouts.context
-    tensor = layouts.tensor
-    layers = layers_of(shape)
-    hidden = HIDDEN_PASSES * shape.hidden / np.where(layouts.sequence_parallel > 0, tensor, 1.0)
-    projected = PROJECTED_PASSES * (shape.heads + 2 * shape.kv_heads) * shape.head_dim / tensor
-    inside = (GATED_PASSES if shape.gated else PLAIN_PASSES) * _active_width(shape) / tensor
-    fused = COMPILED_PASSES if training.compiled else 1.0
-    moved = fused * width * layers * tokens * (hidden + projected + inside)
-    if training.attention is Attention.FLASH:
-        return moved
-    passes = SCORE_PASSES + UNFUSED_PASSES * unfused(shape, training, layouts)
-    return moved + passes * width * layers * tokens * sequence * shape.heads / tensor
-
-
-def launches(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """Kernels of all layers' forward pass."""
-    layers = layers_of(shape)
-    each = LAYER_LAUNCHES + PARALLEL_LAUNCHES * (layouts.tensor > 1)
-    if training.attention is Attention.MATERIALISED:
-        each = each + MATERIALISED_LAUNCHES + UNFUSED_LAUNCHES * unfused(shape, training, layouts)
-    plain = layers * each * (COMPILED_LAUNCHES if training.compiled else 1.0)
-    if shape.experts is None:
-        return np.asarray(plain, dtype=np.float64)
-    routed = EXPERT_LAUNCHES + LOCAL_EXPERT_LAUNCHES * shape.experts.count / layouts.expert
-    return np.asarray(plain + expert_layers(shape) * routed, dtype=np.float64)
-
-
-def _active_width(shape: TransformerShape) -> float:
-    if shape.experts is None:
-        return float(shape.ffn)
-    experts = shape.experts
-    share = expert_layers(shape) / shape.layers
-    return (1 - share) * shape.ffn + share * (experts.active * experts.ffn + experts.shared_ffn)
+        return FLASH
+    return SIMPLE if compute is Format.FP32 else BATCHED

@@ -15,6 +15,10 @@ from flyball_planner.timing.products import Products, Table, Unit
 
 Column = NDArray[np.float64]
 
+FLASH, BATCHED, SIMPLE = 0.0, 1.0, 2.0
+"""Attention in one kernel that never writes its scores; as batched products; the same without matrix units, which are
+slow enough to be kept busy by products as small as a head's."""
+
 
 class Pass(Struct, frozen=True):
     """One forward pass of one micro-batch through one pipeline stage, and how its backward pass differs."""
@@ -23,8 +27,10 @@ class Pass(Struct, frozen=True):
     attention_flops: Column  # what is skipped for causality not counted
     attention_rate: Column  # FLOP/s
     attention_backward: Column  # FLOPs of the backward pass as a multiple
-    flash: Column  # 1 where attention never writes its scores
+    attention_kind: Column  # one of the kinds below
+    score_bytes: Column  # that attention's products move at least
     moved_bytes: Column  # by operators that are bound by memory
+    cast_bytes: Column  # moved to make numbers narrow, in each direction alike
     launches: Column  # kernels
 
 

@@ -12,13 +12,13 @@ from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
-from flyball_planner.models.transformer.shape import Kind, TransformerShape
+from flyball_planner.models.transformer.shape import Experts, Kind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.build import build_work
-from flyball_planner.timing.coefficients import fitted
+from flyball_planner.timing.coefficients import Coefficients, fitted, from_logarithms
 from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval
-from flyball_planner.timing.seconds import PART_NAMES
+from flyball_planner.timing.seconds import PART_NAMES, step_seconds
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding, Training
 
 GPT = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128)
@@ -96,6 +96,60 @@ def test_materialised_scores_cost_time() -> None:
     """Reading and writing the matrix of scores is slower than never writing it."""
     materialised = replace(TRAINING, attention=Attention.MATERIALISED)
     assert seconds(Layout(8, micro_batch=8), materialised) > seconds(Layout(8, micro_batch=8))
+
+
+def total(known: Coefficients, training: Training, device: str) -> float:
+    """Seconds of a step with certain coefficients."""
+    work = build_work(GPT, training, Layouts.of(Layout(8, micro_batch=4)), machine(device, 8))
+    return float(step_seconds(work, known).total[0])
+
+
+def test_units_without_matrices_are_kept_busy_by_a_head() -> None:
+    """How well small batched products use matrix units says nothing of FP32, which has none."""
+    known = from_logarithms(fitted().middle)
+    slower = replace(known, batched=known.batched / 4)
+    wide = replace(TRAINING, precision=PRECISIONS["fp32"], attention=Attention.MATERIALISED)
+    half = replace(TRAINING, attention=Attention.MATERIALISED)
+    assert total(slower, wide, "V100 SXM2 32GB") == total(known, wide, "V100 SXM2 32GB")
+    assert total(slower, half, "V100 SXM2 32GB") > 1.1 * total(known, half, "V100 SXM2 32GB")
+
+
+def test_batched_attention_takes_as_long_as_its_scores_to_move() -> None:
+    """However fast it multiplied, it would have to write and read the scores."""
+    known = from_logarithms(fitted().middle)
+    scores = replace(TRAINING, attention=Attention.MATERIALISED)
+    fast, faster = (total(replace(known, batched=share), scores, "A100 SXM 80GB") for share in (1e3, 1e6))
+    assert fast == faster
+
+
+def test_layers_that_see_everything_cost_more_than_windows() -> None:
+    """A model half of whose layers ignore the window lies between one with windows alone and one without."""
+    training = replace(TRAINING, sequence=65_536, global_batch=8, attention=Attention.FLASH)
+    near = replace(GPT, sliding_window=128)
+    shapes = (near, replace(near, full_attention_every=2), GPT)
+    found = [float(estimate_step(shape, training, Layouts.of(Layout(8)), NODE).middle[0]) for shape in shapes]
+    assert found[0] < found[1] < found[2]
+    assert found[1] - found[0] == pytest.approx(found[2] - found[1], rel=0.01)
+
+
+FAR = machine("A100 SXM 80GB", 64, network="1600 Gbps")
+STAGES = Layout(64, pipeline=4, micro_batch=4, sharding=Sharding.ZERO1)
+MEGATRON = replace(TRAINING, framework="megatron")
+
+
+def test_chunks_hide_more_of_the_gradients_exchange() -> None:
+    """Where a stage holds two chunks of layers, the gradients of one are sent beside the other's backward pass."""
+    layouts = Layouts.of(STAGES, replace(STAGES, interleave=2))
+    found = estimate_step(GPT, MEGATRON, layouts, FAR)
+    assert 0 < found.parts.data[1] < found.parts.data[0]
+
+
+def test_interleaved_pipelines_hide_the_exchange_of_experts() -> None:
+    """Two chunks in turn: one computes while the other's tokens are on their way."""
+    shape = replace(GPT, experts=Experts(count=16, active=2, ffn=8192))
+    layout = replace(STAGES, expert=16)
+    found = estimate_step(shape, MEGATRON, Layouts.of(layout, replace(layout, interleave=2)), FAR)
+    assert 0 < found.parts.expert[1] < found.parts.expert[0]
 
 
 def test_the_network_is_slower_than_the_node() -> None:

@@ -6,7 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from flyball_planner.timing.products import PLAIN, TILE, Products, Speed, Unit, backward_seconds, forward_seconds
+from flyball_planner.catalogue.devices import find_device
+from flyball_planner.precision import Format
+from flyball_planner.timing.achieved import best_rate
+from flyball_planner.timing.products import (
+    PLAIN,
+    SIMPLE_BLOCK,
+    TILE,
+    Products,
+    Speed,
+    Unit,
+    backward_seconds,
+    block_edge,
+    forward_seconds,
+)
 
 A100 = Unit(np.array([108.0]), np.array([2.0e12]))
 PERFECT = Speed(reached=1.0, ramp=0.0, unaligned=1.0, convolved=1.0, grouped=1.0)
@@ -14,10 +27,10 @@ RATE = 271e12  # FLOP/s that the best product of an A100 reaches
 EDGES = st.integers(1, 64).map(lambda multiple: 128 * multiple)
 
 
-def product(rows: float, inner: float, columns: float, trained: float = 1.0) -> Products:
+def product(rows: float, inner: float, columns: float, trained: float = 1.0, block: float = TILE) -> Products:
     """A single product in 16 bits."""
     moved = 2.0 * (rows * inner + inner * columns + rows * columns)
-    columns_of = (rows, inner, columns, 1.0, RATE, trained, PLAIN, TILE, moved)
+    columns_of = (rows, inner, columns, 1.0, RATE, trained, PLAIN, TILE, block, moved)
     return Products(*(np.array([[float(each)]]) for each in columns_of))
 
 
@@ -39,6 +52,26 @@ def test_one_tile_more_than_a_wave_costs_another_wave() -> None:
     full = forward_seconds(product(128 * 108, 512, 256), A100, PERFECT)
     more = forward_seconds(product(128 * 109, 512, 256), A100, PERFECT)
     assert more[0] == pytest.approx(2 * full[0], rel=1e-6)
+
+
+def test_small_blocks_fill_a_device_that_large_ones_leave_idle() -> None:
+    """A product of 32 large blocks takes a whole wave of 108; its 128 small ones take two of a quarter as long."""
+    large = forward_seconds(product(1024, 1024, 1024), A100, PERFECT)
+    small = forward_seconds(product(1024, 1024, 1024, block=SIMPLE_BLOCK), A100, PERFECT)
+    assert small[0] == pytest.approx(large[0] / 2)
+
+
+def test_units_without_matrices_take_small_blocks() -> None:
+    """In FP32 a GPU multiplies and adds alone; a processor has no waves to fill."""
+    v100, processor = find_device("V100 SXM2 32GB"), find_device("CPU_8C_3.5Ghz_baseline")
+    assert block_edge(v100, Format.FP32) == SIMPLE_BLOCK
+    assert block_edge(v100, Format.FP16) == block_edge(processor, Format.FP32) == TILE
+
+
+def test_a_higher_power_limit_raises_the_clock() -> None:
+    """GB300 is GB200 with a limit of 1,400 instead of 1,200 W: its best products are faster by as much."""
+    rates = [best_rate(find_device(name), Format.BF16) for name in ("GB300", "GB200")]
+    assert rates[0] / rates[1] == pytest.approx(1400 / 1200, rel=0.01)
 
 
 def test_edges_off_the_grid_slow_a_product_down() -> None:

@@ -64,7 +64,7 @@ def read_training(configuration: Configuration) -> Training:
         attention=read_attention(configuration),
         compiled="compile" in words(configuration, "framework") or step(configuration, "compile"),
         framework=framework,
-        fp32_gradients=framework in {"megatron", "deepspeed"} and precision.weights is Format.BF16,
+        fp32_gradients=_wide_gradients(configuration, framework) and precision.weights is Format.BF16,
         fused_loss=_fused_loss(configuration),
         compiled_loss=_compiles_loss(configuration),
         quantised_outputs_kept=not framework_is(configuration, "torchtune"),  # its 4-bit products are torchao's
@@ -125,6 +125,11 @@ def _global_batch(configuration: Configuration, layout: Layout) -> int:
     steps = configuration.count("grad_accum", 1)
     parts = layout.pipeline if _local_batch(configuration) else 1
     return layout.micro_batch * parts * steps * layout.data
+
+
+def _wide_gradients(configuration: Configuration, framework: str) -> bool:
+    """Megatron and DeepSpeed add up in fp32, but Megatron Bridge's recipes for speed (grad_reduce_in_fp32=False)."""
+    return framework in {"megatron", "deepspeed"} and not framework_is(configuration, "megatron-bridge")
 
 
 def _fused_loss(configuration: Configuration) -> bool:

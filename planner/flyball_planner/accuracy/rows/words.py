@@ -73,6 +73,8 @@ def read_lora(configuration: Configuration) -> Lora:
 def read_precision(configuration: Configuration) -> Precision:
     """The arithmetic, and whether weights are kept in it."""
     told = words(configuration, "precision")
+    if "not in table" in told and "megatron-bridge" in words(configuration, "framework"):
+        told = "fp8"  # of its table of release 25.09; its notes tell what granularity of quantisation is meant
     wide = _formats(told)
     if wide in {"fp32", "tf32"}:
         return PRECISIONS[wide]
@@ -126,8 +128,9 @@ def read_sharding(configuration: Configuration) -> Sharding:
     if "grad_op" in told:
         return Sharding.ZERO2
     group = re.search(r"fsdp=(\d+)", told)
-    if "megatron-bridge" in words(configuration, "framework") and not (group and int(group[1])):
-        return Sharding.ZERO1  # its distributed optimizer is on unless FSDP is
+    distributed = "megatron-bridge" in words(configuration, "framework")  # on unless FSDP is
+    if (distributed or "overlap-param-gather" in words(configuration, "notes")) and not (group and int(group[1])):
+        return Sharding.ZERO1
     return Sharding.ZERO3 if "fsdp" in told and not (group and group[1] == "0") else Sharding.NONE
 
 
