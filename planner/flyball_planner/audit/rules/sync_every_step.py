@@ -1,9 +1,12 @@
 """`sync-every-step`: the host reads the device's values in every step, and both wait for each other."""
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.project import Module, Project
@@ -51,6 +54,8 @@ def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
         because, severity, confidence = f"one of {count} waits in each step of {loop}", Severity.WARNING, LIKELY
     else:
         because, severity, confidence = f"the one wait in each step of {loop}", Severity.NOTE, LIKELY
+    if _acts(project, turns) and not wait.value.tags & _LEARNT:
+        because, severity, confidence = f"{because}; an environment may need it at once", Severity.NOTE, SUSPECTED
     if rarity is Rarity.RANK:
         because, severity, confidence = (
             f"in each step of {loop}, on one rank, for which the others wait",
@@ -60,6 +65,20 @@ def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
     elif rarity in {Rarity.CONFIG, Rarity.OTHER}:
         because, confidence = f"{because}, under a condition", SUSPECTED
     return Match(wait.node, told(region, wait), because, confidence, severity, module=region.module)
+
+
+_LEARNT = frozenset({Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.PARAMETER})
+
+_ENVIRONMENT = re.compile(r"(^|[._])(\w*envs?|environment|simulator|gym)$", re.IGNORECASE)
+
+
+def _acts(project: Project, turns: Turns) -> bool:
+    """Whether the loop moves an environment, which takes its actions from the host: `env.step(action)`."""
+    calls = (each.func for region in project.loops.regions(turns) for each in region.all(ast.Call))
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "step" and _ENVIRONMENT.search(ast.unparse(each.value))
+        for each in calls
+    )
 
 
 def _often(project: Project, turns: Turns, site: Site) -> str | None:
