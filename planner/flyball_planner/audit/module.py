@@ -219,24 +219,20 @@ class _Index:
                     self.stored[scope].append((node.value.id, node.attr))  # type: ignore[attr-defined]
             elif kind in _SCOPES:
                 scope = node
-            children = [each for field in _fields(kind) for each in _nodes(getattr(node, field, None))]
-            for child in reversed(children):
-                parents[child] = node
-                stack.append((child, scope))
-
-
-def _nodes(value: object) -> Sequence[ast.AST]:
-    if type(value) is list:
-        return [each for each in value if isinstance(each, ast.AST)]
-    return (value,) if isinstance(value, ast.AST) else ()
+            for field in _fields(kind):
+                value = getattr(node, field, None)
+                for child in reversed(value) if type(value) is list else (value,):
+                    if isinstance(child, ast.AST):
+                        parents[child] = node
+                        stack.append((child, scope))
 
 
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a type of node that hold nodes."""
+    """The fields of a type of node that hold nodes, the last one first: what is put on a stack last comes off first."""
     found = _KNOWN_FIELDS.get(kind)
     if found is None:
         fields = () if kind is ast.Constant else kind._fields
-        found = _KNOWN_FIELDS[kind] = tuple(each for each in fields if each not in _NO_NODES)
+        found = _KNOWN_FIELDS[kind] = tuple(each for each in reversed(fields) if each not in _NO_NODES)
     return found
 
 
