@@ -53,7 +53,7 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     compute = training.precision.compute
     wide = Format.BF16 if is_narrow(training) else compute
     matrices = layer_products(shape, layouts, tokens)
-    entering = sum((rows * inner * count for rows, inner, _, count, _ in matrices), np.zeros(len(layouts)))
+    entering: Column = np.zeros(len(layouts)) + sum(rows * inner * count for rows, inner, _, count, _ in matrices)
     nothing, stages = np.zeros(len(layouts)), layouts.pipeline
     trained = float(training.method is Method.FULL)
     flash = training.attention is Attention.FLASH
