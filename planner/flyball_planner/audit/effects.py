@@ -64,7 +64,7 @@ class Effects:
     def of_call(self, module: Module, call: ast.Call) -> EffectSet:
         """What a call does, itself or through the project's functions that it runs or is handed."""
         own = self.direct(module, call)
-        if own or last_name(call) not in self._leading(module):
+        if own or not self._project.defines(module, last_name(call)) or last_name(call) not in self._leading(module):
             return own | self._of_closures(module, call)
         effects = set(own | self._of_closures(module, call))
         for each in self._project.flow.callees(module, call):

@@ -32,6 +32,7 @@ class Project:
         self._found: dict[str, Definition | None] = {}
         self._reached: dict[Module, frozenset[Module]] = {}
         self._connected: dict[Module, frozenset[Module]] = {}
+        self._defined: dict[frozenset[Module], frozenset[str]] = {}
         self._importing: dict[Module, list[Module]] = {}
 
     @cached_property
@@ -107,6 +108,14 @@ class Project:
                 self._connected |= dict.fromkeys(group, group)
             found = self._connected[module]
         return found
+
+    def defines(self, module: Module, name: str) -> bool:
+        """Whether a function or class of that name stands in a module or in those that it is connected with."""
+        group = self.connected(module)
+        if group not in self._defined:
+            both = ((*each.functions, *each.all(ast.ClassDef)) for each in group)
+            self._defined[group] = frozenset(each.name for definitions in both for each in definitions)
+        return name in self._defined[group]
 
     def _groups(self) -> list[frozenset[Module]]:
         """Modules joined by imports, either way."""
