@@ -1,8 +1,8 @@
 """Labelled runs: real bottlenecks around a real training loop, recorded, labelled by harm, and diagnosed.
 
 Without a command: records what is still missing of a whole run, scores it, and prints the figures as JSON. A run that
-was interrupted goes on where it ended, with the seed that it began with. Rules are tuned on an older run, which
-`tar -xJf tests/benchmarks/labelled/tuning.tar.xz -C FOLDER` unpacks for `score --out FOLDER`; `pack` makes it.
+was interrupted goes on where it ended, with the seed that it began with. Rules are tuned on older runs, which
+`tar -xJf tests/benchmarks/labelled/tuning-SEED.tar.xz -C FOLDER` unpacks for `score --out FOLDER`; `pack` makes them.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tests.benchmarks.run import machine
 OUT = Path("build/labelled")
 CALIBRATION = Path(scores.__file__).with_name("calibration.json")
 SCORED = 300
-ARCHIVE = Path(__file__).with_name("tuning.tar.xz")
+HERE = Path(__file__).parent
 KEPT = Path(__file__).with_name("recorded")
 STEADY_MINUTES = 10.0
 STEADY_LOADS = ("latency", "cold-reads", "spinners")
@@ -58,7 +58,7 @@ def main() -> None:
     if options.command == "fit":
         fit_to([pair for out in (options.out, *options.also) for pair in _pairs(out)], options.to)
     if options.command == "pack":
-        pack(options.out, read_recorded(options.out), ARCHIVE)
+        pack(options.out, read_recorded(options.out), HERE / f"tuning-{_seed(options.out, None)}.tar.xz")
     if options.command == "keep":
         for recorded in read_recorded(options.out):
             if recorded.name in options.only:

@@ -39,15 +39,15 @@ def _needs(*metrics: str) -> Callable[[Callable[[Sources], Floats]], Read]:
 class Signal:
     """One quantity along hosts.
 
-    `times`: its smoothing takes so many times the usual seconds. `floor`: two readings in a row must agree; then it
-    falls at once and rises slowly: late round trips of a busy machine do not count, nor early ones of a full link.
+    `times`: its smoothing takes so many times the usual seconds. `median`: it is that of the latest readings
+    instead, as single ones mislead.
     """
 
     name: str
     meaning: str
     read: Read
     times: float = 1.0
-    floor: bool = False
+    median: bool = False
 
 
 def _host(metric: str, **where: str) -> Read:
@@ -211,7 +211,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("disk_read", "bytes a second read", _sum("disk_read_bytes_total")),
     Signal("disk_written", "bytes a second written", _sum("disk_written_bytes_total")),
     # networks
-    Signal("latency", "round trip to the farthest target, less what happens seldom", _latency, floor=True),
+    Signal("latency", "round trip to the farthest target, less what happens seldom", _latency, median=True),
     Signal("link_use", "use of the fullest network link", _link_use),
     Signal("fabric_use", "use of the fullest InfiniBand port", _fabric_use),
     Signal("retransmitted", "share of TCP segments that were sent again", _retransmitted),

@@ -15,6 +15,9 @@ PLACES = {signal.name: place for place, signal in enumerate(SIGNALS)}
 HOLD_SECONDS, STEPS_HOLD_SECONDS = 10.0, 60.0
 """How long a signal stands that has become unknown; steps may take long."""
 
+MEDIAN_OF = 5
+"""Readings behind a median: two late ones of a busy machine do not count, nor two early ones of a full link."""
+
 DRIFT_A_MINUTE = 0.01
 """By so much a run's best computing time is let go: batches and sequences change."""
 
@@ -31,11 +34,11 @@ class Signals:
         self._steps = Steps()
         self._taus = smoothing_seconds * np.array([signal.times for signal in SIGNALS])
         self._holds = np.array([HOLD_SECONDS if s.read.needs else STEPS_HOLD_SECONDS for s in SIGNALS])
-        self._floors = np.array([signal.floor for signal in SIGNALS])
+        self._medians = np.flatnonzero([signal.median for signal in SIGNALS])
         self._kept = Kept(
             means=((count,), float("nan")),
             seen=((count,), float("-inf")),
-            before=((count,), float("nan")),  # as they were read last
+            recent=((len(self._medians), MEDIAN_OF), float("nan")),  # their latest readings, oldest first
             last=float("nan"),  # when each host was last looked at
             looks=0,
             best=float("nan"),
@@ -122,21 +125,22 @@ class Signals:
         since = np.where(np.isinf(seen), passed, now - seen)  # reports may come seldom: what they say counts for all
         weights = 1.0 - np.exp(-np.maximum(since, 0.0) / self._taus)
         moved = means + (values - means) * weights
-        moved = np.where(self._floors, self._twice_said(values, weights), moved)
+        moved[:, self._medians] = self._median(values[:, self._medians])
         moved = np.where(np.isnan(means), values, moved)
         stale = ~known & (now - seen > np.maximum(self._holds, 3 * passed))
         self._kept["means"] = np.where(known, moved, np.where(stale, np.nan, means))
         self._kept["seen"] = np.where(known, now, seen)
-        self._kept["before"] = np.where(known, values, self._kept["before"])
         self._kept["last"] = np.full(len(last), now)
         self._passed = passed[:, 0]
 
-    def _twice_said(self, values: Floats, weights: Floats) -> Floats:
-        """Means that move only as far as two readings in a row agree: slowly upwards, at once down."""
-        means, before = self._kept["means"], self._kept["before"]
-        least, most = np.fmin(values, before), np.fmax(values, before)
-        risen = means + (least - means) * weights
-        return np.where(least > means, risen, np.minimum(means, most))
+    def _median(self, values: Floats) -> Floats:
+        """Of the latest readings of those signals; of an even number the smaller of both in the middle."""
+        recent = self._kept["recent"]
+        known = ~np.isnan(values)
+        recent[known] = np.concatenate([recent[known][:, 1:], values[known][:, None]], axis=1)
+        ordered = np.sort(recent, axis=-1)  # what is unknown comes last
+        middle = np.maximum((~np.isnan(recent)).sum(axis=-1) - 1, 0) // 2
+        return np.asarray(np.take_along_axis(ordered, middle[..., None], axis=-1)[..., 0])
 
     def _note_best(self) -> None:
         """The shortest computing time of steps while the CPUs were free, wait for input, calls, and round trip."""
