@@ -53,7 +53,7 @@ RULE = Rule(
     change="Set `torch.backends.cudnn.benchmark = True` before the loop, if the shapes of batches stay the same "
     "(`drop_last=True`).",
     expected="up to 1.05–1.1× for convolutional networks",
-    source="PyTorch performance tuning guide, “Enable cuDNN auto-tuner”; the ratio is of an audited image trainer",
+    source="PyTorch performance tuning guide, “Enable cuDNN auto-tuner”; the ratio is an estimate",
     before="model = resnet50().cuda()",
     after="torch.backends.cudnn.benchmark = True\nmodel = resnet50().cuda()",
     look=look,

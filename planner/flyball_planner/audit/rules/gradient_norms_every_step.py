@@ -58,8 +58,8 @@ RULE = Rule(
     change="Take the total norm that `clip_grad_norm_` returns, or all at once: `torch._foreach_norm(grads)`; "
     "and only every N steps.",
     expected="up to 1.4× with many parameters",
-    source="an audited trainer of a tree of small networks; PyTorch documentation of `clip_grad_norm_` (returns "
-    "the total norm)",
+    source="PyTorch documentation of `clip_grad_norm_` (returns the total norm); the ratio is an estimate for many "
+    "small networks",
     before="for p in model.parameters():\n    total += p.grad.norm().item() ** 2",
     after="total = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nif step % 100 == 0:\n    log(total.item())",
     look=look,

@@ -142,7 +142,7 @@ RULE = Rule(
     change="Use `scaled_dot_product_attention(…, is_causal=True)`, or keep the mask: "
     "`self.register_buffer('mask', …, persistent=False)`.",
     expected="up to 1.2× in small transformers",
-    source="an audited GPT trainer of 2 layers; PyTorch documentation of `scaled_dot_product_attention` (`is_causal`)",
+    source="PyTorch documentation of `scaled_dot_product_attention` (`is_causal`); the ratio is an estimate",
     before="def forward(self, x):\n    mask = torch.tril(torch.ones(t, t, device=x.device))",
     after="def __init__(self, n):\n    self.register_buffer('mask', torch.tril(torch.ones(n, n)), persistent=False)",
     look=look,

@@ -78,7 +78,7 @@ RULE = Rule(
     change="Grow the batch until memory or the throughput says stop; lower the accumulation, or scale the "
     "learning rate, to match.",
     expected="up to 2× where the device idles between kernels",
-    source="PyTorch performance tuning guide, “Maximize GPU utilization”; the ratio is of a small GPT trainer",
+    source="PyTorch performance tuning guide, “Maximize GPU utilization”; the ratio is an estimate",
     before="DataLoader(dataset, batch_size=1)",
     after="DataLoader(dataset, batch_size=args.batch_size)",
     look=look,

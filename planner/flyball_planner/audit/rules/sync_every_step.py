@@ -104,8 +104,8 @@ RULE = Rule(
     "done; the device then idles until the host has queued new ones.",
     change="Keep the sum on the device (`total += loss.detach()`) and read it every N steps, or once after the loop.",
     expected="up to 2–3× where kernels are short, little where each step keeps the device busy for long",
-    source="PyTorch performance tuning guide, “Avoid unnecessary CPU-GPU synchronization”; the ratio is of a "
-    "small GPT trainer",
+    source="PyTorch performance tuning guide, “Avoid unnecessary CPU-GPU synchronization”; the ratio is an "
+    "estimate for small models",
     before="for x, y in loader:\n    loss = step(x, y)\n    total += loss.item()",
     after="total = torch.zeros((), device=device)\nfor x, y in loader:\n    loss = step(x, y)\n    total += "
     "loss.detach()\n"
