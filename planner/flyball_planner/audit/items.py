@@ -65,8 +65,9 @@ class Item:
         if isinstance(self.loop, ast.FunctionDef):
             return True
         around = {*self.module.ancestors(self.loop), self.loop}
-        loops = project.loops
-        return any(region.root in around for turns in loops.training for region in loops.regions(turns))
+        known, loops = project.connected(self.module), project.loops
+        near = [turns for turns in loops.training if turns.module in known]
+        return any(region.root in around for turns in near for region in loops.regions(turns))
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -88,7 +89,7 @@ def repeated(project: "Project", module: Module, call: ast.Call, depth: int = 0)
     if function.name == "__getitem__" and _is_dataset(project, module, function):
         yield Item(module, call, function)
         return
-    for caller, site in project.flow.callers(function.name):
+    for caller, site in project.flow.callers(function.name, module):
         if Definition(module, function) in project.flow.callees(caller, site):
             yield from repeated(project, caller, site, depth + 1)
 

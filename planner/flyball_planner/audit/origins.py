@@ -78,7 +78,7 @@ class Origins:
         if own.annotation is not None and (said := module.qualified(own.annotation)):
             return f"{said}()"
         place = arguments.index(own) - (1 if module.class_of(function) is not None else 0)
-        for caller, call in self._project.flow.callers(function.name)[:MOST_CALLERS]:
+        for caller, call in self._project.flow.callers(function.name, module)[:MOST_CALLERS]:
             handed = [each.value for each in call.keywords if each.arg == name]
             handed += call.args[place : place + 1] if place >= 0 else []
             calls_it = Definition(module, function) in self._project.flow.callees(caller, call)

@@ -96,7 +96,7 @@ def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
     """What the project's calls of a function hand over."""
     holder = module.class_of(node)
     names = flow.heirs(holder.name) if holder is not None and node.name == "__init__" else [node.name]
-    calls = [each for name in names for each in flow.callers(name)[: MOST_CALLS * 4]]
+    calls = [each for name in names for each in flow.callers(name, module)]
     found: list[Arguments] = []
     for caller, call in calls:
         if len(found) < MOST_CALLS and _may_reach(flow, caller, module) and node in _called(flow, caller, call):

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, method_of
@@ -39,7 +39,7 @@ class Flow:
         self._lineages: dict[ast.AST, tuple[Definition, ...]] = {}
         self._bases: dict[ast.AST, frozenset[str]] = {}
         self._backward: dict[Module, frozenset[str]] = {}
-        self._callers: Mapping[str, list[tuple[Module, ast.Call]]] | None = None
+        self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
         self._default_device: bool | None = None
         self._heirs: dict[str, list[str]] | None = None
 
@@ -76,11 +76,11 @@ class Flow:
         stopped = any(statements.stops_history(module, each.context_expr) for each in around)
         return not stopped and not self._stops(module, body)
 
-    def is_called_without_history(self, function: Function, depth: int = 3) -> bool:
+    def is_called_without_history(self, module: Module, function: Function, depth: int = 3) -> bool:
         """Whether the project calls a function, and always where autograd's history is off."""
         sites = [
             (caller, call)
-            for caller, call in self.callers(function.name)
+            for caller, call in self.callers(function.name, module)
             if function in [each.node for each in self.callees(caller, call)]
         ]
         return bool(sites) and all(not self._is_recorded(caller, call, depth) for caller, call in sites)
@@ -89,7 +89,7 @@ class Flow:
         if not self.records_history(module, call):
             return False
         around = module.function_of(call)
-        return around is None or not depth or not self.is_called_without_history(around, depth - 1)
+        return around is None or not depth or not self.is_called_without_history(module, around, depth - 1)
 
     # ── Frames ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -320,17 +320,18 @@ class Flow:
             found += [other for other in self._heirs.get(each, ()) if other not in found]
         return found
 
-    def callers(self, name: str) -> list[tuple[Module, ast.Call]]:
-        """All calls in the project whose function ends in a name."""
-        if self._callers is None:
+    def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
+        """The calls whose function ends in a name, in a module and those that it is connected with."""
+        group = self.project.connected(module)
+        if group not in self._callers:
             found: dict[str, list[tuple[Module, ast.Call]]] = {}
-            for module in self.project.modules.values():
-                for each in module.all(ast.Call):
+            for caller in sorted(group, key=lambda each: each.name):
+                for each in caller.all(ast.Call):
                     last = getattr(each.func, "attr", None) or getattr(each.func, "id", None)
                     if last is not None:
-                        found.setdefault(last, []).append((module, each))
-            self._callers = found
-        return self._callers.get(name, [])
+                        found.setdefault(last, []).append((caller, each))
+            self._callers[group] = found
+        return self._callers[group].get(name, [])
 
 
 def _body_of(module: Module, node: ast.AST) -> Body:

@@ -62,7 +62,7 @@ def _callers(project: Project, module: Module, function: Function | None) -> Ite
     """The functions that call one."""
     if function is None:
         return
-    for caller, call in project.flow.callers(function.name):
+    for caller, call in project.flow.callers(function.name, module):
         if Definition(module, function) in project.flow.callees(caller, call):
             yield caller, caller.function_of(call) or caller.tree
 

@@ -197,8 +197,9 @@ def _is_map(module: Module, call: ast.Call) -> bool:
 
 def _is_read_in_steps(project: Project, module: Module, function: Function | None, target: ast.expr, name: str) -> bool:
     """Whether steps read a map that none of them opens."""
+    known = project.connected(module)
     for turns in project.loops.training:
-        regions = project.loops.regions(turns)
+        regions = project.loops.regions(turns) if turns.module in known else ()
         if any(region.root is function or region.holds(target) for region in regions if region.module is module):
             continue
         if any(_reads(region, target, name, function) for region in regions if region.module is module):

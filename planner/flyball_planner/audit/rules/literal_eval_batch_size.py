@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.loaders import Loader, loaders, named_for
@@ -64,7 +65,7 @@ def _of_functions(module: Module, project: Project) -> Iterator[Match]:
                 if (
                     isinstance(value, int)
                     and 0 < value < SMALL
-                    and _is_configured_elsewhere(module, project, definition.node)
+                    and _is_configured_elsewhere(module, project, definition)
                 ):
                     assert size is not None  # noqa: S101  it has a value
                     yield _match(module, size, f"the training hands `{definition.node.name}` a setting")
@@ -82,8 +83,11 @@ def _size(function: Function, call: ast.Call) -> ast.expr | None:
     return argument(call, name, names.index(name)) if name is not None else None
 
 
-def _is_configured_elsewhere(module: Module, project: Project, function: Function) -> bool:
-    for caller, call in project.flow.callers(function.name):
+def _is_configured_elsewhere(module: Module, project: Project, definition: Definition) -> bool:
+    function = definition.node
+    if not isinstance(function, Function):
+        return False
+    for caller, call in project.flow.callers(function.name, definition.module):
         size = _size(function, call)
         around = caller.function_of(call)
         training = around is None or not EVALUATION.search(around.name)

@@ -49,12 +49,12 @@ def _is_repeated(project: Project, module: Module, node: ast.AST, loader: Loader
         if isinstance(above, Loop):
             return not _holds(above, loader.call)
         if isinstance(above, Function):
-            return any(_is_in_loop(there, call, loader) for there, call in _calls(project, above))
+            return any(_is_in_loop(there, call, loader) for there, call in _calls(project, module, above))
     return False
 
 
-def _calls(project: Project, function: Function) -> Iterator[tuple[Module, ast.Call]]:
-    for there, call in project.flow.callers(function.name):
+def _calls(project: Project, module: Module, function: Function) -> Iterator[tuple[Module, ast.Call]]:
+    for there, call in project.flow.callers(function.name, module):
         if any(each.node is function for each in project.flow.callees(there, call)):
             yield there, call
 

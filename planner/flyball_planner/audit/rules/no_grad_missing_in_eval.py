@@ -57,7 +57,7 @@ def _is_looked_after(project: Project, turns: Turns) -> bool:
     if any(last_name(each) in SWITCHING for each in module.calls_of(scope)):
         return True
     frozen = [attribute for _, attribute in module.stored_attributes(scope) if attribute == "requires_grad"]
-    return bool(frozen) or (function is not None and project.flow.is_called_without_history(function))
+    return bool(frozen) or (function is not None and project.flow.is_called_without_history(module, function))
 
 
 def _match(turns: Turns, call: ast.Call) -> Match:
