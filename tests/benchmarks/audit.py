@@ -97,7 +97,8 @@ def _peer(folder: Path, trainers: Sequence[Path]) -> Iterator[Figure]:
         return
     cases = [*snippets(), *scripts()]
     marked = {(spot.file, spot.line, spot.rule) for case in cases for spot in case.expected}
-    its = set(_torchfix(folder, _modules(cases)))
+    own = [case for case in cases if case.rule in _SAME_FAULT.values() or case in scripts()]
+    its = set(_torchfix(folder, _modules(own)))  # other snippets are marked for their own rule alone
     hit = its & marked
     comparable = {each for each in marked if each[2] in _SAME_FAULT.values()}
     same = [code for code, rule in _SAME_FAULT.items() if rule]
