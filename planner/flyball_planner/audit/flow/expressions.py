@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_planner.audit.flow.frames import Frame
-from flyball_planner.audit.flow.library import METADATA
+from flyball_planner.audit.flow.library import METADATA, NAMES_OF_PARTS
 from flyball_planner.audit.flow.values import (
     BATCH,
     LOSS,
@@ -126,7 +126,7 @@ def _attribute_by_tags(held: Value, name: str) -> Value:
 
 
 def _attribute_of_tensor(held: Value, name: str) -> Value:
-    if name in METADATA and not held.has(Tag.OUTPUT):
+    if name in METADATA and not (held.has(Tag.OUTPUT) and name in NAMES_OF_PARTS):
         return ON_HOST
     if name == "loss" or (name.endswith("_loss") and held.has(Tag.OUTPUT)):
         return LOSS if held.has(Tag.GRAPH) else LOSS.without(Tag.GRAPH)
@@ -212,6 +212,8 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     if isinstance(node.ops[0], _HOST_COMPARISONS):
         return ON_HOST
     if any(each.literal is not None and isinstance(each.literal.value, str | None) for each in values):
+        return ON_HOST
+    if any(each.has(Tag.MODEL) for each in values):  # modules compare by identity
         return ON_HOST
     return combine(values).without(Tag.GRAPH, Tag.LOSS)
 

@@ -16,6 +16,9 @@ METADATA = frozenset({
 })  # fmt: skip
 """Of a tensor: known on the host without waiting."""
 
+NAMES_OF_PARTS = frozenset({"names", "layout"})
+"""… though what a model gives may be an object that calls a part of it so."""
+
 CREATION = frozenset({
     "tensor", "zeros", "ones", "full", "empty", "eye", "arange", "range", "linspace", "logspace", "rand",
     "randn", "randint", "randperm", "normal", "as_tensor", "from_numpy", "scalar_tensor", "FloatTensor",

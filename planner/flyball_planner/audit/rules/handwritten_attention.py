@@ -9,9 +9,10 @@ from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.products import attends, multiplies
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _FUSED = re.compile(r"scaled_dot_product_attention|flash_attn|memory_efficient_attention|xformers|flex_attention")
+_BIAS = re.compile(r"bias|pos_|position|rel_|relative|alibi")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
 
 _SCALING = frozenset({
@@ -31,12 +32,20 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             if scores is None or not _is_over_keys(call):
                 continue
             if _is_product(module, function, scores) and attends(module, function, call):
-                yield Match(
-                    call,
-                    f"`{module.quote(call)}` is the middle of an attention written by hand",
-                    "its scores are a product of queries and keys, its weights multiply values and serve nothing else",
-                    LIKELY,
-                )
+                yield _match(module, call, biased=_is_biased(module, function, scores))
+
+
+def _match(module: Module, call: ast.Call, *, biased: bool) -> Match:
+    because = "its scores are a product of queries and keys, its weights multiply values and serve nothing else"
+    return Match(
+        call,
+        f"`{module.quote(call)}` is the middle of an attention written by hand",
+        f"{because}; the bias would go in as `attn_mask`, with which not every fused kernel works"
+        if biased
+        else because,
+        SUSPECTED if biased else LIKELY,
+        Severity.NOTE if biased else None,
+    )
 
 
 def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | None:
@@ -76,6 +85,21 @@ def _is_product(module: Module, function: Function, node: ast.expr, depth: int =
         held = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         return any(_is_product(module, function, each, depth + 1) for each in (*held, *node.args))
     return False
+
+
+def _is_biased(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
+    """Whether something that is called a bias or a position is added to the scores on their way."""
+    if depth > 8:
+        return False
+    if isinstance(node, ast.Name):
+        return any(_is_biased(module, function, each, depth + 1) for each in _given(module, function, node))
+    if isinstance(node, ast.Call) and last_name(node) in _SCALING and isinstance(node.func, ast.Attribute):
+        return any(_is_biased(module, function, each, depth + 1) for each in (node.func.value, *node.args))
+    if not isinstance(node, ast.BinOp):
+        return False
+    if isinstance(node.op, ast.Add) and _BIAS.search(ast.unparse(node)):
+        return True
+    return any(_is_biased(module, function, each, depth + 1) for each in (node.left, node.right))
 
 
 def _given(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
-from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -22,6 +22,12 @@ SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 WITHOUT_HISTORY = frozenset({"generate", "predict", "encode", "sample"})
 """Methods of models that libraries run without history themselves."""
 
+PLAIN_DECORATORS = frozenset({
+    "staticmethod", "classmethod", "property", "cached_property", "override", "overload", "cache", "lru_cache", "wraps",
+    "compile", "script", "abstractmethod", "contextmanager", "setter", "getter",
+})  # fmt: skip
+"""Leave autograd as it is. What others do is unknown: a project's own may well turn history off."""
+
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Evaluation loops whose model calls record history."""
@@ -37,14 +43,30 @@ def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
         for call in region.all(ast.Call):
             value = project.flow.value(region.module, call.func)
             runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
-            if runs and _records(project, region, call):
+            if runs and not _calls_its_own_way(project, value) and _records(project, region, call):
                 yield call
+
+
+def _calls_its_own_way(project: Project, model: Value) -> bool:
+    """Whether a model's class says itself what calling it does: that may run without history."""
+    return model.definition is not None and project.flow.method(model.definition, "__call__") is not None
 
 
 def _records(project: Project, region: Region, call: ast.Call) -> bool:
     """Neither the call nor any of those that lead to it stands in `no_grad`."""
     steps = ((region.module, call), *region.calls)
-    return all(project.flow.records_history(module, each) for module, each in steps)
+    return all(project.flow.records_history(module, each) and not _is_wrapped(module, each) for module, each in steps)
+
+
+def _is_wrapped(module: Module, call: ast.Call) -> bool:
+    """Whether the function around a call is in the hands of a decorator that is not known."""
+    decorators = getattr(module.function_of(call), "decorator_list", [])
+    return any(_name_of(each) not in PLAIN_DECORATORS for each in decorators)
+
+
+def _name_of(decorator: ast.expr) -> str:
+    held = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return held.attr if isinstance(held, ast.Attribute) else held.id if isinstance(held, ast.Name) else ""
 
 
 def _is_looked_after(project: Project, turns: Turns) -> bool:
