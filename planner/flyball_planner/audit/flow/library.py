@@ -12,7 +12,7 @@ METADATA = frozenset({
     "requires_grad", "element_size", "stride", "is_floating_point", "is_contiguous", "is_complex", "names",
     "grad_fn", "get_device", "data_ptr", "storage_offset", "is_leaf", "is_sparse", "layout", "itemsize",
     "nbytes", "is_pinned", "is_shared", "_version", "is_quantized", "is_meta", "is_signed", "is_inference",
-    "retains_grad", "output_nr", "__class__",
+    "retains_grad", "output_nr", "__class__", "is_cpu", "is_mps", "is_xpu", "is_hpu", "is_nested", "is_conj", "is_neg",
 })  # fmt: skip
 """Of a tensor: known on the host without waiting."""
 

@@ -6,6 +6,8 @@ def loss_of(logits, labels):
     """Shapes, numbers of dimensions and dtypes are known on the host, also of what a model gives."""
     if logits.shape[:-1] != labels.shape:
         raise ValueError("shapes differ")
+    if logits.is_cpu:
+        logits = logits.double()
     if logits.ndim == 3:
         logits = logits.flatten(0, 1)
     if logits.dtype != torch.float32 and logits.size(0) > 1:
