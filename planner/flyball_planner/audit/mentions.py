@@ -23,3 +23,10 @@ def mentions(project: "Project", module: Module, words: re.Pattern[str]) -> bool
 def launched_by(project: "Project", module: Module) -> frozenset[str]:
     """The frameworks that may configure what a file does."""
     return TRAINERS & frozenset[str]().union(*(each.frameworks for each in project.beside(module)))
+
+
+def is_left_out(project: "Project", module: Module, words: re.Pattern[str]) -> bool:
+    """Whether code for a GPU, which no launcher may configure, says nothing of a matter."""
+    if launched_by(project, module) or mentions(project, module, words):
+        return False
+    return mentions(project, module, DEVICE)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.mentions import DEVICE, launched_by, mentions
+from flyball_planner.audit.mentions import is_left_out
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
 
@@ -22,7 +22,7 @@ _OUTSIDE = ("Loss", "Criterion")
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Where the models are made that a training loop runs, and nothing compiles."""
     for turns in project.loops.training_of(module):
-        if turns.hook_of in {"lightning", "transformers"} or not _is_plain(project, module):
+        if turns.hook_of in {"lightning", "transformers"} or not is_left_out(project, module, _COMPILED):
             continue
         for home, made in _models(project, turns):
             if _is_plain(project, home):
@@ -54,12 +54,6 @@ def _is_whole(made_by: str | None) -> bool:
     """Whether it is a model, not a part of PyTorch's own."""
     name = (made_by or "").rpartition(".")[2]
     return not name.endswith(_OUTSIDE)
-
-
-def _is_plain(project: Project, module: Module) -> bool:
-    if launched_by(project, module) or mentions(project, module, _COMPILED):
-        return False
-    return mentions(project, module, DEVICE)
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.mentions import DEVICE, launched_by, mentions
+from flyball_planner.audit.mentions import is_left_out
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
@@ -21,7 +21,7 @@ _PRECISION = re.compile(
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The model's call in training loops that say nothing of precision."""
     for turns in project.loops.training_of(module):
-        if turns.hook_of in {"lightning", "transformers"} or not _is_plain(project, module):
+        if turns.hook_of in {"lightning", "transformers"} or not is_left_out(project, module, _PRECISION):
             continue
         found = _forward(project, turns)
         if found is not None and _is_plain(project, found[0].module):
@@ -48,12 +48,6 @@ def _forward(project: Project, turns: Turns) -> tuple[Region, ast.Call] | None:
             if runs and region.rarity(call) is None and project.flow.records_history(region.module, call):
                 return region, call
     return None
-
-
-def _is_plain(project: Project, module: Module) -> bool:
-    if launched_by(project, module) or mentions(project, module, _PRECISION):
-        return False
-    return mentions(project, module, DEVICE)
 
 
 RULE = Rule(

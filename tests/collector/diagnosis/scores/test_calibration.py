@@ -57,6 +57,15 @@ def test_nothing_is_ever_certain() -> None:
     assert 0.9 < said[1] < said[2] < 1
 
 
+def test_labels_that_are_few_and_far_apart_have_a_curve() -> None:
+    """Plain steps of Newton's would be sent to infinity by them, and call everything certain."""
+    absent = [Labelled(CPU, float(score), False) for score in np.linspace(-12, -4, 273)]
+    present = [Labelled(CPU, float(score), True) for score in np.linspace(0.2, 3.3, 13)]
+    said = fit([*absent, *present]).probability(CPU, np.array([-12.0, -4.0, 0.2, 3.3]))
+    assert (said[:2] < 0.2).all()
+    assert said[3] > 0.8
+
+
 def test_right_ones_alone_tell_nothing_of_doubt() -> None:
     """Without any that were wrong every confidence would fit."""
     assert not fit([Labelled(CPU, 3.0, True)] * 50).knows(CPU)

@@ -15,7 +15,7 @@ def loss_of(logits, labels):
     return nn.functional.cross_entropy(logits, labels.flatten())
 
 
-def train(model, teacher, loader, optimizer):
+def train(model: nn.Module, teacher: nn.Module, loader, optimizer):
     model.cuda()
     for tokens, labels in loader:
         tokens, labels = tokens.cuda(non_blocking=True), labels.cuda(non_blocking=True)
