@@ -25,7 +25,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if turns.hook_of in {"lightning", "transformers"} or not is_left_out(project, module, _COMPILED):
             continue
         for home, made in _models(project, turns):
-            if _is_plain(project, home):
+            if is_left_out(project, home, _COMPILED):
                 yield Match(
                     made,
                     f"`{home.quote(made.func)}` is trained without being compiled",

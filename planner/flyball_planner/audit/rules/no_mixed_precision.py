@@ -24,7 +24,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if turns.hook_of in {"lightning", "transformers"} or not is_left_out(project, module, _PRECISION):
             continue
         found = _forward(project, turns)
-        if found is not None and _is_plain(project, found[0].module):
+        if found is not None and is_left_out(project, found[0].module, _PRECISION):
             region, call = found
             yield Match(
                 call,
