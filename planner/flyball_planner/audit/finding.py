@@ -32,11 +32,12 @@ class Time(StrEnum):
 
 @dataclass(frozen=True)
 class Gain:
-    """How much faster a step can become, at most, and by taking away which kind of time."""
+    """Which kind of time a change takes away, and how many times shorter that becomes."""
 
     time: Time
     up_to: float
-    """Ratio of the step's time before and after, as the rule's source reports it: 2.0 halves it."""
+    """Before to after, as the rule's source reports it: 2.0 halves it. Where only whole steps were measured, their
+    ratio, which is less."""
 
 
 @dataclass(frozen=True, order=True)

@@ -78,11 +78,12 @@ contradict each other change no severity; both are told. Errors stay. Ratios lie
 
 GAINS = """\
 ## How gains are combined
-Each rule names the kind of time that its change takes away, and up to how much faster its source saw a step become.
-Gains are not multiplied: each kind of time has a share of the step and becomes at most so much shorter, the rest stays
-(Amdahl's law); of changes that shorten the same time only the greatest counts. Shares are those that were measured;
-what is left is shared out equally among the kinds that were not, and all else. Beside this stands the most that any
-shares would give. Warnings and errors count; what the notes would add is told apart.
+Each rule names the kind of time that its change takes away, and how many times shorter its source saw that time, or
+the whole step, become. A rule without such a figure has none in the table below, and does not count. Gains are not
+multiplied: each kind of time has a share of the step and becomes at most so much shorter, the rest stays (Amdahl's
+law); of changes that shorten the same time only the greatest counts. Shares are those that were measured; what is left
+is shared out equally among the kinds that were not, and all else. Beside this stands the most that any shares would
+give. Warnings and errors count; what the notes would add is told apart.
 """
 
 LIMITS = """\

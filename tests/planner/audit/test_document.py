@@ -1,6 +1,7 @@
 """The page of the audit, and its examples."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_what_a_rule_shows_is_python(rule: Rule) -> None:
     for text in (rule.before, rule.after):
         ast.parse(text)
     assert rule.before != rule.after
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_gain_has_an_address_or_is_called_an_estimate(rule: Rule) -> None:
+    """Nobody has to believe a figure whose place is not told."""
+    if rule.gain is None or rule.gain.up_to <= 1:
+        return
+    told = re.search(rf"(?<![\d.]){rule.gain.up_to:g}(×| times)", rule.expected)
+    assert told is not None
+    assert "https://" in rule.source or "by our estimate" in rule.expected
 
 
 def test_facts_bear_on_rules_that_there_are() -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import guards
 from flyball_planner.audit.project import Module, Project
@@ -70,9 +70,11 @@ RULE = Rule(
     cause="Each operation of the forward pass records where it was called, and each gradient is read on the host and "
     "searched for NaN.",
     change="Turn it on by a flag, for the run that looks for a NaN, and leave it off otherwise.",
-    expected="up to the whole time of recording and searching: the mode is meant for debugging only",
-    source="PyTorch's documentation of torch.autograd.set_detect_anomaly: the tests slow a program down",
+    expected="up to 3× (3× and 2.5× by users of Lightning's switch, 2.4× for a VGG16)",
+    source="https://github.com/Lightning-AI/pytorch-lightning/issues/12344 and 17359, "
+    "https://github.com/pytorch/ignite/pull/219; PyTorch's documentation: for debugging only",
     before="torch.autograd.set_detect_anomaly(True)",
     after="torch.autograd.set_detect_anomaly(args.debug)",
     look=look,
+    gain=Gain(Time.HOST, 3.0),
 )

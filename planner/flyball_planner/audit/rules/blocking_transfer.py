@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import hides_arguments, is_constant
 from flyball_planner.audit.loaders import loaders
@@ -64,14 +64,14 @@ RULE = Rule(
     id="blocking-transfer",
     severity=Severity.NOTE,
     summary="A pinned batch is copied with the host waiting.",
-    cause="From pinned memory a copy can run beside kernels, but without `non_blocking=True` the host waits for it "
-    "and queues nothing.",
+    cause="Without `non_blocking=True` the host waits for the copy, and for all kernels that were queued before it; "
+    "from pinned memory it need not wait at all.",
     change="`.to(device, non_blocking=True)`: kernels queued behind it still see the whole batch.",
-    expected="up to 5–10 % where batches are large",
-    source="PyTorch tutorial, “A guide on good usage of non_blocking and pin_memory()”",
+    expected="up to the copy and the wait before it, in each step; no published figure for it alone",
+    source="PyTorch's “A guide on good usage of non_blocking and pin_memory()”: "
+    "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     before="x = x.to(device)",
     after="x = x.to(device, non_blocking=True)",
     look=look,
-    gain=Gain(Time.HOST, 1.1),
     safe_fix=True,
 )

@@ -52,8 +52,10 @@ RULE = Rule(
     cause="The weights are copied to the host and written out while the device waits, as often as it has done one "
     "step.",
     change="Save every N steps, N by how much work may be lost; asynchronously where the checkpoint is large.",
-    expected="up to all the time that a checkpoint takes, in each step",
-    source="PyTorch's distributed checkpoint tutorial: saving blocks training until the state was copied and written",
+    expected="up to all the time that a checkpoint takes, in each step; written asynchronously, a checkpoint of a 7B "
+    "model held the training up for 6.3 instead of 148.8 s",
+    source="PyTorch's “Reducing Model Checkpointing Times by Over 10x”: "
+    "https://pytorch.org/blog/reducing-checkpointing-times",
     before="for x in loader:\n    step(x)\n    torch.save(model.state_dict(), path)",
     after="for number, x in enumerate(loader):\n    step(x)\n    if number % 1000 == 0:\n        "
     "torch.save(model.state_dict(), path)",

@@ -74,11 +74,12 @@ RULE = Rule(
     id="clip-before-unscale",
     severity=Severity.WARNING,
     summary="Gradients are clipped before they are unscaled.",
-    cause="The limit is compared with gradients that are tens of thousands of times too large: nearly all of "
-    "each update is thrown away.",
+    cause="The limit is compared with gradients that are multiplied by the scale, 65,536 at the start: nearly all are "
+    "cut down to it, and what is left after the division is next to nothing.",
     change="Call `scaler.unscale_(optimizer)` before the clipping.",
     expected="no time by itself; the training learns as it was meant to, in fewer steps",
-    source="PyTorch notes, Automatic mixed precision examples, “Gradient clipping”",
+    source="PyTorch's “Automatic Mixed Precision examples”, “Gradient clipping”: "
+    "https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
     before="scaler.scale(loss).backward()\nclip_grad_norm_(model.parameters(), 1.0)\nscaler.step(optimizer)",
     after="scaler.scale(loss).backward()\nscaler.unscale_(optimizer)\nclip_grad_norm_(model.parameters(), "
     "1.0)\nscaler.step(optimizer)",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, hides_arguments
 from flyball_planner.audit.guards import Rarity
@@ -118,15 +118,17 @@ RULE = Rule(
     id="cpu-tensor-then-move",
     severity=Severity.WARNING,
     summary="A tensor is made in host memory and moved to the device.",
-    cause="The host fills it, copies it into pinned memory and over the bus, and waits; the device could have made it "
-    "by one kernel.",
+    cause="The host fills it, CUDA copies it into pinned memory and over the bus, and the host waits for that; the "
+    "device could have made it by one kernel.",
     change="Hand `device=` to the call that makes it, or use `zeros_like`, `randn_like` of a tensor on the device. "
     "Random numbers then come "
     "from the device's generator: other ones.",
-    expected="up to the whole copy, and one wait less in each step",
-    source="PyTorch performance tuning guide, “Create tensors directly on the target device”",
+    expected="up to the whole copy, and one wait less in each step; 1.08× for a reinforcement learner",
+    source="https://github.com/DLR-RM/stable-baselines3/pull/1218; PyTorch's tuning guide, “Create tensors directly "
+    "on the target device”: https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="noise = torch.randn(x.shape).to(device)",
     after="noise = torch.randn(x.shape, device=device)",
     look=look,
+    gain=Gain(Time.HOST, 1.08),
     safe_fix=True,
 )

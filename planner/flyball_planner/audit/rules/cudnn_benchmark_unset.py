@@ -52,10 +52,13 @@ RULE = Rule(
     "start pays.",
     change="Set `torch.backends.cudnn.benchmark = True` before the loop, if the shapes of batches stay the same "
     "(`drop_last=True`).",
-    expected="up to 1.05–1.1× for convolutional networks",
-    source="PyTorch performance tuning guide, “Enable cuDNN auto-tuner”; the ratio is an estimate",
+    expected="up to 1.4× for convolutional networks (2.00 to 1.42 s a step; 17 to 12 min an epoch on a V100), nothing "
+    "where cuDNN chose well",
+    source="https://github.com/NVIDIA/waveglow/issues/172, https://github.com/speechbrain/speechbrain/pull/294; "
+    "PyTorch's tuning guide, “Enable cuDNN auto-tuner”: "
+    "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="model = resnet50().cuda()",
     after="torch.backends.cudnn.benchmark = True\nmodel = resnet50().cuda()",
     look=look,
-    gain=Gain(Time.COMPUTE, 1.1),
+    gain=Gain(Time.COMPUTE, 1.4),
 )

@@ -57,9 +57,9 @@ RULE = Rule(
     "parameters, each step.",
     change="Take the total norm that `clip_grad_norm_` returns, or all at once: `torch._foreach_norm(grads)`; "
     "and only every N steps.",
-    expected="up to 1.4× with many parameters",
-    source="PyTorch documentation of `clip_grad_norm_` (returns the total norm); the ratio is an estimate for many "
-    "small networks",
+    expected="up to 1.4× with many parameters by our estimate, no published figure; even all at once, the norms of "
+    "2,000 tensors took the host 18 ms, and the device 1.3 ms",
+    source="https://github.com/pytorch/pytorch/issues/133586; `clip_grad_norm_` returns the total norm",
     before="for p in model.parameters():\n    total += p.grad.norm().item() ** 2",
     after="total = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nif step % 100 == 0:\n    log(total.item())",
     look=look,

@@ -101,7 +101,8 @@ RULE = Rule(
     cause="Each concatenation allocates anew and copies everything so far: n turns copy n²/2 parts.",
     change="Append the parts to a list and concatenate once after the loop.",
     expected="up to n/2 times less copying over n turns",
-    source="counting copies; pandas' documentation of concat says the same of rows in a loop",
+    source="counting copies; pandas' documentation advises a list and one concat: "
+    "https://pandas.pydata.org/docs/reference/api/pandas.concat.html",
     before="for x in loader:\n    outputs = torch.cat([outputs, model(x)])",
     after="parts = []\nfor x in loader:\n    parts.append(model(x))\noutputs = torch.cat(parts)",
     look=look,

@@ -237,7 +237,8 @@ RULE = Rule(
     "kernel ends the process, or a neighbour.",
     change="Keep numbers instead of tensors, the last N (`deque(maxlen=N)`), or write them out and clear the list.",
     expected="memory stays level; no time by itself, but up to a whole run that would have been killed",
-    source="nanoGPT opens its map anew for each batch for this reason; the PyTorch FAQ on growing memory",
+    source="nanoGPT opens its map anew for each batch for this reason: "
+    "https://github.com/karpathy/nanoGPT/blob/master/train.py",
     before="outputs.append(out.detach().cpu())",
     after="hits += (out.argmax(1) == y).sum()",
     look=look,

@@ -38,10 +38,10 @@ RULE = Rule(
     cause="One process seldom reads and transforms as fast as a device trains; the others of the machine's cores idle.",
     change=f"Begin with `num_workers={WORKERS}` a device and raise it until the wait for data stops falling; "
     f"stay below the cores.",
-    expected="up to the share of time spent waiting for data",
-    source="PyTorch documentation of DataLoader; NVIDIA's guide to data loading starts at 4 a device",
+    expected="up to the whole wait for data: 4.3× where images were decoded (3 to 13 steps a second)",
+    source="from two workers to more, and a deeper queue: https://github.com/open-edge-platform/geti/pull/5958",
     before="DataLoader(dataset, batch_size=64, num_workers=1)",
     after=f"DataLoader(dataset, batch_size=64, num_workers={WORKERS})",
     look=look,
-    gain=Gain(Time.INPUT, 1.1),
+    gain=Gain(Time.INPUT, 4.3),
 )

@@ -64,10 +64,11 @@ RULE = Rule(
     "become one kernel.",
     change="`model = torch.compile(model)` after it was moved; measure it: shapes that change recompile, and some "
     "models become slower.",
-    expected="up to 2× for transformers whose kernels are short, from a slowdown to 1.5× for others",
-    source="nanoGPT's README: 250 ms to 135 ms an iteration",
+    expected="1.2× in float32 and 1.5× in mixed precision on average over 163 models on an A100, up to 1.85× for "
+    "nanoGPT (250 to 135 ms an iteration), a slowdown for some",
+    source="https://pytorch.org/get-started/pytorch-2.0/, https://github.com/karpathy/nanoGPT",
     before="model = GPT(config).to(device)",
     after="model = torch.compile(GPT(config).to(device))",
     look=look,
-    gain=Gain(Time.COMPUTE, 1.8),
+    gain=Gain(Time.COMPUTE, 1.85),
 )

@@ -58,7 +58,8 @@ RULE = Rule(
     change="Before the optimizer's step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`; its result "
     "is the norm to log.",
     expected="no time by itself; fewer runs lost to divergence",
-    source="Pascanu, Mikolov and Bengio 2013, arXiv 1211.5063; GPT-3 (arXiv 2005.14165, appendix B) clips at 1.0",
+    source="Pascanu, Mikolov and Bengio 2013, https://arxiv.org/abs/1211.5063; GPT-3 clips at 1.0, appendix B of "
+    "https://arxiv.org/abs/2005.14165",
     before="loss.backward()\noptimizer.step()",
     after="loss.backward()\ntorch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()",
     look=look,

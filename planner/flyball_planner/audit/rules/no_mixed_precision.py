@@ -54,13 +54,14 @@ RULE = Rule(
     id="no-mixed-precision",
     severity=Severity.NOTE,
     summary="No precision is chosen: everything computes in 32 bits.",
-    cause="Tensor cores work with 16 bits, or with TF32 where it is allowed; in plain float32 they idle, and twice "
-    "the bytes move.",
+    cause="Tensor cores work with 16 bits, or with TF32 where that is allowed (for convolutions it is by default); "
+    "matrix products in plain float32 leave them idle, and twice the bytes move.",
     change="Run the forward pass within `torch.autocast('cuda', dtype=torch.bfloat16)` (float16 with a GradScaler "
     "before Ampere), or "
     "allow TF32 by `torch.set_float32_matmul_precision('high')`. Compare the losses of a few hundred steps.",
-    expected="up to 3× on GPUs with tensor cores",
-    source="PyTorch performance tuning guide, “Use mixed precision and AMP”",
+    expected="up to 3× on Volta and newer GPUs",
+    source="PyTorch's tuning guide, “Use mixed precision and AMP”: "
+    "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="loss = criterion(model(x), y)",
     after="with torch.autocast('cuda', dtype=torch.bfloat16):\n    loss = criterion(model(x), y)",
     look=look,

@@ -76,9 +76,9 @@ RULE = Rule(
     "row or a thousand.",
     change="Collect rows and write them together: `executemany`, `insert_many`, `bulk_write`, a pipeline; commit once "
     "for all.",
-    expected="up to a thousand times more rows a second: a disk takes a few dozen transactions, but 50,000 rows "
-    "within one",
-    source="SQLite's FAQ, “INSERT is really slow”",
+    expected="up to a thousand times more rows a second: a rotating disk takes a few dozen transactions, but 50,000 "
+    "rows within one",
+    source="SQLite's FAQ, “INSERT is really slow”: https://www.sqlite.org/faq.html#q19",
     before="for row in rows:\n    cursor.execute(INSERT, row)\n    connection.commit()",
     after="with connection:\n    connection.executemany(INSERT, rows)",
     look=look,

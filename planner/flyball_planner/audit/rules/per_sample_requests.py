@@ -77,9 +77,10 @@ RULE = Rule(
     change="Ask for the whole batch in one request; where the service cannot, send the requests together (a thread "
     "pool, "
     "`asyncio.gather`), keep connections open, and ask for the next batch while this one is trained.",
-    expected="up to 9× fewer waits with ten items a request, more with larger ones",
-    source="gRPC calls over loopback, batches of 10 against single calls; Triton's optimization guide reports 3.7× by "
-    "batching",
+    expected="9 times as many items a second with ten in a request, 66 times with a hundred (9,482, 85,479 and "
+    "622,246 over gRPC within one machine), as far as the service keeps up",
+    source="https://www.roguedb.com/blog/grpc-throughput-effects-of-batching; 3.7 times by batching in the server: "
+    "https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/optimization.html",
     before="for node in batch:\n    states.append(requests.get(f'{url}/nodes/{node}').json())",
     after="states = session.post(f'{url}/nodes', json={'nodes': batch}).json()",
     look=look,

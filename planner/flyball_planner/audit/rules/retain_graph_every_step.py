@@ -54,7 +54,8 @@ RULE = Rule(
     change="Leave `retain_graph` out. If PyTorch then reports a second backward pass, a tensor of the step before is "
     "still in the graph: detach it there.",
     expected="up to half of the activations' memory: room for a larger batch",
-    source="PyTorch's documentation of torch.autograd.backward: in nearly all cases retain_graph is not needed",
+    source="what is kept, counted; PyTorch's documentation: in nearly all cases it is not needed, "
+    "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
     before="loss.backward(retain_graph=True)",
     after="loss.backward()",
     look=look,

@@ -169,7 +169,7 @@ RULE = Rule(
     "device has none left.",
     change="Detach it: `total += loss.detach()`.",
     expected="memory stays level; a larger batch fits; no time by itself",
-    source="PyTorch FAQ, “My model reports CUDA out of memory”: do not accumulate history across the training loop",
+    source="PyTorch's FAQ, “My model reports CUDA out of memory”: https://docs.pytorch.org/docs/stable/notes/faq.html",
     before="total += loss",
     after="total += loss.detach()",
     look=look,

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.effects import Effect, last_name
-from flyball_planner.audit.finding import Action, Change, Edit, Severity
+from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
@@ -106,9 +106,11 @@ RULE = Rule(
     change="Leave `foreach` to the default, or give `fused=True`; by hand, use `torch._foreach_add_`, "
     "`torch._foreach_lerp_` and their like "
     "over the whole list (`torch.optim.swa_utils.AveragedModel` for averages).",
-    expected="up to as many times fewer launches in the optimizer's step as there are parameters",
-    source="PyTorch's documentation of torch.optim: fused is typically faster than foreach, foreach than the loop",
+    expected="up to 4.2 times shorter optimizer steps (ResNet-101: Adam 42.7 to 10.2 ms, AdamW 51.4 to 15.6, SGD 6.3 "
+    "to 4.4)",
+    source="for-loop against foreach, https://github.com/pytorch/pytorch/pull/45299",
     before="optimizer = torch.optim.AdamW(model.parameters(), foreach=False)",
     after="optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
     look=look,
+    gain=Gain(Time.OPTIMIZER, 4.2),
 )

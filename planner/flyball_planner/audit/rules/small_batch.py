@@ -77,8 +77,9 @@ RULE = Rule(
     cause="The device computes a few samples at a time and waits for the host to launch the next kernels.",
     change="Grow the batch until memory or the throughput says stop; lower the accumulation, or scale the "
     "learning rate, to match.",
-    expected="up to 2× where the device idles between kernels",
-    source="PyTorch performance tuning guide, “Maximize GPU utilization”; the ratio is an estimate",
+    expected="up to 2× where kernels run half of the time, by our estimate: launches cost the same for a larger "
+    "batch; no published figure fits all models",
+    source="arithmetic: 1 ÷ the share of the time in which kernels run",
     before="DataLoader(dataset, batch_size=1)",
     after="DataLoader(dataset, batch_size=args.batch_size)",
     look=look,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.project import Module, Project
@@ -72,10 +72,13 @@ RULE = Rule(
     cause="The loop's one process tokenises each batch anew, in every epoch, while the device waits for it.",
     change="Tokenise once ahead (`dataset.map(..., batched=True, num_proc=N)`), or in the loader's `collate_fn` with "
     "workers.",
-    expected="up to all the time that tokenising takes: it is done once, or beside the step",
-    source="Hugging Face's course, “Processing the data”: `map` with `batched=True` and several processes",
+    expected="up to all the time that tokenising takes: without it in the loop, a ModernBERT trained 3.3 times as "
+    "fast on an H100",
+    source="30 % of the speed with it: https://github.com/AnswerDotAI/ModernBERT/issues/236; how: "
+    "https://huggingface.co/learn/nlp-course/chapter5/3",
     before="for texts, labels in loader:\n    inputs = tokenizer(texts, padding=True, return_tensors='pt')",
     after="data = data.map(lambda rows: tokenizer(rows['text']), batched=True, num_proc=8)\n"
     "for inputs in DataLoader(data, num_workers=4): ...",
     look=look,
+    gain=Gain(Time.INPUT, 3.3),
 )

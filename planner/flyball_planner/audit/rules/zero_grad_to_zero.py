@@ -84,8 +84,10 @@ RULE = Rule(
     change="Call `optimizer.zero_grad()`: None is its default since PyTorch 2.0. Parameters without a gradient are "
     "then skipped, "
     "where zeros still let weight decay and momentum move them.",
-    expected="up to one pass over all gradients less in each step; memory for them is free in the forward pass",
-    source="PyTorch performance tuning guide, “Use parameter.grad = None”",
+    expected="up to one pass over all gradients less in each step: 1.01× (41.42 to 41.05 s), and 4 % less memory "
+    "(7,800 to 7,500 MB)",
+    source="https://github.com/Lightning-AI/pytorch-lightning/issues/6534, "
+    "https://github.com/MIC-DKFZ/nnUNet/pull/1630",
     before="optimizer.zero_grad(set_to_none=False)",
     after="optimizer.zero_grad()",
     look=look,
