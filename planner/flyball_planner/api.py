@@ -12,32 +12,44 @@ True
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flyball_planner.catalogue.devices import register_hardware
-from flyball_planner.catalogue.machines import machine
 from flyball_planner.configurations.configuration import Configuration
-from flyball_planner.configurations.configure import configure as _configure
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import model_cost, model_names, register_model, specification_keys
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
 from flyball_planner.specification.document import Entry
-from flyball_planner.specification.read import read_entry, read_specification
-from flyball_planner.specification.specification import Specification
-from flyball_planner.storage.estimator import StorageEstimator
 
 if TYPE_CHECKING:
     from flyball_planner.calibration.compare import Calibration
+    from flyball_planner.plan.make import make_plan
+    from flyball_planner.specification.specification import Specification
+    from flyball_planner.storage.estimator import StorageEstimator
 
 __all__ = [
     "Configuration", "Plan", "ReportFormat", "Specification", "StorageEstimator", "calibrate", "configure", "make_plan",
     "model_cost", "model_names", "plan", "plan_file", "register_hardware", "register_model", "render",
     "specification_keys",
 ]  # fmt: skip
+
+_LATER = {
+    "Specification": "flyball_planner.specification.specification",
+    "StorageEstimator": "flyball_planner.storage.estimator",
+    "make_plan": "flyball_planner.plan.make",
+}
+"""What needs numpy, whose import takes longer than everything else here: it waits until it is asked for, as the imports
+within the functions below do."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
 
 
 def plan(
@@ -74,6 +86,9 @@ def plan(
     ...
     flyball_planner.specification.problems.SpecificationError: ...
     """
+    from flyball_planner.plan.make import make_plan  # noqa: PLC0415
+    from flyball_planner.specification.read import read_entry  # noqa: PLC0415
+
     where: dict[str, object] = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
     if devices is not None:
         where["devices"] = devices
@@ -93,6 +108,9 @@ def plan_file(path: str | Path) -> Plan:
     >>> plan_file(folder / "run.yaml").computation.bottleneck
     'compute-bound'
     """
+    from flyball_planner.plan.make import make_plan  # noqa: PLC0415
+    from flyball_planner.specification.read import read_specification  # noqa: PLC0415
+
     file = Path(path)
     return make_plan(read_specification(file.read_text(encoding="utf-8"), str(file), _beside(file.parent)))
 
@@ -107,7 +125,8 @@ def calibrate(path: str | Path) -> "Calibration":
     >>> [str(each.kind) for each in learned.learned], learned.refused
     (['transformer on A100 SXM4 80GB'], ())
     """
-    from flyball_planner.calibration.compare import calibrate as learn  # noqa: PLC0415  few plans are calibrated
+    from flyball_planner.calibration.compare import calibrate as learn  # noqa: PLC0415
+    from flyball_planner.specification.read import read_entry  # noqa: PLC0415
     from flyball_planner.specification.runs import read_runs  # noqa: PLC0415
 
     file = Path(path)
@@ -121,7 +140,10 @@ def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> 
     >>> [each.name for each in configure("RTX_4090_fp16")]
     ['conservative', 'balanced', 'extreme']
     """
-    return _configure(machine(hardware, devices), longest_days=longest_days)
+    from flyball_planner.catalogue.machines import machine  # noqa: PLC0415
+    from flyball_planner.configurations.configure import configure as of_machine  # noqa: PLC0415
+
+    return of_machine(machine(hardware, devices), longest_days=longest_days)
 
 
 def _beside(folder: Path) -> Callable[[str], str]:

@@ -76,7 +76,7 @@ def profiles() -> Mapping[str, Profile]:
 
 def find_profile(name: str) -> Profile | None:
     """The profile of this name, whatever its case."""
-    return next((each for each in profiles().values() if each.name.casefold() == name.strip().casefold()), None)
+    return _profiles_by_lower_case().get(name.strip().casefold())
 
 
 def find_device(name: str) -> Device:
@@ -123,6 +123,11 @@ def _only(name: str, index: Index) -> Device:
             "hardware", name, known, instead="`flyball hardware --list` shows all, register_hardware() adds your own"
         )
     return next(iter(fitting.values()))
+
+
+@cache
+def _profiles_by_lower_case() -> Mapping[str, Profile]:
+    return {name.casefold(): each for name, each in profiles().items()}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 _NOISE = """
     nvidia amd intel apple google aws any geforce tesla quadro instinct radeon rtx gtx rx gpu gpus graphics dgx hgx
@@ -20,6 +21,7 @@ _SOCKET = re.compile(r"\bsxm\d?\b")
 _ASIDE = re.compile(r"\(.*?\)")
 
 
+@cache
 def words(name: str) -> frozenset[str]:
     """The words that matter, whatever their order and however they are joined."""
     text = re.sub(r"[^a-z0-9.+]+", " ", name.casefold())

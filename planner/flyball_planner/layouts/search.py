@@ -18,7 +18,9 @@ from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.memory.verdict import FITS, Fit, fits
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.timing.build import build_work
 from flyball_planner.timing.estimate import StepEstimate, estimate_step, step_middle
+from flyball_planner.timing.work import taken
 from flyball_planner.training import Offload, Training
 
 Subject = TransformerShape | ModelCost
@@ -89,11 +91,12 @@ def search_layouts(
     rows = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
     if not len(rows):
         return Search((), len(every), len(possible), 0, +refused, None, None)
-    seconds = step_middle(subject, training, possible.where(rows), machine, belief)
-    best = rows[_order(possible.where(rows), seconds)[:shown]]
-    chosen, taken = possible.where(best), memory.where(best)
-    step = estimate_step(subject, training, chosen, machine, belief)
-    return Search(_ranked(chosen, step, taken), len(every), len(possible), len(rows), +refused, step, taken)
+    fitting = possible.where(rows)
+    work = build_work(subject, training, fitting, machine)
+    best = _order(fitting, step_middle(work, belief))[:shown]
+    chosen, held = fitting.where(best), memory.where(rows[best])
+    step = estimate_step(subject, training, chosen, machine, belief, taken(work, best))
+    return Search(_ranked(chosen, step, held), len(every), len(possible), len(rows), +refused, step, held)
 
 
 def _order(layouts: Layouts, seconds: Column) -> NDArray[np.intp]:

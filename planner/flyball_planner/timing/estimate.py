@@ -20,6 +20,7 @@ from flyball_planner.timing.work import Work, repeat
 from flyball_planner.training import Checkpointing, Training
 
 Column = NDArray[np.float64]
+Columns = tuple[Column, Column, Column]
 Subject = TransformerShape | ModelCost
 
 
@@ -67,13 +68,20 @@ class StepEstimate(Struct, frozen=True):
 
 
 def estimate_step(
-    subject: Subject, training: Training, layouts: Layouts, machine: Machine, belief: Belief | None = None
+    subject: Subject,
+    training: Training,
+    layouts: Layouts,
+    machine: Machine,
+    belief: Belief | None = None,
+    work: Work | None = None,
 ) -> StepEstimate:
-    """The step of each layout; a calibrated belief makes it narrower than what all suites have in common."""
+    """The step of each layout; a calibrated belief makes it narrower than what all suites have in common.
+
+    `work` is that of these layouts, where it is known already.
+    """
     known = belief or fitted()
-    work = build_work(subject, training, layouts, machine)
-    low, middle, high = step_interval(work, known)
-    parts = step_seconds(work, from_logarithms(known.middle))
+    work = work or build_work(subject, training, layouts, machine)
+    parts, (low, middle, high) = _parts_and_interval(work, known)
     model, hardware = _flops(subject, training, layouts)
     return StepEstimate(
         parts=parts,
@@ -88,20 +96,22 @@ def estimate_step(
     )
 
 
-def step_middle(
-    subject: Subject, training: Training, layouts: Layouts, machine: Machine, belief: Belief | None = None
-) -> Column:
+def step_middle(work: Work, belief: Belief | None = None) -> Column:
     """Only the middle: what a search over thousands of layouts ranks by."""
-    work = build_work(subject, training, layouts, machine)
     return step_seconds(work, from_logarithms((belief or fitted()).middle)).total
 
 
-def step_interval(work: Work, known: Belief) -> tuple[Column, Column, Column]:
-    """Low, middle and high of each row's step: the middle and all slopes in one call, since calls cost, not rows."""
+def step_interval(work: Work, known: Belief) -> Columns:
+    """Low, middle and high of each row's step."""
+    return _parts_and_interval(work, known)[1]
+
+
+def _parts_and_interval(work: Work, known: Belief) -> tuple[Parts, Columns]:
+    """The middle and all slopes in one call, since calls cost, not rows; the middle comes first."""
     points = known.middle + STEP * np.vstack([np.zeros(len(known.names)), np.eye(len(known.names))])
-    seconds = step_seconds(repeat(work, len(points)), row_by_row(np.repeat(points, len(work), axis=0))).total
-    middle, *moved = np.log(seconds).reshape(len(points), len(work))
-    return interval(known, middle, (np.stack(moved, axis=1) - middle[:, None]) / STEP)
+    every = step_seconds(repeat(work, len(points)), row_by_row(np.repeat(points, len(work), axis=0)))
+    middle, *moved = np.log(every.total).reshape(len(points), len(work))
+    return every.first(len(work)), interval(known, middle, (np.stack(moved, axis=1) - middle[:, None]) / STEP)
 
 
 def logarithms(work: Work, point: Column) -> Column:

@@ -80,41 +80,40 @@ def block_edge(device: Device, compute: Format) -> float:
     return SIMPLE_BLOCK if compute is Format.FP32 and device.kind is not DeviceKind.CPU else TILE
 
 
-def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
-    """The products themselves."""
-    return _seconds(products.rows, products.inner, products.columns, products, unit, speed)
+def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Table, Table]:
+    """The products themselves; and backward the gradients of their left-hand sides, and of the right-hand sides where
+    they are trained."""
+    rows, inner, columns = products.rows, products.inner, products.columns
+    if not rows.size:
+        return np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    rate = _rate(products, speed)
+    forward = _seconds(rows, inner, columns, products, unit, speed.ramp, rate)
+    left = _seconds(rows, columns, inner, products, unit, speed.ramp, rate)
+    right = _seconds(inner, rows, columns, products, unit, speed.ramp, rate)
+    return _added(forward), _added(left) + _added(right * products.trained)
 
 
-def backward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
-    """The gradients of the left-hand sides, and of the right-hand sides where they are trained."""
-    left = _seconds(products.rows, products.columns, products.inner, products, unit, speed)
-    right = _seconds(products.inner, products.rows, products.columns, products, unit, speed, products.trained)
-    return left + right
+def _rate(products: Products, speed: Speed) -> Table:
+    """FLOP/s that each product reaches, in either direction."""
+    odd = (products.inner % ALIGNMENT > 0) | (products.columns % ALIGNMENT > 0)
+    kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
+    slowed = np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)
+    rate: Table = np.maximum(products.rate * speed.reached * kind * slowed, 1.0)
+    return rate
 
 
 def _seconds(
-    rows: Table,
-    inner: Table,
-    columns: Table,
-    products: Products,
-    unit: Unit,
-    speed: Speed,
-    share: Table | float = 1.0,
+    rows: Table, inner: Table, columns: Table, products: Products, unit: Unit, ramp: Coefficient, rate: Table
 ) -> Table:
     """The longer of computing and moving, where computing comes in whole tiles, and a device fills and drains."""
-    if not rows.size:
-        return np.zeros(rows.shape[1])
     tile = np.maximum(products.tile, 1.0)
     block = np.maximum(products.block, 1.0)
     tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
     waves = tiles / unit.units
-    idle = np.ceil(waves) - waves + speed.ramp
+    idle = np.ceil(waves) - waves + ramp
     computed = 4 * block * block * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
-    odd = np.maximum(products.inner % ALIGNMENT, products.columns % ALIGNMENT) > 0
-    kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
-    rate = products.rate * speed.reached * kind * np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)
-    seconds = np.maximum(computed / np.maximum(rate, 1.0), products.moved / unit.bytes_per_second)
-    return _added(seconds * products.count * share)
+    longest: Table = np.maximum(computed / rate, products.moved / unit.bytes_per_second) * products.count
+    return longest
 
 
 def _added(table: Table) -> Table:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from flyball_planner.timing.coefficients import Coefficients
 from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, send
-from flyball_planner.timing.products import Speed, Unit, backward_seconds, forward_seconds
+from flyball_planner.timing.products import Speed, Unit, products_seconds
 from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, Work
 
 Column = NDArray[np.float64]
@@ -41,6 +41,10 @@ class Parts(Struct, frozen=True):
         """The whole step."""
         whole: Column = np.sum([getattr(self, name) for name in PART_NAMES], axis=0)
         return whole
+
+    def first(self, rows: int) -> "Parts":
+        """Those of the first so many rows."""
+        return Parts(*(getattr(self, name)[:rows] for name in PART_NAMES))
 
 
 PART_NAMES = Parts.__struct_fields__
@@ -111,8 +115,7 @@ def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Co
     attention = _attention_seconds(part, unit, known)
     cast = part.cast_bytes / unit.bytes_per_second
     speed = Speed(known.matmul, known.ramp, known.unaligned, known.convolution, known.grouped)
-    products = forward_seconds(part.products, unit, speed)
-    backward = backward_seconds(part.products, unit, speed)
+    products, backward = products_seconds(part.products, unit, speed)
     schedule = work.schedule
     return (
         products + attention + moved + cast,

@@ -3,7 +3,7 @@
 Separate from the seconds, so that a fit may try many coefficients on the work of many runs at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -95,13 +95,18 @@ def join(works: Sequence[Work]) -> Work:
 
 def repeat(work: Work, times: int) -> Work:
     """The same columns behind each other so many times."""
-    return cast("Work", _repeat(work, times))
+    return cast("Work", _changed(work, lambda column: np.concatenate([column] * times, axis=-1)))
 
 
-def _repeat(part: Struct | Table, times: int) -> Struct | Table:
+def taken(work: Work, rows: NDArray[np.intp]) -> Work:
+    """Some of the rows."""
+    return cast("Work", _changed(work, lambda column: column[..., rows]))
+
+
+def _changed(part: Struct | Table, change: Callable[[Table], Table]) -> Struct | Table:
     if isinstance(part, np.ndarray):
-        return np.concatenate([part] * times, axis=-1)
-    return type(part)(*(_repeat(getattr(part, name), times) for name in part.__struct_fields__))
+        return change(part)
+    return type(part)(*(_changed(getattr(part, name), change) for name in part.__struct_fields__))
 
 
 def _join(parts: Sequence[Struct | Table]) -> Struct | Table:

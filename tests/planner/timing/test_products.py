@@ -15,10 +15,10 @@ from flyball_planner.timing.products import (
     TILE,
     Products,
     Speed,
+    Table,
     Unit,
-    backward_seconds,
     block_edge,
-    forward_seconds,
+    products_seconds,
 )
 
 A100 = Unit(np.array([108.0]), np.array([2.0e12]))
@@ -32,6 +32,16 @@ def product(rows: float, inner: float, columns: float, trained: float = 1.0, blo
     moved = 2.0 * (rows * inner + inner * columns + rows * columns)
     columns_of = (rows, inner, columns, 1.0, RATE, trained, PLAIN, TILE, block, moved)
     return Products(*(np.array([[float(each)]]) for each in columns_of))
+
+
+def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
+    """Without the backward pass."""
+    return products_seconds(products, unit, speed)[0]
+
+
+def backward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:
+    """Without the forward pass."""
+    return products_seconds(products, unit, speed)[1]
 
 
 def test_a_large_product_runs_at_the_rate_that_products_reach() -> None:
