@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.flow.library import TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
+from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _moves_to_host(call: ast.Call) -> bool:
 
 
 def _is_non_blocking(call: ast.Call) -> bool:
-    return any(each.arg == "non_blocking" for each in call.keywords)
+    return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)
 
 
 def _is_lightning_log(call: ast.Call) -> bool:

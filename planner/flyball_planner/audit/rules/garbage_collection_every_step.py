@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -18,8 +19,14 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         for region in project.loops.regions(turns):
             for call in region.all(ast.Call):
                 collects = "gc" in region.module.source.text and region.module.qualified(call.func) == "gc.collect"
-                if collects and region.rarity(call) in _OFTEN:
+                if collects and not _is_of_the_young(call) and region.rarity(call) in _OFTEN:
                     yield _match(region, call, f"{turns.module.path}:{turns.node.lineno}")
+
+
+def _is_of_the_young(call: ast.Call) -> bool:
+    """Whether only generations are searched that a step fills anew: microseconds."""
+    generation = argument(call, "generation", 0)
+    return isinstance(generation, ast.Constant) and generation.value in {0, 1}
 
 
 def _match(region: Region, call: ast.Call, loop: str) -> Match:

@@ -1,0 +1,183 @@
+"""The calls that make data loaders: their arguments, their data sets, and what a sample costs."""
+
+import ast
+
+import pytest
+
+from flyball_planner.audit.loaders import (
+    Loader,
+    costs_little,
+    keyword,
+    loaders,
+    loops_over,
+    named_for,
+    streams,
+    trainer_settings,
+)
+from flyball_planner.audit.project import Project
+from tests.planner.audit.projects import module_of
+
+HEAD = "import torch\nfrom torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset\n"
+
+
+def _only(text: str) -> tuple[Project, Loader]:
+    """The one loader of a file that begins with the imports."""
+    project, module = module_of(HEAD + text)
+    (loader,) = loaders(module, project)
+    return project, loader
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "loader = DataLoader(data)",
+        "loader = torch.utils.data.DataLoader(data)",
+        "from torch.utils import data as d\nloader = d.DataLoader(data)",
+        "class Mine(DataLoader):\n    pass\nMaker = DataLoader\nloader = Maker(data)",
+    ],
+)
+def test_a_loader_is_found_by_whatever_name(code: str) -> None:
+    """Imports, aliases and arguments lead to the same class."""
+    _only(code)
+
+
+@pytest.mark.parametrize(
+    "code", ["loader = other.DataLoader(data)", "class DataLoader:\n    pass\nloader = DataLoader(data)", "load(data)"]
+)
+def test_a_class_of_another_library_is_no_loader(code: str) -> None:
+    """The name alone says nothing."""
+    project, module = module_of(code)
+    assert list(loaders(module, project)) == []
+
+
+def test_arguments_are_found_by_keyword_and_by_place() -> None:
+    """The sixth by place is the number of workers; what is not given is None."""
+    _, loader = _only("loader = DataLoader(data, 64, True, None, None, 8, drop_last=True)")
+    assert loader.constant("num_workers") == 8
+    assert loader.constant("drop_last") is True
+    assert loader.argument("sampler") is not None
+    assert loader.argument("pin_memory") is None
+    assert loader.constant("pin_memory") is ...
+    assert loader.is_complete
+
+
+@pytest.mark.parametrize("code", ["DataLoader(data, *rest)", "DataLoader(data, **options)"])
+def test_what_is_unpacked_is_unknown_and_not_missing(code: str) -> None:
+    """Anything may be among it."""
+    _, loader = _only(f"loader = {code}")
+    assert not loader.is_complete
+    assert loader.argument("num_workers") is None
+    assert loader.constant("batch_size") is ...
+
+
+def test_a_constant_is_followed_to_where_it_is_set() -> None:
+    """A name is as good as the number; what a parser gives is not known."""
+    _, loader = _only("WORKERS = 0\nloader = DataLoader(data, batch_size=args.size, num_workers=WORKERS)")
+    assert loader.constant("num_workers") == 0
+    assert loader.constant("batch_size") is ...
+
+
+def test_the_data_set_has_its_name() -> None:
+    """The project's own class, where it is one, else the code that stands there."""
+    own = "class Pictures(Dataset):\n    pass\nloader = DataLoader(Pictures())"
+    assert _only(own)[1].dataset_words == "`Pictures`"
+    assert _only("loader = DataLoader(make(3))")[1].dataset_words == "`make(3)`"
+    assert _only("loader = DataLoader(**options)")[1].dataset_words == "the data set"
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("val_loader = DataLoader(data)", "val_loader"),
+        ("def test_batches():\n    return DataLoader(data)", "test_batches"),
+        ("def make():\n    evaluation = DataLoader(data)\n    return evaluation", "evaluation"),
+    ],
+)
+def test_a_loader_is_called_after_its_variable_or_function(code: str, name: str) -> None:
+    """Whether it evaluates, its name says."""
+    assert named_for(_only(code)[1]) == name
+
+
+@pytest.mark.parametrize(
+    ("code", "is_stream"),
+    [
+        ("class S(IterableDataset):\n    pass\nloader = DataLoader(S())", True),
+        ("class A(IterableDataset):\n    pass\nclass B(A):\n    pass\nloader = DataLoader(B())", True),
+        ("loader = DataLoader(data, batch_size=None)", True),
+        ("class M(Dataset):\n    pass\nloader = DataLoader(M(), batch_size=4)", False),
+        ("loader = DataLoader(data)", False),
+    ],
+)
+def test_a_stream_is_told_from_a_map(code: str, is_stream: bool) -> None:
+    """By the class that it derives from, however far up, or by batches that it makes itself."""
+    project, loader = _only(code)
+    assert streams(project, loader) is is_stream
+
+
+def test_loops_over_a_loader_are_found_through_wrappers() -> None:
+    """Counting and progress bars give what they wrap; a loop over something else is none of its loops."""
+    project, loader = _only(
+        "from tqdm import tqdm\nloader = DataLoader(data)\nfor i, x in enumerate(tqdm(loader)):\n    pass\n"
+        "for y in other:\n    pass\n"
+    )
+    assert {node.lineno for _, node in loops_over(project, loader)} == {5}
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return self.x[i]", "return torch.tensor(self.x[i]), len(self.x)", "return self.x[i].long().unsqueeze(0)"],
+)
+def test_a_slice_of_what_lies_in_memory_costs_little(body: str) -> None:
+    """Workers would only carry it about."""
+    text = f"class D(Dataset):\n    def __getitem__(self, i):\n        {body}\nloader = DataLoader(D())"
+    assert costs_little(*_only(text))
+
+
+@pytest.mark.parametrize(
+    "body", ["return Image.open(self.paths[i])", "return self.transform(self.x[i])", "return json.loads(self.lines[i])"]
+)
+def test_opening_decoding_and_transforming_cost(body: str) -> None:
+    """Any call that is not known to take microseconds may take long."""
+    text = f"class D(Dataset):\n    def __getitem__(self, i):\n        {body}\nloader = DataLoader(D())"
+    assert not costs_little(*_only(text))
+
+
+@pytest.mark.parametrize(
+    ("given", "is_cheap"),
+    [
+        ("TensorDataset(torch.ones(9))", True),
+        ("range(9)", True),
+        ("torch.ones(9)", True),
+        ("[1, 2, 3]", True),
+        ("from_somewhere()", False),
+    ],
+)
+def test_tensors_and_lists_cost_little_and_the_unknown_may_cost(given: str, is_cheap: bool) -> None:
+    """Nobody knows what a library's data set does for a sample."""
+    assert costs_little(*_only(f"loader = DataLoader({given})")) is is_cheap
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("from transformers import TrainingArguments\nTrainingArguments('out', dataloader_num_workers=0)", 1),
+        ("from transformers import Seq2SeqTrainingArguments as A\nA('out')", 0),
+        ("import transformers\ntransformers.Seq2SeqTrainingArguments('out')", 1),
+        ("from trl import SFTConfig\nSFTConfig('out')", 1),
+        ("class TrainingArguments:\n    pass\nTrainingArguments('out')", 0),
+    ],
+)
+def test_settings_of_the_trainer_are_found(code: str, count: int) -> None:
+    """Of transformers and trl, and not a class that is only called like theirs."""
+    project, module = module_of(code)
+    assert len(list(trainer_settings(module, project))) == count
+
+
+def test_a_keyword_is_found_or_is_none() -> None:
+    """The pair, so that a finding can point at it."""
+    call = ast.parse("f(1, a=2)", mode="eval").body
+    assert isinstance(call, ast.Call)
+    found = keyword(call, "a")
+    assert found is not None
+    assert ast.unparse(found) == "a=2"
+    assert keyword(call, "b") is None

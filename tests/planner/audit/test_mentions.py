@@ -1,0 +1,57 @@
+"""What a file, or one beside it, says of a matter."""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from flyball_planner.audit.mentions import DEVICE, is_left_out, launched_by, mentions
+from tests.planner.audit.projects import project_of
+
+SEED = re.compile(r"\bmanual_seed\b")
+
+
+def _left_out(files: Mapping[str, str]) -> bool:
+    project = project_of(files)
+    return is_left_out(project, project.modules["train"], SEED)
+
+
+@pytest.mark.parametrize("code", ["x.cuda()", "x.to('cuda')", "device = 'cuda:0'", "import torch.cuda"])
+def test_code_for_a_gpu_is_known_by_its_words(code: str) -> None:
+    """A method, a device's name or an import tells it; a longer word does not."""
+    project = project_of({"train.py": code})
+    assert mentions(project, project.modules["train"], DEVICE)
+    assert not DEVICE.search("barracudas and cudaless")
+
+
+def test_a_matter_that_a_neighbour_settles_is_not_left_out() -> None:
+    """What is imported may set it, and so may what imports; a file that has nothing to do with either may not."""
+    train = "import torch\ndef main(x):\n    x.cuda()\n"
+    seeds = "import torch\ntorch.manual_seed(1)\n"
+    assert _left_out({"train.py": train})
+    assert _left_out({"train.py": train, "apart.py": seeds})
+    assert not _left_out({"train.py": f"import seeds\n{train}", "seeds.py": seeds})
+    assert not _left_out({"train.py": train, "start.py": f"import train\n{seeds}"})
+
+
+def test_code_that_names_no_gpu_leaves_nothing_out() -> None:
+    """What matters on a GPU alone is not asked of it."""
+    assert not _left_out({"train.py": "import torch\ndef main(x):\n    x.sum()\n"})
+
+
+@pytest.mark.parametrize("framework", ["lightning", "accelerate", "deepspeed", "composer", "fastai", "ignite"])
+def test_a_launcher_may_set_what_the_code_does_not(framework: str) -> None:
+    """Its configuration is no Python, and nobody read it; the file that trains need not import it itself."""
+    files = {
+        "train.py": "import torch\ndef main(x):\n    x.cuda()\n",
+        "start.py": f"import {framework}\nimport train\n",
+    }
+    project = project_of(files)
+    assert launched_by(project, project.modules["train"]) == {framework}
+    assert not _left_out(files)
+
+
+def test_a_library_of_models_launches_nothing() -> None:
+    """Only frameworks count whose launcher configures a training."""
+    project = project_of({"train.py": "import transformers\n"})
+    assert launched_by(project, project.modules["train"]) == frozenset()
