@@ -27,6 +27,9 @@ EVALUATION = re.compile(
 )
 """In names of functions and loaders: no training goes on there."""
 
+_TEST_TOOLS = re.compile(r"^[ \t]*(import|from) +(unittest|pytest)\b", re.MULTILINE)
+_TEST_NAMES = re.compile(r"^test(_|[A-Z]|$)")
+
 STEP_FUNCTION = re.compile(r"step|update|learn|optimi|train|iter|batch|fit", re.IGNORECASE)
 """Names of functions that are one step each, called from a loop that is not among the files."""
 
@@ -160,7 +163,7 @@ class Loops:
 
     @property
     def _modules(self) -> list[Module]:
-        return [each for each in self._project.modules.values() if is_torch_code(each)]
+        return [each for each in self._project.modules.values() if is_torch_code(each) and not is_test_code(each)]
 
     def _hooks(self, kind: Kind) -> Iterator[Turns]:
         position = 0 if kind is Kind.STEP else 1
@@ -225,3 +228,8 @@ def _has_inner(turns: Turns, loops: list[Turns]) -> bool:
 def is_torch_code(module: Module) -> bool:
     """Whether loops of a file may be PyTorch's: no other framework is in it, or PyTorch is too."""
     return not module.frameworks & FOREIGN or "torch" in module.frameworks
+
+
+def is_test_code(module: Module) -> bool:
+    """Whether a file holds unit tests: how fast their few steps are is nobody's concern."""
+    return module.says(_TEST_TOOLS) and any(_TEST_NAMES.match(each.name) for each in module.functions)

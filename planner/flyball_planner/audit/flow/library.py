@@ -37,7 +37,8 @@ HOST_FUNCTIONS = frozenset({
 
 HOST_PACKAGES = frozenset({
     "numpy", "math", "time", "os", "sys", "random", "json", "re", "statistics", "scipy", "sklearn", "pandas",
-    "datetime", "logging", "argparse", "pathlib", "string", "matplotlib",
+    "datetime", "logging", "argparse", "pathlib", "string", "matplotlib", "cv2", "PIL", "imageio", "skimage", "librosa",
+    "soundfile",
 })  # fmt: skip
 """Whose functions give host values, and wait for any tensor on a device that they are handed."""
 

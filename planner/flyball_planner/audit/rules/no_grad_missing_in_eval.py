@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
-from flyball_planner.audit.flow.values import Tag, Value
+from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
@@ -43,8 +44,15 @@ def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
         for call in region.all(ast.Call):
             value = project.flow.value(region.module, call.func)
             runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
-            if runs and not _calls_its_own_way(project, value) and _records(project, region, call):
+            if runs and not _is_predictor(project, region, call, value) and _records(project, region, call):
                 yield call
+
+
+def _is_predictor(project: Project, region: Region, call: ast.Call, model: Value) -> bool:
+    """Whether what is called wraps a network: modules take tensors, while pictures and arrays need a predictor."""
+    first = project.flow.value(region.module, call.args[0]) if call.args else UNKNOWN
+    from_host = first.has(Tag.HOST) and not first.has(Tag.TENSOR) and first.literal is None
+    return from_host or _calls_its_own_way(project, model)
 
 
 def _calls_its_own_way(project: Project, model: Value) -> bool:
@@ -79,7 +87,14 @@ def _is_looked_after(project: Project, turns: Turns) -> bool:
     if any(last_name(each) in SWITCHING for each in module.calls_of(scope)):
         return True
     frozen = [attribute for _, attribute in module.stored_attributes(scope) if attribute == "requires_grad"]
-    return bool(frozen) or (function is not None and project.flow.is_called_without_history(module, function))
+    return bool(frozen) or (function is not None and _is_called_without_history(project, module, function))
+
+
+def _is_called_without_history(project: Project, module: Module, function: Function) -> bool:
+    """Whether all callers turn history off, or a framework does before it calls its hook."""
+    by_hook = (each for each in project.loops.evaluation_of(module) if each.hook_of is not None)
+    hooked = any(region.root is function for each in by_hook for region in project.loops.regions(each))
+    return hooked or project.flow.is_called_without_history(module, function)
 
 
 def _match(turns: Turns, call: ast.Call) -> Match:

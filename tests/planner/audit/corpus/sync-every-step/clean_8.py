@@ -26,3 +26,17 @@ def train(model: nn.Module, teacher: nn.Module, loader, optimizer):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+
+
+def distil(build, loader):
+    """Modules compare by what they are, wherever they stand."""
+    student, teacher = build().cuda(), nn.Linear(8, 2).cuda()
+    optimizer = torch.optim.AdamW(student.parameters())
+    for inputs, labels in loader:
+        inputs, labels = inputs.cuda(non_blocking=True), labels.cuda(non_blocking=True)
+        loss = loss_of(student(inputs), labels)
+        if teacher != student:
+            loss = loss + loss_of(teacher(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
