@@ -87,7 +87,7 @@ def _own(suite: Suite, common: Belief, scatters: dict[str, float], start: Vector
 
     repeated = np.sqrt(max(1.0, len(suite.seconds) / MOST_RUNS))
     told = Belief(NAMES, common.middle, common.covariance, scatters[suite.name] * float(repeated))
-    own = narrow(told, predict, suite.seconds, start)
+    own = narrow(told, predict, suite.seconds, start, rounds=1)  # the scatter is this fit's to find
     error = np.log(suite.seconds) - predict(own.middle)
     freedom = max(1.0, len(error) - _effective(own, common))
     scatter = float(np.sqrt((MODEL_SCATTER**2 + np.sum(np.clip(error, -0.3, 0.3) ** 2)) / (1 + freedom)))

@@ -11,12 +11,14 @@ from flyball_planner.accuracy.memory_fitting import NOT_FITTED, fitted_without
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
 from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
 from flyball_planner.accuracy.rows.settings import read_device
+from flyball_planner.accuracy.rows.words import read_method
 from flyball_planner.accuracy.tables import Configuration, Row, Tables
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.memory.calibrate import Observation, calibrate
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.verdict import Fit, fits
+from flyball_planner.training import Method
 
 FILE = "memory_measured.csv"
 METRIC = "peak_memory"
@@ -72,12 +74,17 @@ def _calibrated(rows: Sequence[Row], constants: Constants) -> Findings:
     usable = [row for row in rows if _is_usable(row, constants)]
     judged: list[Outcomes] = []
     for given, asked in calibration_folds(usable):
-        seen = [Observation(measured_bytes(row), _remembered(row.configuration)) for row in given]
+        seen = [_observed(row) for row in given]
         judged.append(predict_rows(asked, METRIC, partial(_predict, calibrate(seen, constants)), measured_bytes, _card))
     every = Outcomes(
         [each for fold in judged for each in fold.judged], (), [each for fold in judged for each in fold.unpredicted]
     )
     return sum_up(every, METRIC, CALIBRATED)
+
+
+def _observed(row: Row) -> Observation:
+    quantised = read_method(row.configuration) is Method.QLORA
+    return Observation(measured_bytes(row), _remembered(row.configuration), quantised)
 
 
 def _remembered(configuration: Configuration) -> Callable[[Constants], Interval]:

@@ -14,7 +14,7 @@ from flyball_planner.calibration.belief import NINETY, Belief, narrow, predict_i
 from flyball_planner.calibration.measured import kind_of
 from flyball_planner.interval import Interval
 from flyball_planner.precision import Format
-from flyball_planner.timing.coefficients import fitted
+from flyball_planner.timing.coefficients import fitted, with_pace
 from flyball_planner.timing.estimate import flops_a_sample, logarithms
 
 METRIC = "step_time"
@@ -34,7 +34,7 @@ def judge_step_time(tables: Tables) -> Findings:
         cold = predicted(known.timed, fitted(suite))
         found += _summed(cold, known, COLD)
         found += judge_regret(cold, COLD)
-        warm = list(calibrated(known.timed, fitted(suite)))
+        warm = list(calibrated(known.timed, with_pace(fitted(suite))))
         if warm:
             found += _summed(warm, TimedRows(known.timed, (), ()), CALIBRATED)
             found += judge_regret(warm, CALIBRATED)

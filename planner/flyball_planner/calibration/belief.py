@@ -19,6 +19,7 @@ NINETY = 1.645  # standard deviations on each side that hold 90 % of a normal di
 STEP = 1e-4  # of a logarithm, for derivatives
 LARGEST_MOVE = 0.7  # of a logarithm in one iteration: at most twofold, so that a bend is not overrun
 ITERATIONS = 20
+ROUNDS = 2  # first with the scatter that is believed before, then with what the runs themselves show
 SETTLED = 1e-3  # of a logarithm: no prediction moves by more than a tenth of a percent
 SCATTER_RUNS = 6.0  # as many runs as the scatter that is believed before counts for
 OUTLIER = 2.5  # deviations beyond which a run counts less (Huber)
@@ -53,18 +54,34 @@ def interval(belief: Belief, middle: Vector, slopes: Matrix) -> tuple[Vector, Ve
 
 
 def narrow(
-    belief: Belief, predict: Predict, measured: Vector, start: Vector | None = None, doubts: Vector | None = None
+    belief: Belief,
+    predict: Predict,
+    measured: Vector,
+    start: Vector | None = None,
+    doubts: Vector | None = None,
+    rounds: int = ROUNDS,
 ) -> Belief:
     """The belief after some runs were measured; with none it stays as it was.
 
-    The search may start nearer; a run of which little is known may be doubted by a deviation of its own.
+    The search may start nearer; a run of which little is known may be doubted by a deviation of its own. Runs that
+    agree carry the belief nearly all the way to where they lie, a single one or contradicting ones part of it.
     """
     if not len(measured):
         return belief
     truth = np.log(measured)
+    unsure = np.zeros(len(measured)) if doubts is None else doubts
+    point, scatter = belief.middle if start is None else start, belief.scatter
+    for _ in range(rounds):
+        point, covariance = _settled(belief, predict, truth, point, np.hypot(scatter, unsure))
+        spent = float(np.sum(1 - np.diag(covariance) / np.diag(belief.covariance)))
+        error = (truth - predict(point)) * scatter / np.hypot(scatter, unsure)
+        scatter = _scatter(belief.scatter, error, spent)
+    return replace(belief, middle=point, covariance=covariance, scatter=scatter, runs=belief.runs + len(measured))
+
+
+def _settled(belief: Belief, predict: Predict, truth: Vector, point: Vector, scatters: Vector) -> tuple[Vector, Matrix]:
+    """Where what was believed and what runs show balance, given how far each run scatters (Gauss and Newton)."""
     certainty = np.linalg.inv(belief.covariance)
-    scatters = np.hypot(belief.scatter, np.zeros(len(measured)) if doubts is None else doubts)
-    point = belief.middle if start is None else start
     for _ in range(ITERATIONS):
         guess = predict(point)
         slopes = derivatives(predict, point, guess)
@@ -76,11 +93,7 @@ def narrow(
         point = point + move
         if np.abs(move).max() < SETTLED:
             break
-    covariance = np.linalg.inv(hessian)
-    spent = float(np.sum(1 - np.diag(covariance) / np.diag(belief.covariance)))
-    error = (truth - predict(point)) * belief.scatter / scatters
-    scatter = _scatter(belief.scatter, error, spent)
-    return replace(belief, middle=point, covariance=covariance, scatter=scatter, runs=belief.runs + len(measured))
+    return point, np.linalg.inv(hessian)
 
 
 def derivatives(predict: Predict, point: Vector, there: Vector) -> Matrix:

@@ -20,7 +20,7 @@ from flyball_planner.layouts.columns import Layouts
 from flyball_planner.models.classical_time import SPREAD, classical_seconds
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.timing.build import build_work
-from flyball_planner.timing.coefficients import fitted
+from flyball_planner.timing.coefficients import fitted, with_pace
 from flyball_planner.timing.estimate import logarithms
 from flyball_planner.timing.work import join
 
@@ -42,7 +42,7 @@ def fit_pace() -> Belief:
 
 def learn_steps(runs: Sequence[MeasuredRun]) -> Belief:
     """The belief that some runs of one kind leave; all of them tell the time of a step."""
-    start = start_of(runs[0])
+    start = fit_pace() if cold_fit(runs[0]) else with_pace(fitted())
     return narrow(start, prediction(runs), np.array([run.step_seconds for run in runs]))
 
 

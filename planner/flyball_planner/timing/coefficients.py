@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
@@ -33,10 +34,16 @@ class Coefficients(Struct, frozen=True):
     exposed: Coefficient  # share of overlapped exchange that slows the computation nevertheless
     fixed: Coefficient  # seconds a step, beside all that
     uneven: Coefficient  # what each doubling of nodes adds to a step, as a share
+    pace: Coefficient = 1.0  # times that a step takes for reasons that no part tells; found by calibration
 
 
-NAMES = Coefficients.__struct_fields__
+PACE = "pace"
+NAMES = tuple(name for name in Coefficients.__struct_fields__ if name != PACE)
+"""Those that are fitted to suites."""
 SCATTER = "scatter"
+PACE_DEVIATION = 0.1
+"""Of the logarithm of a cluster's pace. Published suites need none, their coefficients tell them apart; with as much as
+this, five runs of a suite predict its others as well as without, and wider ones only widen the intervals."""
 
 
 def from_logarithms(logarithms: Vector) -> Coefficients:
@@ -65,6 +72,15 @@ def fitted(left_out: str = "") -> Belief:
         covariance=np.diag([float(row["deviation"]) ** 2 for row in chosen]),
         scatter=float(rows[suite, SCATTER]["middle"]),
     )
+
+
+def with_pace(belief: Belief) -> Belief:
+    """What measured runs begin from: they may also all be slower or faster together, whatever the parts say."""
+    known = len(belief.names)
+    covariance = np.zeros((known + 1, known + 1))
+    covariance[:known, :known] = belief.covariance
+    covariance[known, known] = PACE_DEVIATION**2
+    return replace(belief, names=(*belief.names, PACE), middle=np.append(belief.middle, 0.0), covariance=covariance)
 
 
 def _rows() -> list[dict[str, str]]:

@@ -92,8 +92,9 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
         "data": micro * shared + reduced,
         "optimizer": step,
     }
-    uneven = known.uneven * np.log2(schedule.nodes) * sum(parts.values())
-    return Parts(**parts, uneven=uneven, fixed=np.full(len(work), known.fixed))
+    parts["uneven"] = known.uneven * np.log2(schedule.nodes) * sum(parts.values())
+    parts["fixed"] = np.full(len(work), known.fixed)
+    return Parts(**{name: known.pace * seconds for name, seconds in parts.items()})
 
 
 def _last_slots(slot: Column, schedule: Schedule) -> Column:

@@ -10,7 +10,7 @@ from flyball_planner.layouts.columns import Layout
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.optimizers import find_optimizer
-from flyball_planner.training import Training
+from flyball_planner.training import Checkpointing, Sharding, Training
 
 BATCHES = (64, 128, 256, 512, 1024, 2048)
 
@@ -20,6 +20,13 @@ def gpt(batch: int = 512, micro_batch: int = 8, device: str = "A100 SXM 80GB") -
     training = Training(sequence=1024, global_batch=batch, optimizer=find_optimizer("adamw"))
     layout = Layout(devices=8, micro_batch=micro_batch)
     return MeasuredRun(f"gpt {batch}", named_shape("gpt2-medium"), training, machine(device, 8), layout)
+
+
+def llama(batch: int) -> MeasuredRun:
+    """Llama 2 7B on eight devices, computed again where it can be: bound by arithmetic."""
+    training = Training(sequence=2048, global_batch=batch, optimizer=find_optimizer("adamw"))
+    layout = Layout(devices=8, micro_batch=4, sharding=Sharding.ZERO3, checkpointing=Checkpointing.FULL)
+    return MeasuredRun(f"llama {batch}", named_shape("llama-2-7b"), training, machine("A100 SXM 80GB", 8), layout)
 
 
 def fit(samples: int) -> MeasuredRun:
