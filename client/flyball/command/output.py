@@ -29,12 +29,20 @@ class Form(StrEnum):
     HTML = "html"
 
 
+class PlainForm(StrEnum):
+    """The same where the answer is a few lines, of which no page is made."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
 SUFFIXES = {".md": Form.MARKDOWN, ".json": Form.JSON, ".html": Form.HTML, ".htm": Form.HTML, ".txt": Form.TABLE}
 
 FormOption = Annotated[
     Form | None,
     typer.Option("--format", "-f", help="A table for the terminal, or a format for files; else by --output's suffix."),
 ]
+PlainFormOption = Annotated[PlainForm, typer.Option("--format", "-f", help="Lines for the terminal, or JSON.")]
 OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the screen.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from flyball.command.errors import CommandError
-from flyball.command.output import Form, FormOption
+from flyball.command.output import PlainForm, PlainFormOption
 from flyball.command.specifications import WRONG, HardwareFileOption, read_text, use_hardware
 
 EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format json"
@@ -14,7 +14,7 @@ EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format
 
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
-    format_: FormOption = None,
+    format_: PlainFormOption = PlainForm.TABLE,
     hardware_file: HardwareFileOption = None,
 ) -> None:
     """Check specifications: every fault with its line, what was expected, and the nearest known name."""
@@ -22,7 +22,7 @@ def validate(
 
     use_hardware(hardware_file)
     results = [_checked(path) for path in files]
-    if format_ is Form.JSON:
+    if format_ is PlainForm.JSON:
         typer.echo(json.dumps(results, indent=2))
     else:
         for result in results:

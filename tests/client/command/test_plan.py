@@ -122,6 +122,22 @@ def test_examples_are_listed_printed_and_written(tmp_path: Path, capsys: Capture
     assert "there are" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["validate", "run.yaml"], ["examples"]])
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_lines_are_made_into_no_page(words: list[str], form: str, capsys: Captured) -> None:
+    """A format that a command does not write is refused, and what it writes is named."""
+    assert run([*words, "--format", form]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert all(known in told.err for known in (form, "'table'", "'json'"))
+
+
+def test_an_example_can_be_had_as_json(capsys: Captured) -> None:
+    """Alone or with the others."""
+    assert run(["examples", "transformer", "--format", "json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)] == ["transformer"]
+
+
 def test_models_and_hardware_are_listed_with_details(capsys: Captured) -> None:
     """All that a specification can name."""
     assert run(["models", "--list", "--format", "json"]) == 0
