@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.effects import Effect, Effects, last_name
 from flyball_planner.audit.flow.expressions import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
@@ -26,6 +26,9 @@ EVALUATION = re.compile(
     r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
 )
 """In names of functions and loaders: no training goes on there."""
+
+_FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
+"""Functions that give one batch a call."""
 
 _TEST_TOOLS = re.compile(r"^[ \t]*(import|from) +(unittest|pytest)\b", re.MULTILINE)
 _TEST_NAMES = re.compile(r"^test(_|[A-Z]|$)")
@@ -200,7 +203,7 @@ class Loops:
         if not named and self._project.flow.records_history(module, node.body[0]):
             return False
         by_function = function is not None and EVALUATION.search(function.name)
-        if not by_function and not self._gives_batches(module, node):
+        if not by_function and not self._gives_batches(module, node) and not _fetches_batches(module, node):
             return False
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
 
@@ -209,7 +212,18 @@ class Loops:
         for region in self.regions(turns):
             for call in region.all(ast.Call):
                 value = flow.value(region.module, call.func)
-                if value.has(Tag.MODEL) and not value.has(Tag.CRITERION):
+                runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION)
+                if runs and not self._is_over_batches_within(turns, region, call):
+                    return True
+        return False
+
+    def _is_over_batches_within(self, turns: Turns, region: Region, call: ast.Call) -> bool:
+        """Whether a loop over batches stands between the turn and a call: that one evaluates, this one repeats it."""
+        for module, each in (*region.calls, (region.module, call)):
+            for above in module.ancestors(each):
+                if above is turns.node or isinstance(above, Function):
+                    break
+                if isinstance(above, ast.For | ast.AsyncFor) and self._gives_batches(module, above):
                     return True
         return False
 
@@ -219,6 +233,11 @@ class Loops:
         return any(part.has(Tag.BATCH) for part in parts) or bool(
             re.search(r"load|data|batch|_dl\b", ast.unparse(node.iter))
         )
+
+
+def _fetches_batches(module: Module, node: Loop) -> bool:
+    """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
+    return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))
 
 
 def _has_inner(turns: Turns, loops: list[Turns]) -> bool:

@@ -11,6 +11,7 @@ from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _NAME = re.compile(r"\bDataParallel\b|\bdata_parallel\b")
+_OFFERS = re.compile(r"DataParallel|^DP[A-Z]|DP$")
 _BETTER = "torch.nn.parallel.DistributedDataParallel"
 
 
@@ -21,12 +22,17 @@ def look(module: Module, _project: Project) -> Iterator[Match]:
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
     falls_back = any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
     for call in calls:
-        if not _is_one_device(argument(call, "device_ids", 1)):
+        if not _is_one_device(argument(call, "device_ids", 1)) and not _is_named_for_it(module, call):
             yield _match(module, call, falls_back=falls_back)
 
 
 def _is_one_device(devices: ast.expr | None) -> bool:
     return isinstance(devices, ast.List | ast.Tuple) and len(devices.elts) == 1
+
+
+def _is_named_for_it(module: Module, call: ast.Call) -> bool:
+    """Whether the class around says what it is for: a library's offer, which who trains takes or leaves."""
+    return any(isinstance(each, ast.ClassDef) and _OFFERS.search(each.name) for each in module.ancestors(call))
 
 
 def _match(module: Module, call: ast.Call, *, falls_back: bool) -> Match:

@@ -37,12 +37,17 @@ def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | 
         for call in region.all(ast.Call):
             if region.module.qualified(call.func) == "torch.autograd.grad":
                 return None
-            if Effect.BACKWARD in project.loops.effects.direct(region.module, call):
+            if Effect.BACKWARD in project.loops.effects.direct(region.module, call) or _hands_on(call):
                 found.append((region, call))
     if len(found) != 1 or last_name(found[0][1]) not in {"backward", "manual_backward"}:
         return None
     region, call = found[0]
     return None if region.nesting(call) else (region.module, call)
+
+
+def _hands_on(call: ast.Call) -> bool:
+    """Whether a call differentiates by the project's own ways: `optimizer.step(loss, retain_graph=True)`."""
+    return any(each.arg == "retain_graph" for each in call.keywords)
 
 
 RULE = Rule(

@@ -91,8 +91,10 @@ def _root(holder: ast.expr) -> str | None:
 
 
 def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
-    for assigned in region.all(ast.Assign):
-        targets = [part for each in assigned.targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    assignments: list[ast.Assign | ast.AnnAssign] = [*region.all(ast.Assign), *region.all(ast.AnnAssign)]
+    for assigned in assignments:
+        given = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+        targets = [part for each in given for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
         if assigned is not kept.statement and name in {
             _root(each) for each in targets if not isinstance(each, ast.Subscript)
         }:
