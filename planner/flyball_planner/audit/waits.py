@@ -39,7 +39,8 @@ _REPORTING = frozenset({
     "add_scalar", "add_scalars", "add_histogram", "log_metric", "log_metrics", "log_scalar", "set_postfix",
     "set_description", "info", "debug",
 })  # fmt: skip
-"""Methods of loggers and progress bars that turn what they are handed into numbers or text at once."""
+"""Methods of loggers and progress bars that turn what they are handed into numbers or text at once; Lightning's `log`
+and `log_dict` keep tensors where they are."""
 
 _LOGGING_FUNCTIONS = frozenset(
     {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "logging.info", "logging.debug"}
@@ -75,7 +76,7 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
             return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", held)
         if held is not None:
             return None
-        if name in _REPORTING and not _is_lightning_log(call):
+        if name in _REPORTING:
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
@@ -111,11 +112,6 @@ def _moves_to_host(call: ast.Call) -> bool:
 
 def _is_non_blocking(call: ast.Call) -> bool:
     return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)
-
-
-def _is_lightning_log(call: ast.Call) -> bool:
-    """`self.log(...)` keeps tensors where they are."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in {"log", "log_dict"}
 
 
 def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wait]:

@@ -103,6 +103,8 @@ def test_the_condition_of_the_loop_itself_waits() -> None:
         "if loss is None: pass",
         "if step > 3: pass",
         "if model: pass",
+        "print(model)",
+        "other = model.cpu()",
         "self.log('loss', loss)",
         "self.log_dict({'loss': loss})",
         "x = np.log(host)",
