@@ -49,127 +49,17 @@ def scaling_row(devices: int, efficiency: float, verdict: str = "fits") -> Scali
 
 def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
     """Every section has something to say."""
-    operators = (
-        RooflinePoint("ffn_in", "matmul", 420.0, 2.1e14, 0.42),
-        RooflinePoint("attention", "attention", 180.0, 1.3e14, 0.2),
-        RooflinePoint("qkv", "matmul", 390.0, 2.0e14, 0.25),
-        RooflinePoint("norm", "elementwise", 0.7, 1.2e12, 0.13),
-    )
     return Plan(
         title=title,
-        model=ModelSection(
-            "gpt2-xl",
-            "transformer",
-            "PyTorch",
-            1_557_611_200,
-            1_557_611_200,
-            1_557_611_200,
-            (Count("embedding", 80_411_200), Count("layers", 1_475_558_400)),
-            3.5e12,
-            1.05e13,
-            1024,
-            20.1,
-        ),
+        model=_model(),
         training=TrainingSection(
             512, 1024, 30_000_000, 30_720_000_000, 58_594, "adamw", "bf16", "full", "flash", "pytorch", compiled=True
         ),
-        hardware=HardwareSection(
-            "A100-SXM4-80GB",
-            "gpu",
-            "NVIDIA",
-            "Ampere",
-            8,
-            1,
-            8,
-            80 * GIB,
-            2.039e12,
-            3.12e14,
-            "bf16",
-            400.0,
-            "NVLink 3, 300 GB/s",
-            "",
-            "high",
-            "the maker's datasheet",
-        ),
-        layout=LayoutSection(
-            8,
-            1,
-            1,
-            1,
-            1,
-            1,
-            8,
-            8,
-            "zero1",
-            sequence_parallel=False,
-            checkpointing="none",
-            offload="none",
-            chosen_by="search",
-            words="8-way data parallel, ZeRO-1",
-        ),
-        memory=MemorySection(
-            (
-                Part("weights", Interval.exactly(3 * GIB)),
-                Part("gradients", Interval.exactly(6 * GIB)),
-                Part("optimizer_states", Interval.exactly(2.3 * GIB)),
-                Part("activations", around(42 * GIB)),
-                Part("logits", around(5 * GIB)),
-                Part("context", around(0.6 * GIB)),
-                Part("offloaded", Interval.exactly(0.0)),
-            ),
-            around(58 * GIB),
-            around(61 * GIB),
-            around(62 * GIB),
-            80 * GIB,
-            77.5,
-            "fits",
-            11.8 * GIB,
-            "first",
-            "backward",
-            "selective checkpointing would free 14 GiB for 3 % more time",
-        ),
-        computation=ComputationSection(
-            3.15e20,
-            around(276_000.0),
-            "3 days 5 h",
-            around(4.7),
-            (
-                Part("forward_and_backward", around(4.3)),
-                Part("gradient_exchange", around(0.3)),
-                Part("optimizer", around(0.1)),
-            ),
-            109.0,
-            111_600.0,
-            44.0,
-            44.0,
-            95.0,
-            "compute-bound",
-            310.0,
-            153.0,
-            operators,
-            around(210.0),
-            345.0,
-        ),
-        cost=CostSection(
-            around(613.0),
-            around(1226.0),
-            "at $2.00 a device-hour (AWS p4de.24xlarge, spot)",
-            (
-                OfferRow(
-                    "AWS",
-                    "p4de.24xlarge",
-                    "us-east-1",
-                    "2026-07-20",
-                    1,
-                    8,
-                    27.4,
-                    12.1,
-                    around(2100.0),
-                    around(930.0),
-                    "list",
-                ),
-            ),
-        ),
+        hardware=_hardware(),
+        layout=_layout(),
+        memory=_memory(),
+        computation=_computation(),
+        cost=_cost(),
         scaling_devices=(
             scaling_row(1, 1.0, "does not fit"),
             scaling_row(2, 0.98),
@@ -183,6 +73,146 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
         ),
         assumptions=("Attention never writes its scores.",),
         warnings=("The price list is 123 days old.",),
+    )
+
+
+def _model() -> ModelSection:
+    """The sizes of GPT-2 XL."""
+    return ModelSection(
+        "gpt2-xl",
+        "transformer",
+        "PyTorch",
+        1_557_611_200,
+        1_557_611_200,
+        1_557_611_200,
+        (Count("embedding", 80_411_200), Count("layers", 1_475_558_400)),
+        3.5e12,
+        1.05e13,
+        1024,
+        20.1,
+    )
+
+
+def _hardware() -> HardwareSection:
+    """One host of eight A100."""
+    return HardwareSection(
+        "A100-SXM4-80GB",
+        "gpu",
+        "NVIDIA",
+        "Ampere",
+        8,
+        1,
+        8,
+        80 * GIB,
+        2.039e12,
+        3.12e14,
+        "bf16",
+        400.0,
+        "NVLink 3, 300 GB/s",
+        "",
+        "high",
+        "the maker's datasheet",
+    )
+
+
+def _layout() -> LayoutSection:
+    """Data parallel, with optimizer states shared out."""
+    return LayoutSection(
+        8,
+        1,
+        1,
+        1,
+        1,
+        1,
+        8,
+        8,
+        "zero1",
+        sequence_parallel=False,
+        checkpointing="none",
+        offload="none",
+        chosen_by="search",
+        words="8-way data parallel, ZeRO-1",
+    )
+
+
+def _memory() -> MemorySection:
+    """Most of it activations, and some room left."""
+    return MemorySection(
+        (
+            Part("weights", Interval.exactly(3 * GIB)),
+            Part("gradients", Interval.exactly(6 * GIB)),
+            Part("optimizer_states", Interval.exactly(2.3 * GIB)),
+            Part("activations", around(42 * GIB)),
+            Part("logits", around(5 * GIB)),
+            Part("context", around(0.6 * GIB)),
+            Part("offloaded", Interval.exactly(0.0)),
+        ),
+        around(58 * GIB),
+        around(61 * GIB),
+        around(62 * GIB),
+        80 * GIB,
+        77.5,
+        "fits",
+        11.8 * GIB,
+        "first",
+        "backward",
+        "selective checkpointing would free 14 GiB for 3 % more time",
+    )
+
+
+def _computation() -> ComputationSection:
+    """Three days, bound by computing."""
+    operators = (
+        RooflinePoint("ffn_in", "matmul", 420.0, 2.1e14, 0.42),
+        RooflinePoint("attention", "attention", 180.0, 1.3e14, 0.2),
+        RooflinePoint("qkv", "matmul", 390.0, 2.0e14, 0.25),
+        RooflinePoint("norm", "elementwise", 0.7, 1.2e12, 0.13),
+    )
+    return ComputationSection(
+        3.15e20,
+        around(276_000.0),
+        "3 days 5 h",
+        around(4.7),
+        (
+            Part("forward_and_backward", around(4.3)),
+            Part("gradient_exchange", around(0.3)),
+            Part("optimizer", around(0.1)),
+        ),
+        109.0,
+        111_600.0,
+        44.0,
+        44.0,
+        95.0,
+        "compute-bound",
+        310.0,
+        153.0,
+        operators,
+        around(210.0),
+        345.0,
+    )
+
+
+def _cost() -> CostSection:
+    """One offer, listed and spot."""
+    return CostSection(
+        around(613.0),
+        around(1226.0),
+        "at $2.00 a device-hour (AWS p4de.24xlarge, spot)",
+        (
+            OfferRow(
+                "AWS",
+                "p4de.24xlarge",
+                "us-east-1",
+                "2026-07-20",
+                1,
+                8,
+                27.4,
+                12.1,
+                around(2100.0),
+                around(930.0),
+                "list",
+            ),
+        ),
     )
 
 
