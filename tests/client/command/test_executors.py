@@ -1,6 +1,7 @@
 """Where runs take place."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -22,6 +23,22 @@ def test_a_sweep_runs_on_a_cluster_and_goes_on(tmp_path: Path, capsys: Captured)
     told = capsys.readouterr()
     assert json.loads(told.out)["ranking"][0]["patterns"] == 3
     assert f"2 of 3 were in {journal} already" in told.err
+
+
+def test_growth_is_measured_on_a_cluster(tmp_path: Path, capsys: Captured) -> None:
+    """On a local Dask cluster, in another process than this; a second analysis runs nothing again."""
+    journal = tmp_path / "journal"
+    work = "import os, sys; print(os.getppid(), file=open(sys.argv[2], 'a')); sum(range(20 * int(sys.argv[1])))"
+    words = ["--sizes", "100,1000,10000", "--targets", "1e6", "--repeats", "1", "--format", "json"]
+    command = [sys.executable, "-c", work, "{samples}", str(tmp_path / "parents")]
+    for _ in range(2):
+        assert run(["scale", *words, "--journal", str(journal), "--dask", "local", "--", *command]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert [each["size"] for each in told["measured"]] == [100, 1000, 10_000]
+        assert told["forecast"][0]["seconds"]["low"] <= told["forecast"][0]["seconds"]["high"]
+    parents = (tmp_path / "parents").read_text(encoding="utf-8").split()
+    assert len(parents) == 3
+    assert str(os.getpid()) not in parents
 
 
 def test_a_scheduler_that_does_not_answer_is_said(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
