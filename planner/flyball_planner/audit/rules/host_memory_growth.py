@@ -138,6 +138,10 @@ def _match(turns: Turns, region: Region, call: ast.Call, severity: Severity) -> 
     )
 
 
+_FEW = re.compile(r"rate|freq|size|shape|class|label|lang|kind|type|mode|device|worker|split", re.IGNORECASE)
+"""In keys of which there are a few, however many samples: one resampler for each rate."""
+
+
 def _cached(module: Module, project: Project) -> Iterator[Match]:
     """Dictionaries of a data set that each new sample makes longer."""
     for function in module.functions:
@@ -149,7 +153,8 @@ def _cached(module: Module, project: Project) -> Iterator[Match]:
             inside = isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute)
             if inside and module.function_of(assigned) is function and isinstance(target, ast.Subscript):
                 name = _last(target.value)
-                if name is not None and not _is_let_go(module, ast.Name(name), name):
+                few = _FEW.search(ast.unparse(target.slice))
+                if name is not None and not few and not _is_let_go(module, ast.Name(name), name):
                     yield Match(
                         assigned,
                         f"`{module.quote(target.value)}` keeps every sample that was ever asked for",

@@ -52,7 +52,14 @@ def _may_ask(module: Module, call: ast.Call) -> bool:
 def _is_request(module: Module, call: ast.Call, path: str) -> bool:
     if _AWAITED.search(path):
         return isinstance(module.parent(call), ast.Await | ast.withitem)
+    if path == "ray.get" and not _asks_itself(call):
+        return False
     return bool(_REQUESTS.search(path))
+
+
+def _asks_itself(call: ast.Call) -> bool:
+    """Whether `ray.get(worker.step.remote())` sends what it waits for: others were sent before, all at once."""
+    return any(last_name(each) == "remote" for each in ast.walk(call) if isinstance(each, ast.Call))
 
 
 def _match(project: Project, item: Item, request: ast.Call) -> Match:
