@@ -19,16 +19,27 @@ flyball audit src --evidence measured.yaml       # weigh findings by what was me
 flyball audit src --select 'loader-*,retained-graph' --ignore loader-not-persistent
 ```
 ```text
-train.py:13:9: warning [retained-graph] `total` keeps `loss` with its history
-  11 │         loss.backward()
+train.py:14:9: warning [retained-graph] `total` keeps `loss` with its history
   12 │         optimizer.step()
-  13 │         total += loss
+  13 │         optimizer.zero_grad()
+  14 │         total += loss
      │         ^^^^^^^^^^^^^
-  14 │         torch.cuda.empty_cache()
-  because   each turn of the loop at train.py:8 adds a graph with all its activations, and none is let go
+  15 │         torch.cuda.empty_cache()
+  because   each turn of the loop at train.py:9 adds a graph with all its activations, and none is let go
   change    Detach it: `total += loss.detach()`. (--fix does it)
+  expected  memory stays level; a larger batch fits; no time by itself (PyTorch's FAQ, “My model reports CUDA out of
+            memory”: https://docs.pytorch.org/docs/stable/notes/faq.html)
   sure      95 %
+
+train.py:3:9: note [no-compile] `torch.nn.Linear` is trained without being compiled
+
+1 warning and 1 note in 1 of 1 file.
+--fix writes 1 safe change.
+Notes are worth a look; -v shows them in full, --evidence FILE weighs them by measurements.
 ```
+*because* is what was seen in this code, *change* what to do, *expected* what that gives and who says so, *sure* how
+probable it is that an expert would ask for it.
+
 Files and notebooks are read together: values are followed through imports, assignments and calls between them, so name
 the folder rather than one file. Of notebooks, lines count within their cell. What cannot be read (Python 2, broken
 syntax, binary) is said and left out.
@@ -37,20 +48,47 @@ syntax, binary) is said and left out.
   here, a measurement says. That something is absent (compilation, mixed precision, workers …) is a note by itself.
 - Arguments that are unpacked (`**options`) and values from a configuration are unknown, not missing. What happens every
   N steps, on one rank, or behind a flag weighs less.
-- Exit status: 0 nothing as bad as `--fail-on` (`note`, `warning` unless told otherwise, `error`, `never`); 1 something;
-  2 wrong use: a name, a file or an option that is not there, or nothing to read.
-- The page needs no network; SARIF is what code hosts and editors show beside the code. JSON has `findings`, `files`,
-  `errors`, `withdrawn`, `mended` and `estimate`; within a major `schema_version` fields are added, never renamed.
+
+| exit status | means |
+|---|---|
+| 0 | nothing as bad as `--fail-on`: `note`, `warning` (unless told otherwise), `error`, or `never` |
+| 1 | something as bad as that, or worse |
+| 2 | wrong use: a name, a file or an option that is not there, or nothing that could be read |
+
+| `--format` | suffix of `--output` | for |
+|---|---|---|
+| `terminal` | `.txt` | reading here; notes in a line each, in full with `-v` |
+| `markdown` | `.md` | a report: summary, estimate, findings by severity, what is left to do, a checklist |
+| `html` | `.html` | the same as a page that needs no network |
+| `json` | `.json` | programs |
+| `sarif` | `.sarif` | SARIF 2.1.0, which code hosts and editors show beside the code |
+
+JSON has `schema_version`, `findings`, `files` (how many were read), `errors` (what could not be), `withdrawn` (findings
+that measurements contradict, each with its `reason`), `mended` (what `--fix` wrote) and `estimate`. A finding has
+`rule`, `path`, `line`, `column`, `end_line`, `end_column`, `cell` (of a notebook), `severity`, `confidence` (0 to 1),
+`message`, `because`, `change`, `expected`, `up_to_ratio` and `time` (null without a figure), `diff` (a patch, or
+empty) and `safe`. Within a major version fields are added, never renamed.
 
 ## Switching rules off
-For a place, with a reason; on the line, or alone on the line above it. `ignore-file` is for the whole file. A comment
-without a reason is obeyed and noted.
-```python
-total += loss.item()  # flyball: ignore[sync-every-step] the progress bar is worth it
-```
-For a folder: `flyball-audit.toml`, or `[tool.flyball.audit]` in `pyproject.toml`; the nearest at or above the paths
-([an example](../examples/audit/flyball-audit.toml)). For once: `--select`, `--ignore`, `--config FILE`. An unknown name
-is an error that names the nearest known one.
+1. **For a place**, by a comment with a reason: on the line, or alone on the line above it; `ignore-file` is for the
+   whole file. Several rules stand between commas, none means all. A comment without a reason is obeyed and noted.
+   ```python
+   total += loss.item()  # flyball: ignore[sync-every-step] the progress bar is worth it
+   # flyball: ignore[loader-few-workers, loader-not-persistent] the disk is the limit here
+   loader = DataLoader(data, num_workers=1)
+   # flyball: ignore-file[small-batch] written to be read
+   ```
+2. **For a folder**, in `flyball-audit.toml`, or in `pyproject.toml` under `[tool.flyball.audit]`; the nearest at or
+   above the paths counts ([an example](../examples/audit/flyball-audit.toml)). Patterns may stand for names.
+   ```toml
+   ignore = ["cudnn-benchmark-unset", "loader-*"]
+   [severity]
+   retained-graph = "error"
+   ```
+3. **For once**, by option: `--ignore cudnn-benchmark-unset,loader-*`, or `--select` for some rules alone. `--ignore`
+   adds to the file's, `--select` takes the place of it; `--config FILE` names another file.
+
+An unknown name is an error that names the nearest known one. What a file of settings may say:
 """
 
 FIXES = """\
@@ -63,8 +101,8 @@ looked at first. Notebooks are not changed.
 
 MEASURED = """\
 ## Measured facts
-A file of facts ([an example](../examples/audit/measured.yaml)), YAML or JSON, says what was measured while the code
-ran, and on what:
+`--evidence FILE` takes a file of facts ([an example](../examples/audit/measured.yaml)), YAML or JSON. It says what was
+measured while the code ran, and on what; any of the facts below may stand in it, in any number:
 ```yaml
 measured_on: node-17, 2 × H100, steps 200 to 1,400 of run 7f3a
 facts:

@@ -60,6 +60,8 @@ def test_a_tensor_of_shapes_and_constants_is_the_same_in_each_call(body: str) ->
         "mask = self.mask",
         "mask = numpy.ones(n)",
         "for mask in masks:\n    pass",
+        "mask = n + 1",
+        "mask = self.make(n)",
         "mask, other = masks",
     ],
 )
@@ -112,3 +114,13 @@ def test_what_is_kept_is_made_once(body: str, decorator: str, kept: bool) -> Non
     made = next(each for each in ast.walk(function) if isinstance(each, ast.Call) and "ones" in ast.unparse(each.func))
     assert isinstance(function, Function)
     assert is_kept(module, made, function) is kept
+
+
+def test_an_assignment_below_does_not_count() -> None:
+    """What a variable is given later, it was not when it was read."""
+    _, module, function = _forward("mask = 1\nuse(mask)\nmask = 2")
+    read = next(each.args[0] for each in ast.walk(function) if isinstance(each, ast.Call))
+    assert isinstance(read, ast.Name)
+    given = assigned_before(module, read)
+    assert given is not None
+    assert ast.unparse(given) == "1"
