@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.scores.calibration import (
     ENOUGH,
     MANY,
     Calibration,
+    Floats,
     Labelled,
     fit,
     read,
@@ -57,13 +58,20 @@ def test_nothing_is_ever_certain() -> None:
     assert 0.9 < said[1] < said[2] < 1
 
 
-def test_labels_that_are_few_and_far_apart_have_a_curve() -> None:
-    """Plain steps of Newton's would be sent to infinity by them, and call everything certain."""
-    absent = [Labelled(CPU, float(score), False) for score in np.linspace(-12, -4, 273)]
-    present = [Labelled(CPU, float(score), True) for score in np.linspace(0.2, 3.3, 13)]
-    said = fit([*absent, *present]).probability(CPU, np.array([-12.0, -4.0, 0.2, 3.3]))
+@pytest.mark.parametrize(
+    ("absent", "present"),
+    [
+        (np.linspace(-12, -4, 273), np.linspace(0.2, 3.3, 13)),
+        (np.linspace(-18.8, -14.2, 280), np.linspace(2.3, 5.2, 31)),
+    ],
+)
+def test_labels_that_are_few_and_far_apart_have_a_curve(absent: Floats, present: Floats) -> None:
+    """Plain steps of Newton's would be sent to infinity by the second, and call what was present impossible."""
+    labelled = [Labelled(CPU, float(score), False) for score in absent]
+    labelled += [Labelled(CPU, float(score), True) for score in present]
+    said = fit(labelled).probability(CPU, np.array([absent[0], absent[-1], present[-1]]))
     assert (said[:2] < 0.2).all()
-    assert said[3] > 0.8
+    assert said[2] > 0.8
 
 
 def test_right_ones_alone_tell_nothing_of_doubt() -> None:
