@@ -154,7 +154,7 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     if negated:
         return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
     if _DEBUG.search(text):
-        return Rarity.RARE
+        return Rarity.CONFIG if _is_on_unless_told(module, test) else Rarity.RARE
     if _LOGGING.search(text) or _CLOCK.search(text) or _EVERY.search(text):
         return Rarity.PERIODIC
     if _ENDS.search(text) and isinstance(test, ast.Compare):
@@ -162,6 +162,19 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     if isinstance(test, ast.Name):
         return _of_variable(module, test)
     return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
+
+
+def _is_on_unless_told(module: Module, test: ast.expr) -> bool:
+    """Whether a condition asks for an argument whose default holds: `verbose=1`, as Keras' users know it."""
+    function = module.function_of(test)
+    if function is None:
+        return False
+    given = function.args
+    positional = (*given.posonlyargs, *given.args)
+    defaults = [*zip(reversed(positional), reversed(given.defaults), strict=False)]
+    defaults += [(each, default) for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    on = {each.arg for each, default in defaults if isinstance(default, ast.Constant) and default.value}
+    return any(isinstance(each, ast.Name) and each.id in on for each in ast.walk(test))
 
 
 def _means_sound(text: str, *, negated: bool) -> bool:

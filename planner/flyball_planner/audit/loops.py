@@ -212,7 +212,7 @@ class Loops:
         for region in self.regions(turns):
             for call in region.all(ast.Call):
                 value = flow.value(region.module, call.func)
-                runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION)
+                runs = value.tags == _CALLED_ON_DEVICE or (value.has(Tag.MODEL) and not value.has(Tag.CRITERION))
                 if runs and not self._is_over_batches_within(turns, region, call):
                     return True
         return False
@@ -233,6 +233,10 @@ class Loops:
         return any(part.has(Tag.BATCH) for part in parts) or bool(
             re.search(r"load|data|batch|_dl\b", ast.unparse(node.iter))
         )
+
+
+_CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
+"""Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
 
 
 def _fetches_batches(module: Module, node: Loop) -> bool:

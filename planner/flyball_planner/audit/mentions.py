@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 DEVICE = re.compile(r"\bcuda\b|\.cuda\(")
 """The code is meant for a GPU, at least sometimes."""
 
+_MOVES = re.compile(r"\.to\((\w+\.)*device\b")
+_STAYS = re.compile(r"""device(\(|\s*=\s*)['"]cpu['"]""")
+
 TRAINERS = frozenset({"lightning", "accelerate", "deepspeed", "composer", "fastai", "ignite"})
 """Frameworks whose launcher or configuration, which is no Python, may decide."""
 
@@ -18,6 +21,13 @@ TRAINERS = frozenset({"lightning", "accelerate", "deepspeed", "composer", "fasta
 def mentions(project: "Project", module: Module, words: re.Pattern[str]) -> bool:
     """Whether the words stand anywhere in a file or those beside it."""
     return any(each.says(words) for each in project.beside(module))
+
+
+def is_for_a_device(project: "Project", module: Module) -> bool:
+    """Whether code is for a GPU: it says so, or moves tensors to a device that nobody calls the processor."""
+    if mentions(project, module, DEVICE):
+        return True
+    return mentions(project, module, _MOVES) and not mentions(project, module, _STAYS)
 
 
 def launched_by(project: "Project", module: Module) -> frozenset[str]:

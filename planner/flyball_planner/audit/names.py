@@ -102,8 +102,8 @@ class Names:
         found = self._bindings[module].get(name)
         if found is None:
             found = self._from_stars(module, name)
-        if found is None and name in _BUILTINS and not module.binds(module.tree, name):
-            return f"builtins.{name}"
+        if found is None and not module.binds(module.tree, name):
+            return f"builtins.{name}" if name in _BUILTINS else _CUSTOMARY.get(name)
         return found
 
     def frameworks(self, module: Module) -> frozenset[str]:
@@ -161,6 +161,16 @@ class Names:
             dotted = f"{target}.{after}" if after else target
         return dotted
 
+
+_CUSTOMARY = {
+    "torch": "torch",
+    "nn": "torch.nn",
+    "F": "torch.nn.functional",
+    "optim": "torch.optim",
+    "np": "numpy",
+    "DataLoader": "torch.utils.data.DataLoader",
+}
+"""What names mean that a file uses and nowhere binds: a cell or a star import that is not at hand did."""
 
 _TORCH_STARS = frozenset({"DataLoader", "Dataset", "Module", "Linear", "Conv2d", "Adam", "AdamW", "SGD"})
 """What scripts take from `from torch… import *`."""

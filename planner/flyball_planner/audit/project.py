@@ -1,6 +1,7 @@
 """A set of files that are read together: its modules, what they import of each other, and what is defined where."""
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os.path import commonpath
@@ -177,7 +178,7 @@ class Project:
 
     def _named(self, files: list[tuple[Source, ast.Module]]) -> dict[str, Module]:
         paths = [PurePath(source.path) for source, _ in files]
-        root = _root(paths)
+        root = _package_root(_root(paths), paths, (source.text for source, _ in files))
         modules: dict[str, Module] = {}
         for path, (source, tree) in zip(paths, files, strict=True):
             name = _unused(_dotted(path, root), modules)
@@ -198,6 +199,18 @@ def _root(paths: list[PurePath]) -> PurePath:
         return PurePath(commonpath(folders)) if folders else PurePath()
     except ValueError:  # absolute and relative paths together
         return PurePath()
+
+
+def _package_root(root: PurePath, paths: Iterable[PurePath], texts: Iterable[str]) -> PurePath:
+    """The folder above the package that the files are a part of, where they import each other by its name."""
+    above = {each.name: each.parent for each in (*reversed(root.parents), root) if each.name.isidentifier()}
+    if not above:
+        return root
+    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+((?:{'|'.join(above)})(?:\.\w+)+)", re.MULTILINE)
+    there = set(paths)
+    parts = {tuple(name.split(".")) for text in texts for name in imports.findall(text)}
+    bases = [above[each[0]] for each in parts if above[each[0]].joinpath(*each).with_suffix(".py") in there]
+    return min(bases, key=lambda each: len(each.parts), default=root)
 
 
 def _dotted(path: PurePath, root: PurePath) -> str:

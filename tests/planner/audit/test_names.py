@@ -67,3 +67,24 @@ def test_circles_of_imports_end() -> None:
     """Modules that hand each other's names on for ever give some name, not an endless search."""
     project = project_of({"a.py": "from b import x\nx\n", "b.py": "from a import x\n"})
     assert isinstance(_qualified(project.modules["a"], "x"), str)
+
+
+def test_names_that_nothing_binds_mean_what_is_customary() -> None:
+    """A cell before, or a star import of a file that is not at hand, bound them; what a file binds is its own."""
+    _, module = module_of("loader = DataLoader(data)\nnn = something()\nlayer = nn.Linear(1, 1)")
+    calls = {ast.unparse(each): module.qualified(each.func) for each in module.all(ast.Call)}
+    assert calls["DataLoader(data)"] == "torch.utils.data.DataLoader"
+    assert calls["nn.Linear(1, 1)"] is None
+
+
+def test_files_of_a_package_know_each_other_by_its_name() -> None:
+    """Also where only some of its files are named, and a folder above has the package's name too."""
+    folder = "/src/agents/1.2/agents/learners"
+    project = project_of(
+        {
+            f"{folder}/base.py": "class Base: pass",
+            f"{folder}/ppo.py": "from agents.learners.base import Base\nclass PPO(Base): pass",
+        }
+    )
+    assert set(project.modules) == {"agents.learners.base", "agents.learners.ppo"}
+    assert project.find("agents.learners.base.Base") is not None

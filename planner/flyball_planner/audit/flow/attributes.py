@@ -30,7 +30,7 @@ class Attributes:
         key = (holder.definition.node, name)
         value = flat(value)
         known = self._held.get(key)
-        self._held[key] = value if known is None else join(known, value)
+        self._held[key] = value if known is None else _either(known, value)
 
     def load(self, holder: Value, name: str) -> Value:
         """What an instance's attribute holds: stored by its class or a base; a method; unknown."""
@@ -39,7 +39,7 @@ class Attributes:
         for each in self._flow.lineage(holder.definition):
             value = self._stored(each, name)
             if value is not None:
-                found = value if found is None else join(found, value)
+                found = value if found is None else _either(found, value)
         if found is not None:
             return found
         method = self._flow.method(holder.definition, name)
@@ -69,6 +69,14 @@ class Attributes:
                 if method not in found[name]:
                     found[name].append(method)
         return found
+
+
+def _either(first: Value, second: Value) -> Value:
+    """What an attribute may hold; None stands for what is put there later."""
+    for one, other in ((first, second), (second, first)):
+        if one.literal is not None and one.literal.value is None:
+            return other
+    return join(first, second)
 
 
 def _stores(module: Module, node: ast.ClassDef) -> Iterator[tuple[str, Function]]:

@@ -274,7 +274,7 @@ def _method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     if held.has(Tag.HOST) and held.definition is None:
         return ON_HOST
     if held.is_unknown and _moves_to_device(node, given):
-        return Value(_SOMETHING_ON_DEVICE)
+        return Value(_SOMETHING_ON_DEVICE, made_by=held.made_by)
     return None
 
 

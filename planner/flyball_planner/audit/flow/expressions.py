@@ -110,6 +110,8 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
 
 
 def _attribute_by_tags(held: Value, name: str) -> Value:
+    if _is_made_by_class(held):
+        return UNKNOWN
     if held.tags & _PLACED or held.has(Tag.OUTPUT):
         return _attribute_of_tensor(held, name)
     if held.has(Tag.MODEL):
@@ -123,6 +125,11 @@ def _attribute_by_tags(held: Value, name: str) -> Value:
     if held.has(Tag.OPTIMIZER) and name == "param_groups":
         return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
     return UNKNOWN
+
+
+def _is_made_by_class(held: Value) -> bool:
+    """Whether a class that is not at hand made it, and it was moved to a device: a module, with numbers of its own."""
+    return held.tags == {Tag.DEVICE} and (held.made_by or "").rpartition(".")[2][:1].isupper()
 
 
 def _attribute_of_tensor(held: Value, name: str) -> Value:

@@ -11,7 +11,7 @@ from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _FILLED = frozenset({"zeros", "ones", "full", "eye"})
 """The same values wherever they are made, to the bit."""
@@ -24,6 +24,8 @@ _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
+_NOW_AND_THEN = Rarity.OTHER
+"""Behind a condition on the data: worth a note."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -33,11 +35,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             if (
                 last_name(call) in {"to", "cuda"}
                 and isinstance(call.func, ast.Attribute)
-                and region.rarity(call) in _OFTEN
+                and region.rarity(call) in _OFTEN | {_NOW_AND_THEN}
             ):
                 made = _made(project, region, call)
-                if made is not None:
-                    yield _match(region.module, call, made)
+                if made is not None and not _is_kept(region.module, call):
+                    yield _match(region.module, call, made, often=region.rarity(call) in _OFTEN)
 
 
 def _regions(module: Module, project: Project) -> Iterator[Region]:
@@ -74,7 +76,13 @@ def _runs_in(region: Region, made: ast.Call) -> bool:
     return region.holds(made)
 
 
-def _match(module: Module, call: ast.Call, made: ast.Call) -> Match:
+def _is_kept(module: Module, call: ast.Call) -> bool:
+    """Whether the tensor is put where the next turn finds it: then a condition asks for it first."""
+    holder = module.parent(call)
+    return isinstance(holder, ast.Assign) and any(isinstance(each, ast.Attribute) for each in holder.targets)
+
+
+def _match(module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
     by_size = any(
         not isinstance(each, ast.Constant) for each in (*made.args, *(keyword.value for keyword in made.keywords))
     )
@@ -82,8 +90,8 @@ def _match(module: Module, call: ast.Call, made: ast.Call) -> Match:
         call,
         f"`{module.quote(made)}` is made in host memory and then copied",
         "each step allocates it, fills it, and waits for the copy",
-        LIKELY,
-        Severity.WARNING if by_size else Severity.NOTE,
+        LIKELY if often else SUSPECTED,
+        Severity.WARNING if by_size and often else Severity.NOTE,
         module=module,
         edit=_edit(module, call, made),
     )

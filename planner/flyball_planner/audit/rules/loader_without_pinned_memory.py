@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal, Tag
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
-from flyball_planner.audit.mentions import DEVICE, mentions
+from flyball_planner.audit.mentions import DEVICE, is_for_a_device
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -17,7 +17,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         given = loader.argument("pin_memory")
         missing = given is None and loader.is_complete
         refused = isinstance(given, ast.Constant) and given.value is False
-        if (missing or refused) and mentions(project, module, DEVICE) and not _is_on_device(project, loader):
+        if (missing or refused) and is_for_a_device(project, module) and not _is_on_device(project, loader):
             yield _match(loader, missing=missing)
     for call in trainer_settings(module, project):
         setting = keyword(call, "dataloader_pin_memory")
