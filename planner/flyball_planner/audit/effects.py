@@ -2,12 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.module import Function, Loop, Module, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -22,6 +24,9 @@ class Effect(Enum):
 
 EffectSet = frozenset[Effect]
 NONE: EffectSet = frozenset()
+WHOLE: EffectSet = frozenset(Effect)
+
+NO_NAMES = frozenset[str]()
 
 _STEPPERS = re.compile(
     r"(^|_|\.)(optim\w*|opt|opts|opt_\w+|\w+_opt|adam\w*|sgd|scaler|engine)(\(\))?(\[[^\]]*\])?$", re.IGNORECASE
@@ -36,23 +41,27 @@ class Effects:
         self._project = project
         self._of_function: dict[ast.AST, EffectSet] = {}
         self._of_loop: dict[ast.AST, EffectSet] = {}
-        self._looked: set[ast.AST] = set()
-        self._leads: dict[Module, frozenset[str]] = {}
+        self._leads: dict[Module, Leads] = {}
+        self._names: dict[Module, Mapping[ast.AST, frozenset[str]]] = {}
 
     def step_loops(self, module: Module) -> list[Loop]:
         """The innermost loops that hold backward passes and the optimizer's steps."""
-        self._look(module)
-        return [each for each in module.loops if self._of_loop.get(each) == frozenset(Effect)]
+        bodies = self._stepping(module)
+        for each in bodies:
+            self.of_function(module, each)
+        return [each for each in module.loops if self._of_loop.get(each) == WHOLE] if bodies else []
 
-    def step_functions(self, module: Module) -> Iterator[Function]:
+    def step_functions(self, module: Module) -> list[Function]:
         """Functions that do one whole step, outside any loop of theirs."""
-        self._look(module)
-        return (each for each in module.functions if self.of_function(module, each) == frozenset(Effect))
+        functions = [each for each in self._stepping(module) if isinstance(each, Function)]
+        return [each for each in functions if self.of_function(module, each) == WHOLE]
 
     def inside(self, module: Module, loop: Loop) -> EffectSet:
         """What happens in the turns of a loop, inner training loops aside."""
-        self._look(module)
-        return self._of_loop.get(loop, NONE)
+        if loop not in self._of_loop:
+            self._of_loop.setdefault(loop, NONE)
+            self.of_function(module, module.scope_of(loop))
+        return self._of_loop[loop]
 
     def of_function(self, module: Module, node: ast.AST) -> EffectSet:
         """What happens in a function, outside training loops of its own."""
@@ -64,7 +73,8 @@ class Effects:
     def of_call(self, module: Module, call: ast.Call) -> EffectSet:
         """What a call does, itself or through the project's functions that it runs or is handed."""
         own = self.direct(module, call)
-        if own or not self._project.defines(module, last_name(call)) or last_name(call) not in self._leading(module):
+        leads = last_name(call) in self._leading(module).all and self._project.defines(module, last_name(call))
+        if own or not leads:
             return own | self._of_closures(module, call)
         effects = set(own | self._of_closures(module, call))
         for each in self._project.flow.callees(module, call):
@@ -93,30 +103,36 @@ class Effects:
         return bool(value.tags & {Tag.OPTIMIZER, Tag.SCALER, Tag.ENGINE})
 
     def _may_lead(self, module: Module, call: ast.Call) -> bool:
-        leading = self._leading(module)
+        leading = self._leading(module).all
         return last_name(call) in leading or any(each in leading and each not in SEEDS for each in _handed_names(call))
 
     def _of_closures(self, module: Module, call: ast.Call) -> EffectSet:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
-        leading = self._leading(module) - SEEDS
+        leading = self._leading(module).all
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
-            if isinstance(each, ast.Name | ast.Attribute) and getattr(each, "id", getattr(each, "attr", "")) in leading:
+            name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
+            if name in leading and name not in SEEDS:
                 definition = self._project.flow.value(module, each).definition
                 if definition is not None and isinstance(definition.node, Function):
                     effects |= self.of_function(definition.module, definition.node)
         return frozenset(effects)
 
-    def _look(self, module: Module) -> None:
-        """Follow the module's own code and all of its functions, once."""
-        if module.tree in self._looked:
-            return
-        self._looked.add(module.tree)
-        if not self._leading(module).intersection(_called_names(module)):
-            return
-        for each in module.functions:
-            self.of_function(module, each)
-        self.of_function(module, module.tree)
+    def _stepping(self, module: Module) -> list[ast.AST]:
+        """The functions, and the module itself, whose calls may lead to backward passes and to steps."""
+        leads = self._leading(module)
+        if not leads.backward:
+            return []
+        named = self._names_of(module)
+        return [each for each in (*module.functions, module.tree) if leads.may_step(named.get(each, NO_NAMES))]
+
+    def _names_of(self, module: Module) -> Mapping[ast.AST, frozenset[str]]:
+        """For each function, and the module itself, the names that it calls, or hands over."""
+        found = self._names.get(module)
+        if found is None:
+            bodies = (*module.functions, module.tree)
+            found = self._names[module] = {each: frozenset(_names_in(module, each)) for each in bodies}
+        return found
 
     def _follow(self, module: Module, body: ast.AST) -> EffectSet:
         """Bring each call's effects up to the loop that they make a training loop, or out of the body."""
@@ -131,50 +147,74 @@ class Effects:
         for loop in sorted(loops, key=lambda each: (each.lineno, each.col_offset), reverse=True):
             inside = frozenset(effects.get(loop, ()))
             self._of_loop[loop] = inside
-            if inside != frozenset(Effect):
+            if inside != WHOLE:
                 above = next((each for each in module.ancestors(loop) if isinstance(each, Loop) or each is body), body)
                 effects.setdefault(above, set()).update(inside)
         return frozenset(effects.get(body, ()))
 
-    def _leading(self, module: Module) -> frozenset[str]:
+    def _leading(self, module: Module) -> "Leads":
         """Names of functions that may lead to a backward pass or a step, by the text of files that know each other."""
         found = self._leads.get(module)
         if found is None:
             connected = self._project.connected(module)
-            found = _closure([_calls_by_function(each) for each in connected])
+            found = self._of_group(connected)
             self._leads |= dict.fromkeys(connected, found)
         return found
 
+    def _of_group(self, group: Iterable[Module]) -> "Leads":
+        if not any("backward" in each.source.text for each in group):
+            return Leads(NO_NAMES, NO_NAMES)  # who never differentiates does not train: its steps are others
+        callers: dict[str, set[str]] = {}
+        for module in group:
+            for name, called in self._called_by_name(module):
+                for each in called:
+                    callers.setdefault(each, set()).add(name)
+        return Leads(_closure(callers, BACKWARD), _closure(callers, STEP))
 
-def _calls_by_function(module: Module) -> dict[str, set[str]]:
-    """For each function's name, the names that it calls, or hands over."""
-    calls: dict[str, set[str]] = {}
-    for function in module.functions:
-        called = calls.setdefault(function.name, set())
-        for call in module.calls_of(function):
-            called.add(last_name(call))
-            called.update(f"{_HANDED}{each}" for each in _handed_names(call))
-        holder = module.class_of(function) if function.name == "__init__" else None
-        if holder is not None:
-            calls.setdefault(holder.name, set()).add(function.name)
-    return calls
+    def _called_by_name(self, module: Module) -> Iterator[tuple[str, Iterable[str]]]:
+        named = self._names_of(module)
+        for function in module.functions:
+            yield function.name, named[function]
+            holder = module.class_of(function) if function.name == "__init__" else None
+            if holder is not None:
+                yield holder.name, (function.name,)
+
+
+@dataclass(frozen=True)
+class Leads:
+    """The names of functions that may lead to a backward pass, and to a step."""
+
+    backward: frozenset[str]
+    step: frozenset[str]
+
+    @cached_property
+    def all(self) -> frozenset[str]:
+        """Those that may lead to either."""
+        return self.backward | self.step
+
+    def has(self, leading: frozenset[str], name: str) -> bool:
+        """Whether a name that is called, or handed over, is among them."""
+        return name in leading or (name.startswith(_HANDED) and name[1:] in leading and name[1:] not in SEEDS)
+
+    def may_step(self, names: frozenset[str]) -> bool:
+        """Whether what is called, or handed over, may lead to both."""
+        return all(any(self.has(leading, each) for each in names) for leading in (self.backward, self.step))
+
+
+def _names_in(module: Module, body: ast.AST) -> Iterator[str]:
+    for call in module.calls_of(body):
+        yield last_name(call)
+        yield from (f"{_HANDED}{each}" for each in _handed_names(call))
 
 
 _HANDED = "→"
 """Before a name that is handed over, not called: `step` is a number in `log(step)`, a function in `run(train_step)`."""
 
 
-def _closure(tables: list[dict[str, set[str]]]) -> frozenset[str]:
-    calls: dict[str, set[str]] = {}
-    for table in tables:
-        for name, called in table.items():
-            calls.setdefault(name, set()).update(called)
-    callers: dict[str, set[str]] = {}
-    for name, called in calls.items():
-        for each in called:
-            callers.setdefault(each, set()).add(name)
+def _closure(callers: Mapping[str, set[str]], seeds: frozenset[str]) -> frozenset[str]:
+    """The seeds, and the names of functions that call them, or hand over one that does, and so on."""
     leading: set[str] = set()
-    waiting = list(SEEDS)
+    waiting = list(seeds)
     while waiting:
         name = waiting.pop()
         if name in leading:
@@ -185,16 +225,10 @@ def _closure(tables: list[dict[str, set[str]]]) -> frozenset[str]:
     return frozenset(leading)
 
 
-SEEDS = frozenset({"backward", "manual_backward", "step", "optimizer_step"})
+BACKWARD = frozenset({"backward", "manual_backward"})
+STEP = frozenset({"step", "optimizer_step"})
+SEEDS = BACKWARD | STEP
 """What everything that trains calls in the end."""
-
-
-def last_name(call: ast.Call) -> str:
-    """The last part of what is called: `step` of `self.optimizer.step()`."""
-    called = call.func
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
 
 
 def _handed_names(call: ast.Call) -> Iterator[str]:
@@ -203,10 +237,6 @@ def _handed_names(call: ast.Call) -> Iterator[str]:
             yield each.id
         elif isinstance(each, ast.Attribute):
             yield each.attr
-
-
-def _called_names(module: Module) -> Iterator[str]:
-    return (last_name(each) for each in module.all(ast.Call))
 
 
 def _around(module: Module, call: ast.Call, body: ast.AST) -> list[Loop]:

@@ -188,7 +188,8 @@ def _of_variable(module: Module, test: ast.Name) -> Rarity:
     function = module.function_of(test) or module.tree
     for each in reversed(module.all(ast.Assign)):
         named = any(isinstance(target, ast.Name) and target.id == test.id for target in each.targets)
-        if named and each.lineno <= test.lineno and (module.function_of(each) or module.tree) is function:
+        above = (each.end_lineno or each.lineno) < test.lineno  # `flag = flag and …` says nothing of itself
+        if named and above and (module.function_of(each) or module.tree) is function:
             if isinstance(each.value, ast.Compare | ast.BoolOp | ast.UnaryOp):
                 return _rarity(module, each.value, negated=False)
             return Rarity.OTHER if isinstance(each.value, ast.Constant) else Rarity.CONFIG

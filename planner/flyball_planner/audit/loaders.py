@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.flow.values import Tag, Value
-from flyball_planner.audit.module import Module
+from flyball_planner.audit.module import Module, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -71,15 +70,21 @@ class Loader:
         return f"`{self.module.quote(first)}`" if first is not None else "the data set"
 
 
-def loaders(module: Module, project: "Project") -> Iterator[Loader]:
+def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
     """The calls in a module that make PyTorch's own loader."""
-    for call in module.all(ast.Call):
-        if _makes_loader(module, project, call):
-            given = Loader(module, call, Value(), ())
-            names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
-            expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
-            values = tuple((name, project.flow.value(module, each)) for name, each in expressions)
-            yield Loader(module, call, dict(values).get("dataset", Value()), values)
+    found = project.loaders.get(module)
+    if found is None:
+        calls = (call for call in module.all(ast.Call) if _makes_loader(module, project, call))
+        found = project.loaders[module] = tuple(_loader(module, project, call) for call in calls)
+    return found
+
+
+def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
+    given = Loader(module, call, Value(), ())
+    names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
+    expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
+    values = tuple((name, project.flow.value(module, each)) for name, each in expressions)
+    return Loader(module, call, dict(values).get("dataset", Value()), values)
 
 
 def named_for(loader: Loader) -> str:
@@ -103,10 +108,13 @@ def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For
     return project.loops.over_values.get(loader.call, [])
 
 
+_SETTINGS = ("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")
+
+
 def trainer_settings(module: Module, project: "Project") -> Iterator[ast.Call]:
     """The calls that make `TrainingArguments` of transformers, or what derives from it."""
-    for call in module.all(ast.Call):
-        if last_name(call).endswith(("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")):
+    for called in module.called_names:
+        for call in module.calls_named(called) if called.endswith(_SETTINGS) else ():
             name = project.flow.name(module, call.func) or ""
             if name.startswith(("transformers.", "trl.")):
                 yield call

@@ -2,18 +2,18 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import Effect, Effects, last_name
+from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.flow.expressions import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
-from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.regions import Region, Root, reached
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ EVALUATION = re.compile(
     r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
 )
 """In names of functions and loaders: no training goes on there."""
+
+_OF_DATA = re.compile(r"load|data|batch|_dl\b")
+"""In what a loop goes through: batches."""
+
+MODEL_LIBRARIES = (
+    "torch", "lightning", "transformers", "accelerate", "deepspeed", "timm", "peft", "segmentation_models", "open_clip",
+    "monai", "efficientnet", "diffusers", "composer", "fairseq", "mmengine", "huggingface_hub", ".cuda(", ".to(", "nn.",
+)  # fmt: skip
+"""Where none of these stands, nothing makes a model that runs on a device."""
 
 _FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
 """Functions that give one batch a call."""
@@ -101,6 +110,7 @@ class Loops:
         loops = [
             Turns(module, node, Kind.EVALUATION)
             for module in self._modules
+            if self._may_run_models(module)
             for node in module.loops
             if self._evaluates(module, node)
         ]
@@ -117,11 +127,19 @@ class Loops:
 
     def training_of(self, module: Module) -> Iterator[Turns]:
         """The training loops that stand in one module."""
-        return (each for each in self.training if each.module is module)
+        return iter(self._training_by_module.get(module, ()))
 
     def evaluation_of(self, module: Module) -> Iterator[Turns]:
         """The evaluation loops that stand in one module."""
-        return (each for each in self.evaluation if each.module is module)
+        return iter(self._evaluation_by_module.get(module, ()))
+
+    @cached_property
+    def _training_by_module(self) -> Mapping[Module, Sequence[Turns]]:
+        return _by_module(self.training)
+
+    @cached_property
+    def _evaluation_by_module(self) -> Mapping[Module, Sequence[Turns]]:
+        return _by_module(self.evaluation)
 
     def accumulates(self, turns: Turns) -> bool:
         """Whether only some turns end with an optimizer's step: the turns are micro-steps."""
@@ -170,11 +188,13 @@ class Loops:
 
     def _hooks(self, kind: Kind) -> Iterator[Turns]:
         position = 0 if kind is Kind.STEP else 1
-        for module in self._modules:
+        names = frozenset[str]().union(*(both[position] for both in HOOKS.values()))
+        for module in (each for each in self._modules if each.says_any(names)):
             for node in module.all(ast.ClassDef):
-                framework = self._framework_of(module, node)
-                for each in node.body if framework else ():
-                    if isinstance(each, Function) and each.name in HOOKS[framework or ""][position]:
+                named = [each for each in node.body if isinstance(each, Function) and each.name in names]
+                framework = self._framework_of(module, node) if named else None
+                for each in named if framework else ():
+                    if each.name in HOOKS[framework or ""][position]:
                         yield Turns(module, each, kind, framework)
 
     def _framework_of(self, module: Module, node: ast.ClassDef) -> str | None:
@@ -196,16 +216,22 @@ class Loops:
                     yield Turns(module, node, Kind.STEP, "caller")
 
     def _evaluates(self, module: Module, node: Loop) -> bool:
-        if self.effects.inside(module, node) or not isinstance(node, ast.For | ast.AsyncFor):
+        if not isinstance(node, ast.For | ast.AsyncFor):
             return False
         function = module.function_of(node)
-        named = EVALUATION.search(ast.unparse(node.iter)) or (function is not None and EVALUATION.search(function.name))
+        by_function = function is not None and bool(EVALUATION.search(function.name))
+        named = by_function or EVALUATION.search(ast.unparse(node.iter))
         if not named and self._project.flow.records_history(module, node.body[0]):
             return False
-        by_function = function is not None and EVALUATION.search(function.name)
+        if self.effects.inside(module, node):
+            return False
         if not by_function and not self._gives_batches(module, node) and not _fetches_batches(module, node):
             return False
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
+
+    def _may_run_models(self, module: Module) -> bool:
+        """Whether a file, or one that it is connected with, uses a library that makes models."""
+        return any(each.says_any(MODEL_LIBRARIES) for each in self._project.connected(module))
 
     def _runs_model(self, turns: Turns) -> bool:
         flow = self._project.flow
@@ -228,11 +254,22 @@ class Loops:
         return False
 
     def _gives_batches(self, module: Module, node: ast.For | ast.AsyncFor) -> bool:
+        if _OF_DATA.search(ast.unparse(node.iter)):
+            return True
         each = iterated_value(self._project.flow.value(module, node.iter))
         parts = (each, *(each.items or ()))
-        return any(part.has(Tag.BATCH) for part in parts) or bool(
-            re.search(r"load|data|batch|_dl\b", ast.unparse(node.iter))
-        )
+        return any(part.has(Tag.BATCH) for part in parts)
+
+
+def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
+    found: dict[Module, list[Turns]] = {}
+    for each in turns:
+        found.setdefault(each.module, []).append(each)
+    return found
+
+
+_CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
+"""Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
 
 
 _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})

@@ -8,7 +8,16 @@ from flyball_planner.audit.module import Module
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
 
-DEVICE = re.compile(r"\bcuda\b|\.cuda\(")
+
+def quick(pattern: str) -> re.Pattern[str]:
+    r"""The same pattern, several times quicker to look for: `c(?<=\bc)uda` for `\bcuda`.
+
+    Python skips to the letters with which an alternative may begin, unless one begins with `\b`.
+    """
+    return re.compile(re.sub(r"(^|[|(])\\b(\w)", r"\1\2(?<=\\b\2)", pattern))
+
+
+DEVICE = quick(r"\bcuda\b|\.cuda\(")
 """The code is meant for a GPU, at least sometimes."""
 
 _MOVES = re.compile(r"\.to\((\w+\.)*device\b")

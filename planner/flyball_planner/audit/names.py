@@ -3,6 +3,7 @@
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.module import Function, Module
@@ -60,6 +61,9 @@ _FRAMEWORKS = {
     "oneflow": "oneflow",
 }
 """Import roots and the framework they mean."""
+
+NAMES_KEPT = 10_000
+"""Names whose meaning is kept: projects use the same few again and again."""
 
 _DEEPEST = 12
 """Re-exports followed before a circle is assumed."""
@@ -176,6 +180,7 @@ _TORCH_STARS = frozenset({"DataLoader", "Dataset", "Module", "Linear", "Conv2d",
 """What scripts take from `from torch… import *`."""
 
 
+@lru_cache(NAMES_KEPT)
 def canonical(dotted: str) -> str:
     """The shorter of a library's names."""
     if dotted.startswith("torch.optim.") and dotted.count(".") == 3 and not dotted.startswith("torch.optim.lr_sched"):
@@ -208,23 +213,23 @@ def is_top_level(module: Module, node: ast.AST) -> bool:
 
 def _imports(module: Module) -> Iterator[tuple[str, str]]:
     """The names that imports anywhere in a module bind, and their targets."""
-    for plain in module.all(ast.Import):
-        for each in plain.names:
+    for plain in module.imports:
+        for each in plain.names if isinstance(plain, ast.Import) else ():
             if each.asname:
                 yield each.asname, each.name
             else:
                 root = each.name.split(".")[0]
                 yield root, root
-    for partial in module.all(ast.ImportFrom):
-        origin = _origin(module, partial)
-        for each in partial.names:
+    for partial in module.imports:
+        origin = _origin(module, partial) if isinstance(partial, ast.ImportFrom) else ""
+        for each in partial.names if isinstance(partial, ast.ImportFrom) else ():
             if each.name != "*":
                 yield each.asname or each.name, f"{origin}.{each.name}" if origin else each.name
 
 
 def _star_imports(module: Module) -> Iterator[str]:
-    for partial in module.all(ast.ImportFrom):
-        if any(each.name == "*" for each in partial.names):
+    for partial in module.imports:
+        if isinstance(partial, ast.ImportFrom) and any(each.name == "*" for each in partial.names):
             yield _origin(module, partial)
 
 

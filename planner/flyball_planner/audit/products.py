@@ -4,8 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.module import Function, Module, last_name
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
 _TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "adjoint", "rearrange"})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os.path import commonpath
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow import Flow
@@ -14,6 +15,9 @@ from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import Names, is_top_level
 from flyball_planner.audit.origins import Origins
 from flyball_planner.audit.source import Source
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.loaders import Loader
 
 __all__ = ["Definition", "Module", "Project"]
 
@@ -29,6 +33,8 @@ class Project:
         for module in self.modules.values():
             self._by_last.setdefault(module.name.rpartition(".")[2], []).append(module)
         self._parts = {part for name in self.modules for part in name.split(".")}
+        self.loaders: dict[Module, tuple[Loader, ...]] = {}
+        """Of each module: found once, for several rules."""
         self._imported: dict[tuple[str, str], Module | None] = {}
         self._found: dict[str, Definition | None] = {}
         self._reached: dict[Module, frozenset[Module]] = {}

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.guards import Guard, Rarity, guards
@@ -33,6 +34,17 @@ class Region:
 
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type that run: not those of functions and classes defined inside."""
+        found = self._found.get(kind)
+        if found is None:
+            found = self._found[kind] = tuple(self._all(kind))
+        return iter(found)  # type: ignore[arg-type]  # kept by type
+
+    @cached_property
+    def _found(self) -> dict[type[ast.AST], tuple[ast.AST, ...]]:
+        """A cache: every rule asks again."""
+        return {}
+
+    def _all(self, kind: type[ast.AST]) -> Iterator[ast.AST]:
         is_body = isinstance(self.root, Function | ast.Lambda)
         own = self.root if is_body else self.module.scope_of(self.root)
         first, last = self.root.lineno, self.root.end_lineno or self.root.lineno

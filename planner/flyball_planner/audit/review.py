@@ -1,6 +1,6 @@
 """An audit as a user asks for it: files chosen, rules switched, findings weighed by what was measured."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,9 @@ from flyball_planner.audit.evidence import Evidence, Withdrawn, judged
 from flyball_planner.audit.finding import Finding, Severity
 from flyball_planner.audit.rule import Rule
 from flyball_planner.audit.rules import RULES
-from flyball_planner.audit.run import audit_sources, read
+from flyball_planner.audit.run import audit_sources, gathered
 from flyball_planner.audit.settings import Settings
-from flyball_planner.audit.source import LARGEST_BYTES, Source, Unreadable, python_files
+from flyball_planner.audit.source import Source, Unreadable
 from flyball_planner.audit.suppression import WITHOUT_REASON
 
 OnFile = Callable[[str], None]
@@ -75,25 +75,3 @@ def review(
         withdrawn=weighed.withdrawn,
         evidence=evidence,
     )
-
-
-def gathered(paths: Iterable[Path], settings: Settings) -> Iterator[Source | Unreadable]:
-    """The texts of all files that are not left out; what is no ordinary file is not opened."""
-    for path in python_files(paths):
-        if not settings.leaves_out(path.as_posix()):
-            yield _refused(path) or read(path)
-
-
-def _refused(path: Path) -> Unreadable | None:
-    try:
-        size = path.stat().st_size
-    except OSError:
-        return None  # reading says why
-    if path.is_dir():
-        return Unreadable(path.as_posix(), 1, "the folder cannot be listed", "mind the rights")
-    if not path.is_file():
-        return Unreadable(path.as_posix(), 1, "no ordinary file", "name Python files, notebooks or folders of them")
-    if size > LARGEST_BYTES:
-        what_to_do = "audit the code that a person wrote"
-        return Unreadable(path.as_posix(), 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", what_to_do)
-    return None

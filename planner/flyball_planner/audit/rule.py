@@ -51,6 +51,8 @@ class Rule:
     before: str
     after: str
     look: Look
+    words: tuple[str, ...] = ()
+    """Texts of which one stands in every file that shows the fault: other files are not looked at."""
     gain: Gain | None = None
     safe_fix: bool = False
     """At least some matches carry a safe edit."""

@@ -3,7 +3,9 @@
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os import stat_result
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.finding import Finding, Severity
@@ -12,7 +14,7 @@ from flyball_planner.audit.project import Project
 from flyball_planner.audit.rule import Rule
 from flyball_planner.audit.rules import RULES
 from flyball_planner.audit.settings import Settings
-from flyball_planner.audit.source import Source, Unreadable, parse, python_files, read_python
+from flyball_planner.audit.source import LARGEST_BYTES, Source, Unreadable, parse, python_files, read_python
 from flyball_planner.audit.suppression import obey
 
 if TYPE_CHECKING:
@@ -53,8 +55,7 @@ def audit(
     on_file: Callable[[str], None] = lambda _path: None,
 ) -> Report:
     """Read all Python files and notebooks under the paths, and look in them for what the rules know."""
-    files = (each for each in python_files(paths) if not settings.leaves_out(each.as_posix()))
-    return audit_sources([read(each) for each in files], settings, rules, on_file=on_file)
+    return audit_sources(gathered(paths, settings), settings, rules, on_file=on_file)
 
 
 def audit_sources(
@@ -100,14 +101,33 @@ def _audited(
     return replace(report, findings=settings.shown(report.findings), unreadable=tuple(unreadable))
 
 
+def gathered(paths: Iterable[Path], settings: Settings) -> Iterator[Source | Unreadable]:
+    """The texts of all files that are not left out."""
+    for path in python_files(paths):
+        if not settings.leaves_out(path.as_posix()):
+            yield read(path)
+
+
 def read(path: Path) -> Source | Unreadable:
-    """One file's text, or why there is none."""
+    """One file's text, or why there is none; what is no ordinary file is not opened: a pipe would be waited for."""
     try:
-        data = path.read_bytes()
+        refused = _refused(path, path.stat())
+        data = b"" if refused else path.read_bytes()
     except OSError as error:
         return Unreadable(path.as_posix(), 1, f"cannot be read: {error.strerror}", "mind the path and the rights")
     reader = read_notebook if path.suffix == ".ipynb" else read_python
-    return reader(path.as_posix(), data)
+    return refused or reader(path.as_posix(), data)
+
+
+def _refused(path: Path, state: stat_result) -> Unreadable | None:
+    if S_ISDIR(state.st_mode):
+        return Unreadable(path.as_posix(), 1, "the folder cannot be listed", "mind the rights")
+    if not S_ISREG(state.st_mode):
+        return Unreadable(path.as_posix(), 1, "no ordinary file", "name Python files, notebooks or folders of them")
+    if state.st_size > LARGEST_BYTES:
+        what_to_do = "audit the code that a person wrote"
+        return Unreadable(path.as_posix(), 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", what_to_do)
+    return None
 
 
 def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None]) -> Report:
@@ -116,6 +136,8 @@ def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None
     for module in project.modules.values():
         on_file(module.path)
         for rule in rules:
+            if rule.words and not module.says_any(rule.words):
+                continue
             try:
                 for each in rule.check(module, project):
                     key = (*each.order, each.end_line, each.end_column)

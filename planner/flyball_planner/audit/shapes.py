@@ -2,10 +2,9 @@
 
 import ast
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.flow import Flow
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.module import Function, Module, last_name
 
 CREATING = frozenset({
     "ones", "zeros", "full", "empty", "arange", "eye", "linspace", "tril_indices", "triu_indices", "new_ones",

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.flow.library import TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.items import Item, repeated
+from flyball_planner.audit.module import last_name
 from tests.planner.audit.projects import project_of
 
 

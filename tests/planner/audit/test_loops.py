@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.effects import last_name
-from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.guards import Rarity, guards
+from flyball_planner.audit.module import last_name
 from tests.planner.audit.projects import module_of, project_of
 
 STEP = "loss = model(batch).mean(); loss.backward(); optimizer.step(); optimizer.zero_grad()"
@@ -132,3 +132,13 @@ def test_loops_over_parameters_and_micro_steps_are_known() -> None:
     assert project.loops.is_micro(turns.region, calls["in_micro"])
     over = [each for each in turns.region.all(ast.Call) if last_name(each) == "over"]
     assert [project.loops.is_over_parameters(turns.region, each) for each in over] == [True, True]
+
+
+def test_a_flag_that_is_made_of_itself_ends_there() -> None:
+    """`due = due and step % 10 == 0` asks what `due` was above, not the same line again."""
+    _, module = module_of(
+        "due = flag\nfor step in steps:\n    due = due and other\n    due = (\n        due\n        or step\n    )\n"
+        "    if due:\n        work()\n"
+    )
+    (call,) = module.all(ast.Call)
+    assert [each.rarity for each in guards(module, call, module.loops[0])] == [Rarity.CONFIG]

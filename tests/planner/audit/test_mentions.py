@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flyball_planner.audit.mentions import DEVICE, is_left_out, launched_by, mentions
+from flyball_planner.audit.mentions import DEVICE, is_left_out, launched_by, mentions, quick
 from tests.planner.audit.projects import project_of
 
 SEED = re.compile(r"\bmanual_seed\b")
@@ -22,6 +22,13 @@ def test_code_for_a_gpu_is_known_by_its_words(code: str) -> None:
     project = project_of({"train.py": code})
     assert mentions(project, project.modules["train"], DEVICE)
     assert not DEVICE.search("barracudas and cudaless")
+
+
+@pytest.mark.parametrize("pattern", [r"\bamp\b", r"x|\bnn\.(LSTM|GRU)\b|\bamp\(", r"(\bamp|y)z*", "amp"])
+def test_a_quick_pattern_matches_what_the_plain_one_does(pattern: str) -> None:
+    """Where words begin, in the middle of others, and at both ends of a text."""
+    texts = ["amp", "example", "use amp(", "lamp(", "my_nn.LSTM", "nn.LSTM", "nn.LSTMs", "ampzz", "lampz", ""]
+    assert [bool(quick(pattern).search(each)) for each in texts] == [bool(re.search(pattern, each)) for each in texts]
 
 
 def test_a_matter_that_a_neighbour_settles_is_not_left_out() -> None:

@@ -2,7 +2,10 @@
 
 import ast
 import gc
+import os
 import random
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import Match, Rule
+from flyball_planner.audit.rules import RULES
 from flyball_planner.audit.run import audit, audit_sources
 from flyball_planner.audit.settings import Settings
 from flyball_planner.audit.source import Source
@@ -34,6 +39,29 @@ def test_a_comment_with_a_reason_switches_a_finding_off() -> None:
     assert _rules(LEAK.format(comment="  # flyball: ignore[retained-graph] ten steps in all")) == []
     assert _rules(LEAK.format(comment="  # flyball: ignore[no-compile] because")) == ["retained-graph"]
     assert _rules(LEAK.format(comment="  # flyball: ignore[retained-graph]")) == [WITHOUT_REASON]
+
+
+@pytest.mark.parametrize("name", ["pipe.py", "device.py"])
+def test_what_is_no_ordinary_file_is_not_opened(name: str, tmp_path: Path) -> None:
+    """A pipe would be waited for without end, and so would a device that never ends."""
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "device.py").symlink_to("/dev/zero")
+    found = audit([tmp_path / name])
+    assert found.files == 0
+    assert [(Path(each.path).name, each.why) for each in found.unreadable] == [(name, "no ordinary file")]
+
+
+def test_a_rule_is_not_asked_of_files_without_its_words() -> None:
+    """Only files in which one of the words stands are looked at; a rule without words looks at all."""
+
+    def look(module: Module, _project: Project) -> Iterator[Match]:
+        yield Match(module.functions[0], "seen", "")
+
+    rule = replace(RULES[0], look=look)
+    sources = [Source("one.py", "def first(): pass"), Source("two.py", "def second(): pass")]
+    assert len(audit_sources(sources, rules=[rule]).findings) == 2
+    (only,) = audit_sources(sources, rules=[replace(rule, words=("third", "second"))]).findings
+    assert only.path == "two.py"
 
 
 def test_a_comment_may_stand_above_its_line_or_speak_for_the_file() -> None:

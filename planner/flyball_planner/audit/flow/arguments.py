@@ -3,7 +3,8 @@
 import ast
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.flow.calls import Arguments, handed, joined_arguments
+from flyball_planner.audit.flow.callees import is_static
+from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
 from flyball_planner.audit.flow.library import annotated, guess
 from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value
 from flyball_planner.audit.module import Function, Module
@@ -22,7 +23,7 @@ def bind(flow: "Flow", module: Module, node: Callable, owner: Value | None, give
     arguments = node.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     env: dict[str, Value] = {}
-    if owner is not None and names and not _is_static(node):
+    if owner is not None and names and not is_static(node):
         env[names.pop(0)] = owner
     env.update(zip(names, given.positional, strict=False))
     known = {*names, *(each.arg for each in arguments.kwonlyargs)}
@@ -37,9 +38,12 @@ def bind(flow: "Flow", module: Module, node: Callable, owner: Value | None, give
     return env
 
 
-def default_environment(flow: "Flow", module: Module, node: Callable, owner: Value | None) -> dict[str, Value]:
-    """The variables that a function begins with, over all calls of it."""
-    sites = [] if isinstance(node, ast.Lambda) else _sites(flow, module, node)
+def default_environment(
+    flow: "Flow", module: Module, node: Callable, owner: Value | None, *, ask: bool
+) -> dict[str, Value]:
+    """The variables that a function begins with, over all calls of it, if those may be asked."""
+    asked = ask and _takes_any(node, owner)
+    sites = _sites(flow, module, node) if asked and not isinstance(node, ast.Lambda) else []
     given = joined_arguments(sites) if sites else Arguments((), (), complete=False)
     return bind(flow, module, node, owner, given)
 
@@ -87,9 +91,11 @@ def _of_forward(node: Callable, argument: ast.arg) -> Value:
     return ON_DEVICE.tagged(Tag.GRAPH)
 
 
-def _is_static(node: Callable) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in decorators)
+def _takes_any(node: Callable, owner: Value | None) -> bool:
+    """Whether a call hands anything over, besides the instance."""
+    arguments = node.args
+    own = 1 if owner is not None and not is_static(node) else 0
+    return len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs) > own
 
 
 def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
@@ -99,7 +105,9 @@ def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
     calls = [each for name in names for each in flow.callers(name, module)]
     found: list[Arguments] = []
     for caller, call in calls:
-        if len(found) < MOST_CALLS and _may_reach(flow, caller, module) and node in _called(flow, caller, call):
+        if len(found) == MOST_CALLS:
+            break
+        if _may_reach(flow, caller, module) and node in _called(flow, caller, call) and flow.comes_to(caller, call):
             found.append(_handed(flow, caller, call))
     return found
 

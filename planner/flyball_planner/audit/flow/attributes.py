@@ -45,9 +45,18 @@ class Attributes:
         method = self._flow.method(holder.definition, name)
         if method is None:
             return UNKNOWN
-        if _is_property(method.node):
+        if is_property(method.node):
             return self._flow.method_result(holder, name) or UNKNOWN
         return Value(definition=method, element=holder)
+
+    def may_hold(self, definition: Definition, name: str) -> bool:
+        """Whether a class, or one that it derives from, stores an attribute of that name anywhere."""
+        for each in self._flow.lineage(definition):
+            if isinstance(each.node, ast.ClassDef):
+                stores = self._writers_of(each.module, each.node).get(name)
+                if stores or each.module.binds(each.node, name):
+                    return True
+        return False
 
     def _stored(self, definition: Definition, name: str) -> Value | None:
         node = definition.node
@@ -89,7 +98,8 @@ def _stores(module: Module, node: ast.ClassDef) -> Iterator[tuple[str, Function]
                     yield name, method
 
 
-def _is_property(node: ast.AST) -> bool:
+def is_property(node: ast.AST) -> bool:
+    """Whether a method is read like an attribute."""
     decorators = getattr(node, "decorator_list", [])
     return any(
         (each.id if isinstance(each, ast.Name) else getattr(each, "attr", "")).endswith("property")

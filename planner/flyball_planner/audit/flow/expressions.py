@@ -5,14 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_planner.audit.flow.frames import Frame
-from flyball_planner.audit.flow.library import METADATA, NAMES_OF_PARTS
+from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor
 from flyball_planner.audit.flow.values import (
     BATCH,
-    LOSS,
     MODEL,
-    ON_DEVICE,
     ON_HOST,
-    PARAMETER,
+    PLACED,
     UNKNOWN,
     Literal,
     Tag,
@@ -24,7 +22,6 @@ from flyball_planner.audit.flow.values import (
 _KEPT = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.GRAPH, Tag.BATCH, Tag.LOSS, Tag.NORM, Tag.GRADIENT, Tag.OUTPUT})
 """What a computation with tensors hands on to its result."""
 
-_PLACED = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH})
 
 LONGEST_DISPLAY = 64
 """Elements of a list or dict in the code that are told apart: longer ones are tables."""
@@ -43,7 +40,7 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
 def combine(values: Sequence[Value]) -> Value:
     """What arithmetic and most functions of tensors give: a tensor where any of them is."""
     tags = frozenset[Tag]().union(*(each.tags for each in values))
-    if not tags & _PLACED:
+    if not tags & PLACED:
         return ON_HOST if tags == {Tag.HOST} and all(each.tags for each in values) else UNKNOWN
     kept = tags & _KEPT
     if Tag.DEVICE in kept:  # a number, or a tensor without dimensions, takes part on the device
@@ -65,7 +62,7 @@ def iterated_value(value: Value) -> Value:
         return held
     if value.has(Tag.LOADER):
         return BATCH.without(Tag.CPU).tagged(Tag.DEVICE) if value.has(Tag.DEVICE) else BATCH
-    if value.tags & _PLACED:
+    if value.tags & PLACED:
         return Value(value.tags - {Tag.LOSS})
     if value.has(Tag.MODEL):
         return MODEL
@@ -95,65 +92,6 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     return attribute_of(frame, held, node.attr)
 
 
-def attribute_of(frame: Frame, held: Value, name: str) -> Value:
-    """What `held.name` is."""
-    if held.name is not None and not held.is_instance:
-        return frame.flow.named(frame.module, f"{held.name}.{name}")
-    known = held.field(name)
-    if known is not None:
-        return known
-    if held.is_instance and held.definition is not None:
-        found = frame.flow.attributes.load(held, name)
-        if found != UNKNOWN:
-            return found
-    return _attribute_by_tags(held, name)
-
-
-def _attribute_by_tags(held: Value, name: str) -> Value:
-    if _is_made_by_class(held):
-        return UNKNOWN
-    if held.tags & _PLACED or held.has(Tag.OUTPUT):
-        return _attribute_of_tensor(held, name)
-    if held.has(Tag.MODEL):
-        return _attribute_of_model(held, name)
-    if held.has(Tag.ENGINE) and name == "optimizer":
-        return Value(frozenset({Tag.OPTIMIZER}))
-    if held.has(Tag.LOADER):
-        return Value(frozenset({Tag.DATASET})) if name == "dataset" else UNKNOWN
-    if held.has(Tag.ACCELERATOR) or held.has(Tag.HOST):
-        return ON_HOST
-    if held.has(Tag.OPTIMIZER) and name == "param_groups":
-        return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
-    return UNKNOWN
-
-
-def _is_made_by_class(held: Value) -> bool:
-    """Whether a class that is not at hand made it, and it was moved to a device: a module, with numbers of its own."""
-    return held.tags == {Tag.DEVICE} and (held.made_by or "").rpartition(".")[2][:1].isupper()
-
-
-def _attribute_of_tensor(held: Value, name: str) -> Value:
-    if name in METADATA and not (held.has(Tag.OUTPUT) and name in NAMES_OF_PARTS):
-        return ON_HOST
-    if name == "loss" or (name.endswith("_loss") and held.has(Tag.OUTPUT)):
-        return LOSS if held.has(Tag.GRAPH) else LOSS.without(Tag.GRAPH)
-    if name == "grad":
-        return ON_DEVICE.tagged(Tag.GRADIENT) if held.has(Tag.DEVICE) else UNKNOWN
-    if name == "data":
-        return held.without(Tag.GRAPH)
-    return Value(held.tags - {Tag.LOSS, Tag.PARAMETER}) if held.has(Tag.TENSOR) else Value(held.tags)
-
-
-def _attribute_of_model(held: Value, name: str) -> Value:
-    if name in {"module", "model"} and held.definition is None:
-        return held
-    if name in {"weight", "bias"}:
-        return PARAMETER
-    if name in {"training", "device", "dtype", "config"}:
-        return UNKNOWN if name == "config" else ON_HOST
-    return UNKNOWN
-
-
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     held = evaluate(frame, node.value)
     index = evaluate(frame, node.slice)
@@ -168,7 +106,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         return Value(held.tags, element=held_element)
     if held_element is not None:
         return held_element
-    if held.tags & _PLACED or held.has(Tag.OUTPUT):
+    if held.tags & PLACED or held.has(Tag.OUTPUT):
         return Value(held.tags - {Tag.LOSS, Tag.PARAMETER})
     if held.has(Tag.MODEL):
         return MODEL
@@ -180,7 +118,7 @@ def _at_key(frame: Frame, held: Value, key: str) -> Value:
     if known is not None:
         return known
     if held.has(Tag.OUTPUT) or (held.has(Tag.DEVICE) and not held.has(Tag.TENSOR)):
-        return _attribute_of_tensor(held, key)
+        return attribute_of_tensor(held, key)
     if held.has(Tag.BATCH):
         return Value(held.tags)
     return element_of(held) or (attribute_of(frame, held, key) if held.has(Tag.OPTIMIZER) else UNKNOWN)

@@ -4,10 +4,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import UNKNOWN, Value, join
+from flyball_planner.audit.module import Module
 
 if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow
-    from flyball_planner.audit.module import Module
 
 Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef
 
@@ -27,11 +27,12 @@ class Frame:
         "owner",
         "passes",
         "returned",
+        "unused",
         "values",
     )
 
     def __init__(
-        self, flow: "Flow", module: "Module", node: Body, env: dict[str, Value], *,
+        self, flow: "Flow", module: Module, node: Body, env: dict[str, Value], *,
         outer: "Frame | None" = None, owner: Value | None = None, grad: bool = True, is_default: bool = True,
     ) -> None:  # fmt: skip
         self.flow = flow
@@ -47,6 +48,8 @@ class Frame:
         """Whether this frame stands for all calls of the function: what it stores in attributes counts."""
         self.values: dict[ast.AST, Value] = {}
         self.returned: Value | None = None
+        self.unused: ast.expr | None = None
+        """The expression that the statement consists of: nobody needs its value."""
         self.passes = 2
         """How often a loop's body is followed: the second time with what the first left behind."""
         self.backward = flow.backward_names(module)
@@ -70,3 +73,25 @@ class Frame:
     def result(self) -> Value:
         """What calling the body gives."""
         return self.returned or UNKNOWN
+
+
+def body_of(module: Module, node: ast.AST) -> Body:
+    """The body that a node is followed with: decorators and defaults belong to what is around the function."""
+    below = node
+    for above in module.ancestors(node):
+        kind = type(above)
+        if kind in _WITH_BODIES and below in above.body:  # type: ignore[attr-defined]  # they all have one
+            return above  # type: ignore[return-value]  # as just seen
+        if kind is ast.Lambda and below is above.body:  # type: ignore[attr-defined]  # as just seen
+            return above  # type: ignore[return-value]  # as just seen
+        below = above
+    return module.tree
+
+
+_WITH_BODIES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+
+
+def gives_anything(module: Module, node: Body) -> bool:
+    """Whether a function returns or yields at all."""
+    kinds = (ast.Return, ast.Yield, ast.YieldFrom)
+    return isinstance(node, ast.Lambda) or any(module.within(node, kind) for kind in kinds)

@@ -1,8 +1,10 @@
 """What libraries' functions, methods and names mean for the flow of values."""
 
 import re
+from functools import lru_cache
 
 from flyball_planner.audit.flow.values import MODEL, NORM, ON_HOST, UNKNOWN, Tag, Value
+from flyball_planner.audit.names import NAMES_KEPT
 
 TO_HOST = frozenset({"item", "tolist", "numpy", "__float__", "__int__", "__bool__"})
 """Methods of a tensor that give Python or NumPy values: each waits for the device."""
@@ -144,6 +146,7 @@ DATASETS = re.compile(
 )
 
 
+@lru_cache(NAMES_KEPT)
 def made(qualified: str) -> Value | None:
     """What a call of a library's class or function makes, if that is known by its name alone."""
     for pattern, tag in _BY_NAME:
@@ -182,6 +185,7 @@ def _is_pretrained(qualified: str) -> bool:
     return made_so and not NO_MODELS.search(rest)
 
 
+@lru_cache(NAMES_KEPT)
 def is_module_base(qualified: str) -> bool:
     """Whether classes that derive from this one are modules."""
     if qualified.startswith("transformers."):
@@ -213,6 +217,7 @@ _GUESSES = (
 """Names that mean one thing in nearly every training script: used only for values of which nothing is known."""
 
 
+@lru_cache(NAMES_KEPT)
 def guess(name: str) -> Value:
     """What a variable of that name holds, by convention."""
     for pattern, value in _GUESSES:
@@ -233,6 +238,7 @@ _ANNOTATIONS = (
 )
 
 
+@lru_cache(NAMES_KEPT)
 def annotated(qualified: str) -> Value:
     """What an argument of that annotation holds."""
     for pattern, value in _ANNOTATIONS:

@@ -6,13 +6,9 @@ from typing import Any
 
 from flyball_planner.audit.flow.expressions import evaluate, iterated, part
 from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.library import guess
 from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
-from flyball_planner.audit.module import Module
-
-NO_GRAD = frozenset({
-    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode",
-})  # fmt: skip
 
 
 def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -115,8 +111,8 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
 
 
 def _expression(frame: Frame, node: ast.Expr) -> bool:
-    evaluate(frame, node.value)
-    call = node.value
+    call = frame.unused = node.value
+    evaluate(frame, call)
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
         added = frame.values.get(call.args[-1], UNKNOWN)
         if call.func.attr in {"append", "add", "appendleft", "insert"}:
@@ -217,23 +213,6 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     goes_on = follow(frame, node.body)
     frame.grad = grad
     return goes_on
-
-
-def stops_history(module: Module, context: ast.expr) -> bool:
-    """Whether a context or decorator turns autograd's history off."""
-    called = context.func if isinstance(context, ast.Call) else context
-    name = module.qualified(called)
-    if name == "torch.set_grad_enabled" and isinstance(context, ast.Call) and context.args:
-        given = context.args[0]
-        return isinstance(given, ast.Constant) and given.value is False
-    if (
-        name in {"torch.inference_mode", "torch.autograd.inference_mode"}
-        and isinstance(context, ast.Call)
-        and context.args
-    ):
-        given = context.args[0]
-        return not (isinstance(given, ast.Constant) and given.value is False)
-    return name in NO_GRAD
 
 
 def _try(frame: Frame, node: ast.Try) -> bool:

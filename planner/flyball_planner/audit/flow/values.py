@@ -34,9 +34,15 @@ class Tag(Enum):
     ENGINE = "engine"  # DeepSpeed's model engine (a MODEL too)
     TRAINER = "trainer"  # runs the loop itself: transformers, Lightning
 
+    __hash__ = object.__hash__  # members are single; an Enum hashes its name anew in each of millions of look-ups
+
 
 Tags = frozenset[Tag]
 NO_TAGS: Tags = frozenset()
+
+
+PLACED: Tags = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH})
+"""What only tensors carry, wherever they lie."""
 
 
 class Literal(NamedTuple):
@@ -68,13 +74,12 @@ class Value(NamedTuple):
 
     def has(self, *tags: Tag) -> bool:
         """Whether it carries all of these tags."""
-        own = self.tags
-        return all(each in own for each in tags)
+        return self.tags.issuperset(tags)
 
     @property
     def is_unknown(self) -> bool:
         """Whether nothing is known of it, except perhaps which call made it."""
-        return self._replace(made_by=None, made_at=None) == UNKNOWN
+        return not self.tags and self._replace(made_by=None, made_at=None) == UNKNOWN
 
     @property
     def on_device(self) -> bool:
@@ -152,6 +157,13 @@ def join_all(values: Iterable[Value]) -> Value:
     for each in values:
         found = each if found is None else join(found, each)
     return found or UNKNOWN
+
+
+def placed(value: Value, device: Value) -> Value:
+    """A tensor after a move: on the device, unless that is the host."""
+    on_cpu = device.literal is not None and device.literal.value in {"cpu", None}
+    tags = value.tags - {Tag.CPU, Tag.DEVICE}
+    return Value(tags | {Tag.TENSOR, Tag.CPU if on_cpu or device.has(Tag.CPU) else Tag.DEVICE})
 
 
 def element_of(value: Value) -> Value | None:

@@ -1,12 +1,13 @@
 """The list of rules, one line each; how a rule is written.
 
 A rule is a file with a `look(module, project)` that yields a `Match` for each node that shows the fault, and a `RULE`
-that names it. What `look` may ask:
+that names it. If one of some `words` must stand in any file that shows the fault, the `RULE` says so, and other files
+cost nothing. What `look` may ask:
 
 - `module.all(ast.Call)`, `.functions`, `.loops`, `.parent(node)`, `.ancestors(node)`, `.statement(node)`,
-  `.calls_of(function)`: the tree, indexed. `module.qualified(node)`: the full name of what was imported or defined
-  (`torch.nn.functional.gelu`, `builtins.print`, `package.module.function` of the project), None for variables.
-  `module.quote(node)`, `module.span(node)`, `module.frameworks`.
+  `.calls_of(function)`, `.calls_named("cat")`: the tree, indexed. `module.qualified(node)`: the full name of what was
+  imported or defined (`torch.nn.functional.gelu`, `builtins.print`, `package.module.function` of the project), None for
+  variables. `module.quote(node)`, `module.span(node)`, `module.frameworks`.
 - `project.flow.value(module, node)`: a `Value` with tags (`.has(Tag.LOSS)`, `.on_device`), `made_by` and `made_at` (the
   call that made it), `definition` (the project's class or function), `items`, `element`, `field(name)`, `literal`;
   nothing known: `UNKNOWN`. `project.flow.name(module, node)`: like `qualified`, through variables too;

@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import guards
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, Match, Rule
 
@@ -18,7 +18,7 @@ _TESTS = re.compile(r"(^|/)(test_|debug)[^/]*$|_test\.py$")
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Switches that are on, whatever the settings."""
-    if "detect_anomaly" not in module.source.text or _TESTS.search(module.path):
+    if _TESTS.search(module.path):
         return
     for call in module.all(ast.Call):
         name = module.qualified(call.func)
@@ -76,5 +76,6 @@ RULE = Rule(
     before="torch.autograd.set_detect_anomaly(True)",
     after="torch.autograd.set_detect_anomaly(args.debug)",
     look=look,
+    words=("detect_anomaly",),
     gain=Gain(Time.HOST, 3.0),
 )

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import hides_arguments, is_constant
 from flyball_planner.audit.loaders import loaders
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, Match, Rule

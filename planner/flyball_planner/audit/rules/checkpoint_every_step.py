@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule

@@ -1,24 +1,19 @@
 """`clip-before-unscale`: gradients are clipped while they still carry the loss scale, to nearly nothing."""
 
 import ast
-import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.library import CLIPPING
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, Match, Rule
-
-CLIPS = re.compile(r"\bclip_grad|clip_grads_with_norm")
-"""In files without these words nothing is clipped."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Clipping between a scaled backward pass and the scaler's step, in one function, with no `unscale_` before it."""
-    bodies = (*module.functions, module.tree) if module.says(CLIPS) else ()
+    bodies = (*module.functions, module.tree)
     for body in bodies:
         calls = sorted(module.calls_of(body), key=lambda each: (each.lineno, each.col_offset))
         clips = [each for each in calls if CLIPPING.search(module.qualified(each.func) or "")]
@@ -84,4 +79,5 @@ RULE = Rule(
     after="scaler.scale(loss).backward()\nscaler.unscale_(optimizer)\nclip_grad_norm_(model.parameters(), "
     "1.0)\nscaler.step(optimizer)",
     look=look,
+    words=("clip_grad",),
 )

@@ -3,12 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, hides_arguments
 from flyball_planner.audit.guards import Rarity
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
-from flyball_planner.audit.mentions import DEVICE, mentions
+from flyball_planner.audit.mentions import DEVICE, mentions, quick
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
 
-CONVOLUTIONS = re.compile(
+CONVOLUTIONS = quick(
     r"\bConv[123]d\(|\bLazyConv[123]d\(|torchvision\.models\.(?!detection|segmentation|vit|swin)|\bmodels\.(resnet|vgg|densenet|mobilenet"
     r"|efficientnet|alexnet|inception|googlenet|squeezenet|regnet|convnext|wide_resnet|resnext|shufflenet|mnasnet)\w*\(|timm\.create_model"
 )

@@ -10,15 +10,12 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
-_NAME = re.compile(r"\bDataParallel\b|\bdata_parallel\b")
 _OFFERS = re.compile(r"DataParallel|^DP[A-Z]|DP$")
 _BETTER = "torch.nn.parallel.DistributedDataParallel"
 
 
 def look(module: Module, _project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
-    if not _NAME.search(module.source.text):
-        return
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
     falls_back = any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
     for call in calls:
@@ -61,5 +58,6 @@ RULE = Rule(
     before="model = nn.DataParallel(model).cuda()",
     after="model = DistributedDataParallel(model.to(local_rank), device_ids=[local_rank])",
     look=look,
+    words=("DataParallel", "data_parallel"),
     gain=Gain(Time.COMMUNICATION, 1.09),
 )

@@ -17,8 +17,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Collections in the turns of training and evaluation loops."""
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
         for region in project.loops.regions(turns):
-            for call in region.all(ast.Call):
-                collects = "gc" in region.module.source.text and region.module.qualified(call.func) == "gc.collect"
+            for call in region.all(ast.Call) if region.module.says_any(("gc",)) else ():
+                collects = region.module.qualified(call.func) == "gc.collect"
                 if collects and not _is_of_the_young(call) and region.rarity(call) in _OFTEN:
                     yield _match(region, call, f"{turns.module.path}:{turns.node.lineno}")
 

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
@@ -20,8 +19,8 @@ _FEW = 8
 
 def look(module: Module, _project: Project) -> Iterator[Match]:
     """Variables of loops that are joined with something new, and read nowhere else in the loop."""
-    for call in module.all(ast.Call):
-        if last_name(call) not in _NAMES or module.qualified(call.func) not in _JOINING:
+    for call in module.calls_named(*_NAMES):
+        if module.qualified(call.func) not in _JOINING:
             continue
         assigned = _assigned(module, call)
         loop = _loop(module, assigned) if assigned is not None else None

@@ -4,9 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.products import attends, multiplies
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -130,5 +129,6 @@ RULE = Rule(
     before="weights = softmax(q @ k.transpose(-2, -1) * scale + mask, dim=-1)\ny = dropout(weights) @ v",
     after="y = F.scaled_dot_product_attention(q, k, v, dropout_p=p if self.training else 0.0, is_causal=True)",
     look=look,
+    words=("softmax", "Softmax"),
     gain=Gain(Time.COMPUTE, 1.27),
 )

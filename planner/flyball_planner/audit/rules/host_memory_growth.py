@@ -5,13 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule

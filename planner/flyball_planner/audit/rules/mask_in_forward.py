@@ -1,20 +1,18 @@
 """`mask-in-forward`: a mask that depends on shapes alone is made anew in every forward pass."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
 from flyball_planner.audit.shapes import follows_from_shapes, is_kept
 
-MASKS = re.compile(r"tril|triu|generate_square_subsequent_mask|arange")
+MASKS = ("tril", "triu", "generate_square_subsequent_mask", "arange")
 """In files without these words no mask is made."""
 
 TRIANGLES = frozenset({"tril", "triu"})
@@ -26,7 +24,7 @@ SCORING = frozenset({"softmax", "scaled_dot_product_attention", "masked_fill", "
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The masks that the forward passes of the module's classes make."""
-    if not any(each.says(MASKS) for each in (module, *project.imports_of(module))):
+    if not any(each.says_any(MASKS) for each in (module, *project.imports_of(module))):
         return
     for holder in module.all(ast.ClassDef):
         definition = Definition(module, holder)
@@ -148,5 +146,6 @@ RULE = Rule(
     before="def forward(self, x):\n    mask = torch.tril(torch.ones(t, t, device=x.device))",
     after="def __init__(self, n):\n    self.register_buffer('mask', torch.tril(torch.ones(n, n)), persistent=False)",
     look=look,
+    words=("forward",),
     gain=Gain(Time.COMPUTE, 1.2),
 )

@@ -12,8 +12,8 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
 
 _COMPILED = re.compile(
-    r"torch\.compile|(?<!\bre)\.compile\(|torch_compile|import compile\b|jit\.(script|trace)|dynamo|CUDAGraph"
-    r"|make_graphed|thunder|tensorrt"
+    r"torch\.compile|\.compile\((?<!\bre\.compile\()|torch_compile|import compile\b|jit\.(script|trace)|dynamo"
+    r"|CUDAGraph|make_graphed|thunder|tensorrt"
 )
 
 _OUTSIDE = ("Loss", "Criterion")

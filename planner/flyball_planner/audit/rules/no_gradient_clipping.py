@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.mentions import launched_by, mentions
+from flyball_planner.audit.mentions import launched_by, mentions, quick
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
 
-EXPLODING = re.compile(
-    r"\bnn\.(LSTM|GRU|RNN|LSTMCell|GRUCell|Transformer\w*|MultiheadAttention)\b|\b(LSTM|GRU|Transformer(Encoder|Decoder)\w*)\("
+EXPLODING = quick(
+    r"\bnn\.(LSTM|GRU|RNN|LSTMCell|GRUCell|Transformer\w*|MultiheadAttention)\b|\bLSTM\(|\bGRU\(|\bTransformer(Encoder|Decoder)\w*\("
     r"|scaled_dot_product_attention|AutoModelFor(CausalLM|Seq2SeqLM|MaskedLM)|class \w*(GPT|Attention|Transformer)\w*\("
 )
 """Networks whose gradients are known to jump: recurrent ones, and transformers."""

@@ -1,18 +1,17 @@
 """`no-mixed-precision`: the whole step computes in 32 bits."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.mentions import is_left_out
+from flyball_planner.audit.mentions import is_left_out, quick
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
 
-_PRECISION = re.compile(
+_PRECISION = quick(
     r"autocast|float16|\bhalf\b|bf16|fp16|fp8|allow_tf32|matmul_precision|fp32_precision|GradScaler|\bapex\b|\bamp\b|use_amp|precision\s*=|"
     r"mixed_precision|float64|\.double\(|bitsandbytes|set_default_dtype|torch_dtype"
 )

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.items import Item, repeated
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
@@ -24,16 +24,16 @@ _NAMES = re.compile(
 _WITHIN_COMMITS = re.compile(r"^sqlite3\..*\.execute$")
 """Cheap within one transaction, dear where each has its own."""
 
-_LIBRARIES = re.compile(
-    r"\b(psycopg2?|pymysql|MySQLdb|mysql|asyncpg|pyodbc|oracledb|cx_Oracle|clickhouse_driver|sqlite3|sqlalchemy|pymongo|motor|redis)\b"
-)
 _READS = re.compile(r"^\s*(select|show|pragma|explain|begin|create|drop|alter)\b", re.IGNORECASE)
+
+_LIBRARIES = (
+    "psycopg", "mysql", "MySQLdb", "asyncpg", "pyodbc", "oracledb", "cx_Oracle", "clickhouse_driver", "sqlite3",
+    "sqlalchemy", "pymongo", "motor", "redis",
+)  # fmt: skip
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The module's writes, wherever a loop over items leads to them."""
-    if not _LIBRARIES.search(module.source.text):
-        return
     calls = [call for call in module.all(ast.Call) if _NAMES.match(last_name(call))]
     paths = [(call, path) for call in calls if (path := project.origins.of(module, call.func))]
     commits = {
@@ -82,4 +82,5 @@ RULE = Rule(
     before="for row in rows:\n    cursor.execute(INSERT, row)\n    connection.commit()",
     after="with connection:\n    connection.executemany(INSERT, rows)",
     look=look,
+    words=_LIBRARIES,
 )

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.items import Item, repeated
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -29,15 +29,14 @@ _NAMES = frozenset({
 _AWAITED = re.compile(rf"^aiohttp\.ClientSession\(\)\.{_VERBS}$|^httpx\.AsyncClient\(\)\.{_VERBS}$")
 """Calls that only begin when they are awaited: handed to a group of tasks they run together."""
 
-_LIBRARIES = re.compile(
-    r"\b(requests|httpx|urllib|urllib3|http\.client|\w+_pb2_grpc|tritonclient|openai|anthropic|ray|aiohttp)\b"
-)
+_LIBRARIES = (
+    "requests", "httpx", "urllib", "http.client", "_pb2_grpc", "tritonclient", "openai", "anthropic", "import ray",
+    "from ray", "aiohttp",
+)  # fmt: skip
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The module's requests, wherever a loop over items leads to them."""
-    if not _LIBRARIES.search(module.source.text):
-        return
     for call in module.all(ast.Call):
         path = project.origins.of(module, call.func) if _may_ask(module, call) else None
         if path is not None and _is_request(module, call, path):
@@ -91,5 +90,6 @@ RULE = Rule(
     before="for node in batch:\n    states.append(requests.get(f'{url}/nodes/{node}').json())",
     after="states = session.post(f'{url}/nodes', json={'nodes': batch}).json()",
     look=look,
+    words=_LIBRARIES,
     gain=Gain(Time.SERVICE, 9.0),
 )

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import Effect, last_name
+from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 

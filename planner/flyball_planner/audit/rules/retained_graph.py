@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, Match, Rule

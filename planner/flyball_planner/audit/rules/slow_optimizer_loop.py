@@ -3,11 +3,12 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from flyball_planner.audit.effects import Effect, last_name
+from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
@@ -20,7 +21,7 @@ _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Optimizers told to loop, and loops that update parameters by hand."""
-    for call in module.all(ast.Call):
+    for call in module.all(ast.Call) if module.says_any(("foreach",)) else ():
         told = is_constant(argument(call, "foreach"), False) and not is_constant(argument(call, "fused"), True)
         if told and project.flow.value(module, call).has(Tag.OPTIMIZER):
             yield _told(module, call)

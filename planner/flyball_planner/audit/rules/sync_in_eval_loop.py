@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 from flyball_planner.audit.rules.sync_every_step import SELDOM

@@ -105,4 +105,5 @@ RULE = Rule(
     after="def __init__(self, path):\n    self.frame = pd.read_csv(path)\n\ndef __getitem__(self, index):\n    return "
     "self.frame.iloc[index]",
     look=look,
+    words=("__getitem__",),
 )

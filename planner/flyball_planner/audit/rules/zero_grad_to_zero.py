@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.effects import last_name
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
 
@@ -18,7 +18,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Explicit zeros, and loops that write them by hand."""
     if any(word in module.source.text for word in _GRAPHS):
         return
-    for call in module.all(ast.Call):
+    for call in module.calls_named("zero_grad", "zero_"):
         name = last_name(call)
         if (
             name == "zero_grad"
@@ -91,4 +91,5 @@ RULE = Rule(
     before="optimizer.zero_grad(set_to_none=False)",
     after="optimizer.zero_grad()",
     look=look,
+    words=("zero_grad", "zero_"),
 )

@@ -1,7 +1,10 @@
 """Values are followed through assignments, containers, attributes, calls, branches and loops."""
 
+import ast
+
 import pytest
 
+from flyball_planner.audit.flow import statements
 from flyball_planner.audit.flow.values import Tag, Value, flat
 from tests.planner.audit.projects import module_of, project_of, value_of
 
@@ -163,3 +166,53 @@ def test_values_do_not_grow_without_end() -> None:
     for _ in range(50):
         value = flat(Value(items=(value, value)))
     assert len(repr(value)) < 10_000
+
+
+def test_what_may_be_missing_is_still_what_it_is() -> None:
+    """An attribute that some way leaves None is used where it is not: what is done with it is done with the object."""
+    project, module = module_of(
+        f"""{HEAD}
+class Client:
+    def ask(self): return 1
+
+class Runner:
+    def __init__(self, flag):
+        if flag:
+            self.client = Client()
+        else:
+            self.client = None
+
+    def work(self):
+        return self.client.ask()
+"""
+    )
+    (call,) = [each for each in module.all(ast.Call) if ast.unparse(each) == "self.client.ask()"]
+    assert [getattr(each.node, "name", "") for each in project.flow.callees(module, call)] == ["ask"]
+
+
+def test_who_asks_first_does_not_matter() -> None:
+    """A function that was followed before its caller came to the call is followed anew when it is asked for again."""
+    project, module = module_of(
+        f"""{HEAD}
+class Runner:
+    def start(self):
+        print(self.kept)
+        self.helper(loss)
+
+    def helper(self, value):
+        self.kept = value
+        return value
+"""
+    )
+    value_of(project, module, "self.kept")  # in `start`, which asks what `helper` stores
+    assert value_of(project, module, "value").has(Tag.DEVICE)
+
+
+def test_a_failure_on_the_way_leaves_the_next_question_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails while one rule asks is not unknown to the next one."""
+    project, module = module_of(HEAD)
+    with monkeypatch.context() as broken:
+        broken.setattr(statements, "assign", None)
+        with pytest.raises(TypeError):
+            value_of(project, module, "loss")
+    assert value_of(project, module, "loss").has(Tag.LOSS)

@@ -1,0 +1,88 @@
+"""The project's classes: what they derive from, their methods, what their instances are; no code is followed for it."""
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.definition import Definition, method_of
+from flyball_planner.audit.flow.library import is_module_base, made
+from flyball_planner.audit.flow.values import MODEL, UNKNOWN, Tag, Tags, Value
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+class Classes:
+    """The answers for one project; every answer is kept."""
+
+    def __init__(self, project: "Project") -> None:
+        self.project = project
+        self._lineages: dict[ast.AST, tuple[Definition, ...]] = {}
+        self._bases: dict[ast.AST, frozenset[str]] = {}
+        self._heirs: dict[str, dict[str, None]] | None = None
+
+    def lineage(self, definition: Definition) -> tuple[Definition, ...]:
+        """A class and the project's classes that it derives from, nearest first."""
+        known = self._lineages.get(definition.node)
+        if known is None:
+            self._lineages[definition.node] = (definition,)
+            known = self._lineages[definition.node] = tuple(dict.fromkeys((definition, *self._ancestors(definition))))
+        return known
+
+    def _ancestors(self, definition: Definition) -> Iterator[Definition]:
+        for each in getattr(definition.node, "bases", ()):
+            base = self.project.find(definition.module.qualified(each))
+            if base is not None and isinstance(base.node, ast.ClassDef):
+                yield from self.lineage(base)
+
+    def bases(self, definition: Definition) -> frozenset[str]:
+        """The full names of all classes that a class derives from, the libraries' too."""
+        known = self._bases.get(definition.node)
+        if known is None:
+            known = self._bases[definition.node] = frozenset(
+                name
+                for each in self.lineage(definition)
+                for base in getattr(each.node, "bases", ())
+                if (name := each.module.qualified(base)) is not None
+            )
+        return known
+
+    def is_module(self, definition: Definition) -> bool:
+        """Whether a class is an nn.Module."""
+        return any(is_module_base(each) for each in self.bases(definition))
+
+    def method(self, definition: Definition, name: str) -> Definition | None:
+        """A method of a class, its own or inherited within the project."""
+        for each in self.lineage(definition):
+            found = method_of(each.node, name) if isinstance(each.node, ast.ClassDef) else None
+            if found is not None:
+                return Definition(each.module, found)
+        return None
+
+    def instance_of(self, definition: Definition) -> Value:
+        """Any object of a class."""
+        return Value(self._class_tags(definition), definition=definition, is_instance=True)
+
+    def _class_tags(self, definition: Definition) -> Tags:
+        bases = self.bases(definition)
+        if self.is_module(definition):
+            name = getattr(definition.node, "name", "")
+            return MODEL.tags | {Tag.CRITERION} if name.endswith(("Loss", "Criterion")) else MODEL.tags
+        if any(each.startswith("torch.utils.data.") and each.endswith("Dataset") for each in bases):
+            return frozenset({Tag.DATASET})
+        found = next((value for each in bases if (value := made(each)) is not None), UNKNOWN)
+        return found.tags
+
+    def heirs(self, name: str) -> list[str]:
+        """The name of a class, and those of the project's classes that derive from it, as their texts say."""
+        if self._heirs is None:
+            self._heirs = {}
+            for module in self.project.modules.values():
+                for heir in module.all(ast.ClassDef):
+                    for base in heir.bases:
+                        last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+                        self._heirs.setdefault(str(last), {})[heir.name] = None
+        found = [name]
+        for each in found:
+            found += [other for other in self._heirs.get(each, ()) if other not in found]
+        return found

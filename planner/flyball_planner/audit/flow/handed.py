@@ -1,0 +1,44 @@
+"""What a call hands over, and what several calls of one function hand over together."""
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from flyball_planner.audit.flow.values import Value, join, join_all
+
+
+class Arguments(NamedTuple):
+    """What a call hands over; `complete` is False where `*args` or `**kwargs` hide some."""
+
+    positional: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+    complete: bool
+
+    @property
+    def all(self) -> tuple[Value, ...]:
+        """Every value handed over."""
+        return self.positional + tuple(value for _, value in self.keywords)
+
+    def keyword(self, name: str) -> Value | None:
+        """A keyword's value."""
+        return dict(self.keywords).get(name)
+
+
+def handed(node: ast.Call, values: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> Arguments:
+    """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
+    star = next((number for number, each in enumerate(node.args) if type(each) is ast.Starred), None)
+    complete = star is None and all(name for name, _ in keywords)
+    return Arguments(tuple(values[:star]), tuple(keywords), complete)
+
+
+def joined_arguments(sites: Sequence[Arguments]) -> Arguments:
+    """What all of several calls hand over, position by position, keyword by keyword."""
+    longest = max((len(each.positional) for each in sites), default=0)
+    positional = tuple(
+        join_all(each.positional[index] for each in sites if index < len(each.positional)) for index in range(longest)
+    )
+    keywords: dict[str, Value] = {}
+    for each in sites:
+        for name, value in each.keywords:
+            keywords[name] = join(keywords[name], value) if name in keywords else value
+    return Arguments(positional, tuple(keywords.items()), all(each.complete for each in sites))

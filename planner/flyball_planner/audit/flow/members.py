@@ -1,0 +1,65 @@
+"""What `held.name` is: of a library, of an instance, of a tensor, a model or another thing of training."""
+
+from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.library import METADATA, NAMES_OF_PARTS
+from flyball_planner.audit.flow.values import LOSS, ON_DEVICE, ON_HOST, PARAMETER, PLACED, UNKNOWN, Tag, Value
+
+
+def attribute_of(frame: Frame, held: Value, name: str) -> Value:
+    """What `held.name` is."""
+    if held.name is not None and not held.is_instance:
+        return frame.flow.named(frame.module, f"{held.name}.{name}")
+    known = held.field(name)
+    if known is not None:
+        return known
+    if held.is_instance and held.definition is not None:
+        found = frame.flow.attributes.load(held, name)
+        if found != UNKNOWN:
+            return found
+    return _attribute_by_tags(held, name)
+
+
+def _attribute_by_tags(held: Value, name: str) -> Value:
+    if _is_made_by_class(held):
+        return UNKNOWN
+    if held.tags & PLACED or held.has(Tag.OUTPUT):
+        return attribute_of_tensor(held, name)
+    if held.has(Tag.MODEL):
+        return _attribute_of_model(held, name)
+    if held.has(Tag.ENGINE) and name == "optimizer":
+        return Value(frozenset({Tag.OPTIMIZER}))
+    if held.has(Tag.LOADER):
+        return Value(frozenset({Tag.DATASET})) if name == "dataset" else UNKNOWN
+    if held.has(Tag.ACCELERATOR) or held.has(Tag.HOST):
+        return ON_HOST
+    if held.has(Tag.OPTIMIZER) and name == "param_groups":
+        return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
+    return UNKNOWN
+
+
+def _is_made_by_class(held: Value) -> bool:
+    """Whether a class that is not at hand made it, and it was moved to a device: a module, with numbers of its own."""
+    return held.tags == {Tag.DEVICE} and (held.made_by or "").rpartition(".")[2][:1].isupper()
+
+
+def attribute_of_tensor(held: Value, name: str) -> Value:
+    """What an attribute of a tensor, or of what a model gives, is."""
+    if name in METADATA and not (held.has(Tag.OUTPUT) and name in NAMES_OF_PARTS):
+        return ON_HOST
+    if name == "loss" or (name.endswith("_loss") and held.has(Tag.OUTPUT)):
+        return LOSS if held.has(Tag.GRAPH) else LOSS.without(Tag.GRAPH)
+    if name == "grad":
+        return ON_DEVICE.tagged(Tag.GRADIENT) if held.has(Tag.DEVICE) else UNKNOWN
+    if name == "data":
+        return held.without(Tag.GRAPH)
+    return Value(held.tags - {Tag.LOSS, Tag.PARAMETER}) if held.has(Tag.TENSOR) else Value(held.tags)
+
+
+def _attribute_of_model(held: Value, name: str) -> Value:
+    if name in {"module", "model"} and held.definition is None:
+        return held
+    if name in {"weight", "bias"}:
+        return PARAMETER
+    if name in {"training", "device", "dtype", "config"}:
+        return UNKNOWN if name == "config" else ON_HOST
+    return UNKNOWN

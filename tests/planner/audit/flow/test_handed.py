@@ -1,0 +1,34 @@
+"""What calls hand over, one by one and together."""
+
+import ast
+
+from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
+from flyball_planner.audit.flow.values import LOSS, MODEL, ON_HOST, UNKNOWN, Tag
+
+
+def _call(code: str) -> ast.Call:
+    node = ast.parse(code, mode="eval").body
+    assert isinstance(node, ast.Call)
+    return node
+
+
+def test_places_are_known_up_to_the_first_star() -> None:
+    """Behind `*rest` nobody knows which argument is which, and `**more` hides keywords."""
+    plain = handed(_call("f(a, b, k=c)"), [LOSS, MODEL], [("k", ON_HOST)])
+    assert plain == Arguments((LOSS, MODEL), (("k", ON_HOST),), complete=True)
+    assert plain.keyword("k") == ON_HOST
+    assert plain.keyword("absent") is None
+    starred = handed(_call("f(a, *rest, b)"), [LOSS, UNKNOWN, MODEL], [])
+    assert starred == Arguments((LOSS,), (), complete=False)
+    assert not handed(_call("f(**more)"), [], [("", UNKNOWN)]).complete
+
+
+def test_several_calls_hand_over_either() -> None:
+    """Argument by argument, as far as each call goes."""
+    first = Arguments((LOSS,), (("k", ON_HOST),), complete=True)
+    second = Arguments((MODEL, ON_HOST), (), complete=False)
+    both = joined_arguments([first, second])
+    assert both.positional[0].tags == LOSS.tags | {Tag.MODEL}
+    assert both.positional[1] == ON_HOST
+    assert both.keyword("k") == ON_HOST
+    assert not both.complete
