@@ -13,6 +13,7 @@ import typer
 from msgspec import Struct
 
 from flyball.command.errors import CommandError
+from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +60,7 @@ class Told(Struct, frozen=True):
 
 def tell(told: Told, form: Form | None = None, output: Path | None = None) -> None:
     """Write it where it was asked for."""
-    form = form or (SUFFIXES.get(output.suffix.lower(), Form.MARKDOWN) if output else Form.TABLE)
+    form = form_of(form, output)
     if output is None and form is Form.TABLE and sys.stdout.isatty():
         from rich.console import Console
 
@@ -68,6 +69,19 @@ def tell(told: Told, form: Form | None = None, output: Path | None = None) -> No
         return Console().print(sections_view(told.title, told.sections))
     text = rendered(told, form)
     return typer.echo(text, nl=False) if output is None else write_file(output, text)
+
+
+def form_of(form: Form | None, output: Path | None) -> Form:
+    """The format that is asked for, or else that the file's suffix means. What takes long asks before it begins."""
+    if form or output is None:
+        return form or Form.TABLE
+    suffix = output.suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise CommandError(
+            f"--output {output}: no format is known by {suffix}; end it with {', '.join(SUFFIXES)}, or name a --format",
+            WRONG,
+        )
+    return SUFFIXES.get(suffix, Form.MARKDOWN)
 
 
 def rendered(told: Told, form: Form) -> str:

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import FormOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def scale(
     from flyball_planner.scaling.running import measure_sizes
     from flyball_planner.sweep.commands import Command
 
+    form = form_of(format_, output)
     asked, wanted = numbers("--sizes", sizes), numbers("--targets", targets)
     try:
         with executors(dask, at_once=1) as open_executor:
@@ -53,7 +54,7 @@ def scale(
         found = fit(points)
     except PlanError as error:
         raise CommandError(str(error)) from None
-    tell(told(found, wanted), format_, output)
+    tell(told(found, wanted), form, output)
 
 
 def numbers(option: str, words: str) -> "list[int]":

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import FormOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def sweep(
     from flyball_planner.sweep.commands import Command
     from flyball_planner.sweep.running import run_sweep
 
-    said = _Progress()
+    form, said = form_of(format_, output), _Progress()
     try:
         with executors(dask, at_once) as open_executor:
             outcomes = run_sweep(
@@ -62,7 +62,7 @@ def sweep(
         typer.echo(f"{len(outcomes) - said.told} of {len(outcomes)} were in {journal} already", err=True)
     if all(each.failure for each in outcomes):
         raise CommandError(f"all {len(outcomes)} configurations failed; the first: {outcomes[0].failure}")
-    tell(told(outcomes), format_, output)
+    tell(told(outcomes), form, output)
 
 
 def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
@@ -71,6 +71,8 @@ def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
     if not tried:
         return usual_grid(samples=samples)
     named = dict(map(values_of, tried))
+    if len(named) < len(tried):
+        raise CommandError(f"--try {' --try '.join(tried)}: a name stands there twice; give all its values once", WRONG)
     return grid({**named, "samples": named.get("samples", [samples])})
 
 
@@ -81,6 +83,8 @@ def values_of(words: str) -> "tuple[str, list[Value]]":
         raise CommandError(f"--try {words}: expected NAME=VALUES, as in depth=3-10 or batch=16,32", WRONG)
     first, dash, last = listed.partition("-")
     if dash and first.isdigit() and last.isdigit():
+        if int(first) > int(last):
+            raise CommandError(f"--try {words}: a range rises, as in depth={last}-{first}", WRONG)
         return name, list(range(int(first), int(last) + 1))
     return name, [_value(word.strip()) for word in listed.split(",")]
 

@@ -1,7 +1,7 @@
 """What a run would cost with each offer, on demand and on spot."""
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,9 +48,10 @@ def compare(
     at which providers cap it or at which one would rather rent. Shares of a device serve nobody who needs a whole one,
     and instances smaller than a usual node get a caveat: between them is a network where a plan has links.
     """
-    span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
-    if not span.low >= 0 or devices < 1 or repeated < 0:
+    least = hours.low if isinstance(hours, Interval) else hours
+    if not 0 <= least < inf or devices < 1 or repeated < 0:
         raise PlanError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
+    span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
     bills = [_bill(each, span, devices, repeated) for each in found if each.devices >= 1]
     return sorted(bills, key=lambda bill: (bool(bill.offer.caveat), bill.usd, bill.offer.provider, bill.offer.instance))
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
 
 
@@ -58,7 +59,12 @@ class Device(Struct, frozen=True):
         for each in FALLBACK[wanted]:
             if each in self.flops_per_second:
                 return self.flops_per_second[each]
-        raise ValueError(f"{self.name} has no rate for {wanted} or anything wider; add one to its entry")
+        known = ", ".join(sorted(each.value for each in self.flops_per_second)) or "nothing"
+        raise PlanError(f"{self.name} does not compute in {wanted.value} or anything wider, but in {known}")
+
+    def computes(self, wanted: Format) -> bool:
+        """Whether there is such a rate."""
+        return any(each in self.flops_per_second for each in FALLBACK[wanted])
 
     def native(self, wanted: Format) -> bool:
         """Whether the device computes in this format at all."""

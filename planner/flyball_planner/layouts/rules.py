@@ -41,6 +41,16 @@ def unbroken(rules: Sequence[Refusal]) -> Mask:
     return mask
 
 
+def obstacle(rules: Sequence[Refusal]) -> str:
+    """Where every layout breaks a rule: the one that alone stands in the way of most, else the one that most break."""
+    broken = np.array([rule.broken for rule in rules])
+    if not broken.any():
+        return "there is no candidate"
+    alone = broken & (broken.sum(axis=0) == 1)
+    counted = (alone if alone.any() else broken).sum(axis=1)
+    return rules[int(counted.argmax())].reason
+
+
 def _counts(training: Training, layouts: Layouts) -> list[Refusal]:
     model = layouts.tensor * layouts.pipeline * layouts.context
     replicas = layouts.data

@@ -12,7 +12,7 @@ from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates
 from flyball_planner.layouts.columns import Layout, Layouts
-from flyball_planner.layouts.rules import refusals, unbroken
+from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.memory.verdict import FITS, Fit, fits
@@ -51,6 +51,7 @@ class Search(Struct, frozen=True):
     refused: Mapping[str, int]  # reason → layouts
     step: StepEstimate | None  # of the best, in the same order
     memory: MemoryEstimate | None
+    obstacle: str = ""  # what stands in the way where nothing is allowed
 
     @property
     def first(self) -> Layout:
@@ -63,8 +64,7 @@ class Search(Struct, frozen=True):
     def why_none(self) -> str:
         """What to do where nothing fits."""
         if not self.allowed:
-            reason = max(self.refused, key=lambda each: self.refused[each]) if self.refused else "no candidate"
-            return f"no layout is possible: {reason}; change the number of devices or the global batch"
+            return f"no layout is possible: {self.obstacle}; change the number of devices or the global batch"
         return (
             f"none of {self.allowed} possible layouts fits the device's memory; take more devices, a device with more "
             "memory, a shorter sequence, low-rank adaptation, or allow offloading to the host"
@@ -86,7 +86,7 @@ def search_layouts(
     possible = every.where(unbroken(rules))
     refused = Counter({each.reason: int(each.broken.sum()) for each in rules})
     if not len(possible):
-        return Search((), len(every), 0, 0, +refused, None, None)
+        return Search((), len(every), 0, 0, +refused, None, None, obstacle(rules))
     memory = estimate_memory(subject, training, possible, machine.device, constants)
     rows = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
     if not len(rows):

@@ -122,7 +122,7 @@ def _published_family(name: str) -> Family:
     try:
         network = find_network(name).name
     except UnknownName:
-        raise UnknownName("model", name, model_names()) from None
+        raise UnknownName("model", name, model_names(), instead="`flyball models --list` shows all") from None
     return _BY_NAME.get(network) or published_families()[network]
 
 

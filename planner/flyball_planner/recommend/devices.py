@@ -104,6 +104,8 @@ def _rented() -> list[Device]:
 
 def _option(task: _Task, device: Device) -> DeviceOption | None:
     best: DeviceOption | None = None
+    if not device.computes(task.training.precision.compute):
+        return None
     for count in _counts(task, device):
         option = _of_count(task, device, count)
         if option and (best is None or option.hours.middle < best.hours.middle):

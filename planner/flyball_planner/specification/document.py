@@ -1,5 +1,6 @@
 """A YAML file as values that know their lines. Bounded, since a file may come from anybody."""
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ def read_document(text: str, file: str = "specification", example: str = "model"
         node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         entry = _Reader().entry(node, _line(node), depth=0) if node is not None else Entry({}, 1)
     except yaml.MarkedYAMLError as error:
-        raise SpecificationError([_syntax(error)], file) from None
+        raise SpecificationError([_syntax(error, text)], file) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise SpecificationError([Problem(0, "", f"is no YAML: {error}")], file) from None
     if not isinstance(entry.value, dict):
@@ -111,8 +112,9 @@ def _line(node: "yaml.Node") -> int:
     return int(node.start_mark.line) + 1
 
 
-def _syntax(error: "yaml.MarkedYAMLError") -> Problem:
+def _syntax(error: "yaml.MarkedYAMLError", text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
-    hint = "; YAML indents with spaces, not tabs" if "\\t" in str(error.problem) else ""
+    indent = re.match(r"\s*", "".join(text.splitlines()[max(0, line - 1) : line]))
+    hint = "; YAML indents with spaces, not tabs" if indent and "\t" in indent[0] else ""
     return Problem(line, "", f"{error.problem or error}{hint}")

@@ -16,7 +16,11 @@ _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", r
 
 
 class Unfit(Exception):
-    """A value that is not what its key expects; the message says what is expected."""
+    """A value that is not what its key expects; the message says what is expected, `found` what of it is wrong."""
+
+    def __init__(self, expected: str, found: str = "") -> None:
+        super().__init__(expected)
+        self.found = found
 
 
 class Reader(Struct, frozen=True):
@@ -105,14 +109,17 @@ def many(reader: Reader, most: int = 64) -> Reader:
     """A list; a single value is a list of one."""
     expected = f"a list, each {reader.expected}"
 
+    def one(item: Entry) -> Any:
+        try:
+            return reader.read(item)
+        except Unfit as fault:
+            raise Unfit(f"a list, each {fault}", item.told()) from None
+
     def read(entry: Entry) -> tuple[Any, ...]:
         items = entry.value if isinstance(entry.value, list) else [entry]
         if not items or len(items) > most:
             raise Unfit(f"{expected}; 1 to {most} of them")
-        try:
-            return tuple(reader.read(each) for each in items)
-        except Unfit as fault:
-            raise Unfit(f"a list, each {fault}") from None
+        return tuple(map(one, items))
 
     return Reader(expected, read)
 

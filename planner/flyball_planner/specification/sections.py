@@ -74,7 +74,7 @@ def _values(
         try:
             yield name, declared[name].reader.read(entry)
         except Unfit as fault:
-            findings.add(under(path, name), f"expected {fault}, not {entry.told()}")
+            findings.add(under(path, name), f"expected {fault}, not {fault.found or entry.told()}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -36,18 +36,7 @@ class Command(Struct, frozen=True):
 
     def __call__(self, **values: object) -> object:
         """Run it once; `CommandFailed` where it fails."""
-        names = {VARIABLE.format(name.upper()): str(value) for name, value in values.items()}
-        with subprocess.Popen(
-            [_filled(argument, values) for argument in self.arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            cwd=self.folder,
-            env=os.environ | names,
-            start_new_session=True,  # so that its children end with it
-        ) as process:
+        with self._started(values) as process:
             try:
                 output, complaint = process.communicate(timeout=self.timeout_seconds)
             except subprocess.TimeoutExpired:
@@ -56,8 +45,25 @@ class Command(Struct, frozen=True):
                 _end(process)
         if process.returncode:
             said = complaint.strip() or output.strip()
-            raise CommandFailed(f"exit status {process.returncode}: {said[-TAIL_CHARACTERS:]}")
+            raise CommandFailed(": ".join(filter(None, (f"exit status {process.returncode}", said[-TAIL_CHARACTERS:]))))
         return _answer(output)
+
+    def _started(self, values: Mapping[str, object]) -> "subprocess.Popen[str]":
+        names = {VARIABLE.format(name.upper()): str(value) for name, value in values.items()}
+        try:
+            return subprocess.Popen(
+                [_filled(argument, values) for argument in self.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                cwd=self.folder,
+                env=os.environ | names,
+                start_new_session=True,  # so that its children end with it
+            )
+        except OSError as error:
+            raise CommandFailed(f"{self.arguments[0]} cannot be started: {error.strerror or error}") from None
 
 
 def _filled(argument: str, values: Mapping[str, object]) -> str:

@@ -48,6 +48,12 @@ def test_a_scheduler_that_does_not_answer_is_said(capsys: Captured, monkeypatch:
     assert "no scheduler answers there" in capsys.readouterr().err
 
 
+def test_a_program_that_is_not_there_is_said(capsys: Captured) -> None:
+    """By its name, without the names of exceptions of ours."""
+    assert run(["sweep", "--try", "depth=1", "--", "no-such-program"]) == 1
+    assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
+
+
 def test_a_sweep_is_drawn(tmp_path: Path) -> None:
     """The rate over each name's values."""
     page = tmp_path / "sweep.html"

@@ -65,6 +65,11 @@ def test_the_report_section_says_what_the_command_line_does_not(tmp_path: Path) 
         ("model: gpt2\nhardware: M1_Pro\ntraining: {batch_size: -1}\n", "run.yaml:3: training.batch_size: expected"),
         ("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n", "no layout"),
         ("", "run.yaml: model: is missing"),
+        ("model:\n\tname: gpt2\n", "run.yaml:2: found character that cannot start any token; YAML indents with spaces"),
+        (
+            "model: gpt2\nhardware: M1_Pro\nscalability: {devices: [4, 0]}\n",
+            "scalability.devices: expected a list, each a whole number of at least 1 and at most 1e+06, not 0",
+        ),
     ],
 )
 def test_a_wrong_specification_ends_with_2_and_its_lines(
@@ -130,6 +135,46 @@ def test_lines_are_made_into_no_page(words: list[str], form: str, capsys: Captur
     told = capsys.readouterr()
     assert told.out == ""
     assert all(known in told.err for known in (form, "'table'", "'json'"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["plan", "run.yaml", "--output", "plan.pdf"], "no format is known by .pdf; end it with .md, .json"),
+        (["prices", "H100_80GB_fp16", "--hours", "nan"], "nothing to price"),
+        (["models", "--details", "zzz"], "flyball models --list"),
+        (["sweep", "--try", "a=1", "--try", "a=2", "--", "true"], "a name stands there twice"),
+        (["sweep", "--try", "a=5-3", "--", "true"], "a range rises, as in depth=3-5"),
+        (["sweep", "--try", "a=1", "--output", "ranking.pdf", "--", "true"], "no format is known"),
+        (["scale", "--output", "growth.pdf", "--", "true"], "no format is known"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_words(
+    words: list[str], told: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is run or written."""
+    monkeypatch.chdir(tmp_path)
+    Path("run.yaml").write_text("model: gpt2\nhardware: M1_Pro\ntraining: {steps: 1}\n", encoding="utf-8")
+    assert run(words) == 2
+    said = capsys.readouterr()
+    assert told in said.err
+    assert said.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+
+
+def test_a_device_that_lacks_a_precision_is_told_and_never_recommended(tmp_path: Path, capsys: Captured) -> None:
+    """TPUs of some generations compute in no 32 bits."""
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "model: gpt2\nhardware: TPU v5e\ntraining: {steps: 1, batch_size: 8, precision: fp32}\n", encoding="utf-8"
+    )
+    assert run(["plan", str(path)]) == 2
+    assert "does not compute in fp32 or anything wider, but in bf16" in capsys.readouterr().err
+    path.write_text(path.read_text(encoding="utf-8").replace("TPU v5e", "H100_80GB_fp16"), encoding="utf-8")
+    assert run(["recommend", "--plan", str(path), "--hours", "1", "--format", "json"]) == 0
+    devices = [each["device"] for each in json.loads(capsys.readouterr().out)["devices"]]
+    assert devices
+    assert "TPU v5e" not in devices
 
 
 def test_an_example_can_be_had_as_json(capsys: Captured) -> None:

@@ -80,6 +80,13 @@ def test_what_is_not_possible_is_said_with_the_reason() -> None:
         _ = found.first
 
 
+def test_the_reason_is_what_alone_stands_in_the_way() -> None:
+    """Seven devices cannot share 32 samples; that most candidates also break rules of pipelines is beside the point."""
+    found = search_layouts(GPT2, replace(SMALL, global_batch=32), machine("H100 SXM", 7))
+    with pytest.raises(PlanError, match="a global batch of 32 is no multiple"):
+        _ = found.first
+
+
 def test_choices_are_kept() -> None:
     """Only what the user allows is looked at."""
     found = search_layouts(LLAMA_70B, LARGE, CLUSTER, Choices(tensor=(8,), checkpointing=(Checkpointing.FULL,)))
