@@ -56,7 +56,7 @@ def _report(title: str, cases: Sequence[Case], folder: Path) -> Iterator[str]:
 
 
 def _missing(case: Case, folder: Path) -> list[Path]:
-    return [path for path in _files(case, folder) if not path.is_file()]
+    return [path for path in _files(case, folder) if not path.exists()]
 
 
 def _files(case: Case, folder: Path, revision: str = "") -> list[Path]:
@@ -70,7 +70,7 @@ def score_case(case: Case, folder: Path) -> Score:
 
 
 def _told(case: Case, folder: Path, revision: str = "") -> tuple[Spot, ...]:
-    paths: Iterable[Path] = (path for path in _files(case, folder, revision) if path.is_file())
+    paths: Iterable[Path] = (path for path in _files(case, folder, revision) if path.exists())
     return spots(audit(paths).findings, (folder / case.folder(revision)).as_posix())
 
 

@@ -81,6 +81,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Commit; the version of a package."""
     part: Part
     files: tuple[str, ...]
+    """A name that ends with `/` is a folder, of which all is read."""
     faults: tuple[Fault, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
@@ -103,13 +104,17 @@ def read_list(path: Path) -> tuple[Case, ...]:
 
 def _check(name: str, case: Case) -> None:
     for place in (Place.of(each) for each in _places(case)):
-        if place.path not in case.files:
+        if not _holds(case, place.path):
             message = f"{name}: {case.repository}: {place.path} is not among the case's files"
             raise BadList(message)
     for fault in case.faults:
         if bool(fault.fixed) != bool(fault.fixed_at):
             message = f"{name}: {case.repository}: {fault.rule} needs both `fixed` and `fixed_at`, or none"
             raise BadList(message)
+
+
+def _holds(case: Case, path: str) -> bool:
+    return path in case.files or any(name.endswith("/") and path.startswith(name) for name in case.files)
 
 
 def _places(case: Case) -> list[str]:

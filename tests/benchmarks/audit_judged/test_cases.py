@@ -37,6 +37,20 @@ def test_near_is_within_some_lines_of_the_same_file_and_cell() -> None:
     assert not place.near(Place("train.py", 1, 10), 2)
 
 
+def test_a_folder_stands_for_all_that_it_holds(tmp_path: Path) -> None:
+    """A place in it is among the case's files; one beside it is not."""
+    path = tmp_path / "list.yaml"
+    case = (
+        CASE.replace("train.py", "src/")
+        + "  verdicts: [{rule: retained-graph, at: 'WHERE:3', right: true, reason: so}]"
+    )
+    path.write_text(case.replace("WHERE", "src/train.py"))
+    assert read_list(path)[0].verdicts[0].at == "src/train.py:3"
+    path.write_text(case.replace("WHERE", "src.py"))
+    with pytest.raises(BadList, match=r"src\.py is not among"):
+        read_list(path)
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
