@@ -55,12 +55,15 @@ class Device(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
 
     def rate(self, wanted: Format) -> float:
-        """FLOP/s in a format; where the device lacks it, in the format that it falls back to."""
+        """FLOP/s in a format, or in the wider one that it falls back to; `PlanError` where it computes in neither."""
         for each in FALLBACK[wanted]:
             if each in self.flops_per_second:
                 return self.flops_per_second[each]
         known = ", ".join(sorted(each.value for each in self.flops_per_second)) or "nothing"
-        raise PlanError(f"{self.name} does not compute in {wanted.value} or anything wider, but in {known}")
+        raise PlanError(
+            f"{self.name} does not compute in {wanted.value} or anything wider, but in {known}; "
+            "choose a narrower precision"
+        )
 
     def computes(self, wanted: Format) -> bool:
         """Whether there is such a rate."""

@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
 
 
@@ -52,10 +51,7 @@ def achieved(device: Device) -> Achieved:
 def best_rate(device: Device, format_: Format) -> float:
     """FLOP/s of the best product in a format; `PlanError` where the device computes in none as wide."""
     known = achieved(device)
-    try:
-        rate = device.rate(format_)
-    except ValueError as reason:
-        raise PlanError(f"{reason}, or choose a narrower precision") from reason
+    rate = device.rate(format_)
     if format_ is Format.FP32 and device.kind is not DeviceKind.CPU:
         return rate * PLAIN
     narrow = format_ in {Format.FP8, Format.INT8, Format.FP4} and device.native(format_)
