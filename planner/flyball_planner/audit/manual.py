@@ -125,6 +125,22 @@ give. Warnings and errors count; what the notes would add is told apart.
 """
 
 LIMITS = """\
+## How often it is right
+A reader marked what is slow in 54 files of public repositories and packages, before the audit had seen any of them; by
+lot, half of the files were kept aside while rules were mended on the other half. On the half kept aside, looked at once
+(22 November 2026; bounds at 95 %):
+
+- **found**, by rule and within two lines: 57 of 83 faults, 69 % (58 to 78 %). Of the nine that somebody has reported in
+  public, four.
+- **right**: 27 of 29 findings at warning level, 93 % (78 to 98 %), each judged by that reader.
+
+On the half that rules were mended on, 51 % of 55 faults were found at first and 73 % in the end; of the half kept
+aside, 67 % would have been found without the mends. What is missed most: code whose optimizer, loader or data set is
+wrapped by a class that was not among the files (name the whole folder), copies from loaders that pass through
+iterators, attention whose functions are chosen while running, and accumulation that a library carries out. Faults
+without a line of their own (no compilation, no mixed precision, no clipping) were not marked. Which files, lines and
+verdicts: `tests/benchmarks/audit_judged`.
+
 ## Limits
 - Only Python is read. What a library does inside, what a configuration file sets, and code that is made while running
   are unknown to the audit.
