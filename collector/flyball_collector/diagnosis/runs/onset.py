@@ -4,7 +4,8 @@ A series is compared with its own past: medians of eight reports each, of which 
 usual, so that what is usual does not become slow. The latest twenty reports have moved when the medians of both their
 halves lie above it by the least shift and by several of its own spreads. Single slow steps, heavy tails and phases of
 a few reports change no median; phases that come back (evaluation) must last longer than the time before. After a stop
-(a restart) the first steps are slow as a matter of course: until they are over nothing is known.
+(a restart) the first steps are slow as a matter of course: until they are over nothing is known. A series that began
+in a fast phase looks slow ever after: what has `outlasted` a short past several times may be what is usual.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _EVERY = 8
 _SOME = 16  # up to so many, the spread is worked out with each
 _ENOUGH = 128  # medians before these tell how far a series wanders in an hour
 _LEAST = 4  # of these make a past
+_YOUNG = 10  # before so many a fast phase (four minutes, a report each ten seconds) can be half of them
 _WARM_UP = 16  # first reports that make no past
 _SPREADS = 5.0
 _OF_MEDIAN = 0.45  # the spread of a median of eight against that of one: √(π/2) / √8
@@ -38,6 +40,7 @@ _FEW_MORE = 4.0  # a few medians alone look more alike than they are
 _LEAST_SPREAD = 0.01  # of the logarithm: step times are steadier than their clock
 _LEAVE = 0.6  # of the entry level
 _ADOPT = 240  # reports just below the entry level until they become usual
+_OUTLASTS = 4  # times the reports of its past, and longer than it takes to adopt what is no move
 _PHASE_SECONDS = 300.0  # a phase that comes back is no longer than this
 _RETURNS = 1.5  # and may last this much longer than the time before
 _STOP_SECONDS, _STOP_INTERVALS = 60.0, 8.0  # without a report, at least, before a series counts as stopped …
@@ -59,6 +62,7 @@ class Moved:
     until: Floats  # its latest report that was slow
     peak: Floats  # the largest shift since then
     reports: Places  # since then
+    outlasted: Flags  # it has been so for several times as long as the past that it is compared with, which is short
 
 
 class Onsets:
@@ -134,13 +138,23 @@ class Onsets:
             kept["until"],
             kept["peak"],
             reports,
+            self._outlasted(reports),
         )
+
+    def forget(self, places: Places) -> None:
+        """What is usual for these series is learnt anew."""
+        kept = self.kept
+        for name in ("past", "long_past", "usual", "spread", "narrow", "wide", "shift", "early_shift", "upper_shift"):
+            kept[name][places] = np.nan
+        kept["admitted"][places] = kept["held"][places] = 0
+        kept["moved"][places] = False
 
     def _notice_stops(self, places: Places, counts: Places, times: Floats) -> None:
         """Where reports failed to come for much longer than they are wont to."""
         kept, gaps = self.kept, np.diff(times, axis=0)
         widest = np.fmax.reduce(gaps, axis=0)
-        some = np.flatnonzero(widest >= np.fmax(_STOP_SECONDS, _STOP_INTERVALS * medians(gaps.T)))
+        some = np.flatnonzero(widest >= _STOP_SECONDS)  # few: the medians of all would cost more than the rest of it
+        some = some[widest[some] >= _STOP_INTERVALS * medians(gaps[:, some].T)]
         if not len(some):
             return
         after = np.nanargmax(gaps[:, some], axis=0) + 1
@@ -189,6 +203,11 @@ class Onsets:
         lasting: Flags = kept["moved"] & ~(alike & (lasted < _RETURNS * kept["phase"]))
         return lasting
 
+    def _outlasted(self, reports: Places) -> Flags:
+        admitted = self.kept["admitted"]
+        outlasted: Flags = (admitted < _PAST) & (reports > np.maximum(_ADOPT, _OUTLASTS * _BLOCK * admitted))
+        return outlasted
+
     def _admit(self, places: Places, counts: Places, logs: Floats) -> None:
         """What is usual: medians of eight reports, of which none was slower than usual."""
         kept = self.kept
@@ -209,7 +228,8 @@ class Onsets:
         ]
         kept["admitted"][some] += 1
         past = kept["past"][some]
-        kept["usual"][some] = medians(past)
+        slowest = np.fmax.reduce(past, axis=1)  # of a young past: the pace before a fast phase is no move after it
+        kept["usual"][some] = np.where(kept["admitted"][some] < _YOUNG, slowest, medians(past))
         found = self._spread_of_past(some)
         latest = logs[:, chosen].T
         noise = deviation(latest)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.runs.offsets import Offsets
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.view import View
@@ -25,6 +26,7 @@ _SECONDS = 8
 _SILENT_SECONDS = 10.0
 _MOST = 0.7
 _EARLY = 0.6
+_LEAVE = 0.5  # of the entry levels
 _LEAST_APART = float(np.log1p(0.12))
 
 
@@ -40,6 +42,7 @@ class Pace:
     shift: Floats  # against its past
     against_peers: Floats  # that beyond the shift that its run's ranks have in the middle
     early_against_peers: Floats  # the same some reports before
+    out_of_place: Floats  # how much slower it is among its peers than it is wont to be; NaN: not known
     peers: Floats  # the others' step now
     run_shift: Floats  # along runs
     run_upper_shift: Floats  # the same of the upper third of the latest reports
@@ -59,12 +62,14 @@ class Pace:
         least = np.maximum(_LEAST_APART, 0.5 * self.shift)
         own = (self.shift >= _LEAST_APART) & (self.against_peers >= least)
         edge = self.run_upper_shift[self.runs.run_of] >= 0.5 * self.shift  # a third of its peers' reports are as slow
-        return own & (self.early_against_peers >= _EARLY * least) & ~edge & ~self.in_step
+        in_place = self.out_of_place < _EARLY * least  # the others' past is only younger than its own
+        return own & (self.early_against_peers >= _EARLY * least) & ~edge & ~in_place & ~self.in_step
 
     @property
     def still_apart(self) -> Flags:
         """The lower level; when the peers have gone, or the rank has just been restarted, nothing is known."""
-        mine: Flags = ~self.complete[self.runs.run_of] | ~(self.against_peers < 0.5 * _LEAST_APART)
+        back = (self.against_peers < _LEAVE * _LEAST_APART) | (self.out_of_place < _LEAVE * _EARLY * _LEAST_APART)
+        mine: Flags = ~self.complete[self.runs.run_of] | ~back
         return mine
 
 
@@ -74,6 +79,7 @@ class Paces:
     def __init__(self, runs: Runs, slower_ratio: float = 0.12) -> None:
         self._runs = runs
         self._onsets = Onsets(slower_ratio)
+        self._offsets = Offsets()
         self._kept = Kept(work=float("nan"), now=float("nan"))
         self._most = Kept(ranks=0)  # along runs: of how many the shift was known at once
         self._view: View | None = None
@@ -104,9 +110,10 @@ class Paces:
         self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
 
     def _look(self, view: View, runs: RunView) -> Pace:
-        ranks, moved = runs.ranks, self._onsets.stand()
+        ranks = runs.ranks
         fresh = view.now - ranks.column("at") <= _SILENT_SECONDS + 3 * ranks.column("longest_gap")
         now = np.where(fresh, self._kept["now"], np.nan)
+        moved, out_of_place = self._stand(runs, now)
         shift = np.where(fresh, moved.shift, np.nan)
         run_shift = runs.median(shift)
         early = np.where(fresh, moved.early_shift, np.nan)
@@ -119,11 +126,23 @@ class Paces:
             shift,
             shift - run_shift[runs.run_of],
             early - runs.median(early)[runs.run_of],
+            out_of_place,
             runs.median(now)[runs.run_of],
             run_shift,
             runs.median(np.where(fresh, moved.upper_shift, np.nan)),
             self._complete(runs, shift),
         )
+
+    def _stand(self, runs: RunView, now: Floats) -> tuple[Moved, Floats]:
+        """Against their pasts, and among their peers; a short past that the run has left for long is none."""
+        moved = self._onsets.stand()
+        logs = np.where(moved.known, np.log(now), np.nan)
+        out_of_place = self._offsets.look(runs, logs, runs.ranks.counts, moved.moved)
+        gone = np.flatnonzero(moved.outlasted & ~(out_of_place >= _LEAVE * _EARLY * _LEAST_APART))
+        if len(gone):
+            self._onsets.forget(gone)
+            moved = self._onsets.stand()
+        return moved, out_of_place
 
     def _complete(self, runs: RunView, shift: Floats) -> Flags:
         self._most.align(runs.runs)

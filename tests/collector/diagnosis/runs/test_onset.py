@@ -116,6 +116,34 @@ def test_a_slow_beginning_is_no_past_for_long() -> None:
     assert [(count // 100, moved) for count, moved in moves(series)] == [(7, True)]
 
 
+def test_a_fast_phase_at_the_beginning_is_no_past() -> None:
+    """Four minutes of faster steps, a report each ten seconds, wherever they lie in the first ten: their end is no
+    move."""
+    begins = range(60)
+    series = np.stack([noisy(400, seed, spread=0.004) for seed in begins], axis=1)
+    for begin in begins:
+        series[begin : begin + 24, begin] *= 0.85
+    assert not any(moves_of_all(series, every=4))
+
+
+def test_a_move_outlasts_a_short_past_and_no_long_one() -> None:
+    """Four times as long as the past is; once that is forgotten the level of today is usual."""
+    series = np.stack([noisy(2400, seed, spread=0.004) for seed in (1, 2)], axis=1)
+    series[120:, 0] *= 1.3
+    series[560:, 1] *= 1.3
+    onsets, outlasted = Onsets(), []
+    for count in range(8, 2401, 8):
+        moved = look(onsets, series, count)
+        if moved.outlasted.any():
+            outlasted.append((count, np.flatnonzero(moved.outlasted).tolist()))
+            onsets.forget(np.flatnonzero(moved.outlasted))
+    assert [places for _, places in outlasted] == [[0]]
+    assert 120 + 4 * 96 <= outlasted[0][0] <= 120 + 4 * 120
+    assert not moved.moved[0]
+    assert moved.shift[0] == pytest.approx(0, abs=0.05)
+    assert moved.moved[1]
+
+
 def test_single_slow_reports_between_others_are_no_move() -> None:
     """An evaluation of three reports in every twenty moves no median."""
     series = noisy(800, 4)

@@ -33,6 +33,29 @@ def test_one_that_became_slower_is_told_and_its_recovery_too() -> None:
     assert 350 + 60 <= found[2][0] <= 350 + 60 + 25
 
 
+def test_ranks_whose_peers_joined_later_are_not_apart() -> None:
+    """All became slower together; those that never saw the run faster do not make the others slow."""
+    series = times(6, 700)
+    series[300:] *= 1.3
+
+    def report(rank: int, second: int) -> pb.StepReport | None:
+        return None if rank >= 2 and second < 330 else step(rank, second, float(series[second, rank]))
+
+    told, _ = play(6, range(700), report)
+    assert brief(told, "straggler", "fail_slow") == []
+
+
+def test_one_that_became_slower_in_a_run_that_drifts_is_told() -> None:
+    """As soon as elsewhere, and nobody else is."""
+    series = times(6, 700) * np.exp(0.1 * np.sin(np.arange(700) / 150))[:, None]
+    series[400:, 1] *= 1.25
+    told, _ = play(6, range(700), lambda rank, second: step(rank, second, float(series[second, rank])))
+    found = brief(told, *KINDS)
+    assert {rank for _, _, _, rank in found} == {1}
+    assert [kind for _, kind, state, _ in found if state == "raised"] == ["straggler", "fail_slow"]
+    assert 405 <= found[0][0] <= 430
+
+
 def test_a_fast_rank_that_slows_down_holds_nobody_up() -> None:
     """Slower than it was, yet no slower than its peers: fail-slow, no straggler."""
     series = times(6, 300)
@@ -119,6 +142,27 @@ def test_a_restart_that_warms_up_is_no_slowness(ranks: int) -> None:
     series[720:1100] *= 1 + np.exp(-np.arange(380) / 100)
     series[1100:1250] *= 1.3
     assert together(series, ranks) == []
+
+
+@pytest.mark.parametrize("height", [0.85, 1.3])
+def test_an_evaluation_of_four_minutes_is_no_slowness(height: float) -> None:
+    """Reports ten seconds apart, steps that scatter by 6 %: neither the evaluation nor its end, nor in a young run."""
+    rng = np.random.default_rng(4)
+    series = np.exp(rng.normal(0, 0.06, (900, 4)))
+    for begin in (20, 300, 600):
+        series[begin : begin + 24] *= height
+    told, _ = play(4, range(0, 9000, 10), lambda rank, second: step(rank, second, float(series[second // 10, rank])))
+    assert brief(told, *KINDS) == []
+
+
+def test_a_run_that_began_fast_is_told_at_most_once() -> None:
+    """When it has been at its pace for long that is usual, and fast evaluations change nothing in that."""
+    series = times(3, 7000)[:, 0]
+    for begin, length in ((0, 600), (4500, 240), (5700, 240)):
+        series[begin : begin + length] *= 0.8
+    told = together(series)
+    assert [(kind, state) for _, kind, state in told] == [("run_slow", "raised"), ("run_slow", "cleared")]
+    assert told[1][0] <= 3500
 
 
 def test_slow_phases_of_unlike_height_are_not_one_slowness() -> None:
