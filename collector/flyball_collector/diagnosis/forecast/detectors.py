@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.stuck import StuckTelemetry
 from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown
 from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.seldom import Seldom
 
 
 def build_forecasts(
@@ -21,7 +22,7 @@ def build_forecasts(
         memory,
         MemoryLeak(memory, settings),
         MemoryPressure(settings),
-        DiskFull(settings),
-        ThermalSlowdown(settings),
-        StuckTelemetry(settings),
+        Seldom(DiskFull(settings), 4, 1),
+        Seldom(ThermalSlowdown(settings), 2),
+        Seldom(StuckTelemetry(settings), 4),
     ]

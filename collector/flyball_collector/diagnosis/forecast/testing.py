@@ -8,8 +8,11 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.ranks import Ranks
 
 Floats = NDArray[np.float64]
+
+_NO_RANKS = Ranks()
 
 
 class Machines:
@@ -47,6 +50,10 @@ class ArrayView(View):
         self._machines = machines
         self._host, self._gpu, self._mount = host or {}, gpu or {}, mount or {}
         self.alive = np.ones(len(machines.hosts), dtype=bool) if alive is None else alive
+
+    @property
+    def ranks(self) -> Ranks:
+        return _NO_RANKS
 
     @property
     def states(self) -> tuple[HostState, ...]:

@@ -19,6 +19,7 @@ from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.silent_gpu import SilentGpuDetector
 from flyball_collector.diagnosis.health.told import Told
 from flyball_collector.diagnosis.health.xid import XidDetector
+from flyball_collector.diagnosis.seldom import Seldom
 
 
 def health_detectors(settings: HealthSettings) -> list[Detector]:
@@ -32,13 +33,13 @@ def health_detectors(settings: HealthSettings) -> list[Detector]:
         SilentGpuDetector(told),
         XidDetector(settings, told),
         LostGpuDetector(settings),
-        EccDetector(),
-        RowRemapDetector(),
-        NvlinkDetector(settings),
-        PcieDetector(settings),
-        PowerBrakeDetector(),
-        InfinibandDetector(settings),
-        NetworkDetector(settings),
+        Seldom(EccDetector(), 2),
+        Seldom(RowRemapDetector(), 4, 1),
+        Seldom(NvlinkDetector(settings), 4, 2),
+        Seldom(PcieDetector(settings), 4, 3),
+        Seldom(PowerBrakeDetector(), 2, 1),
+        Seldom(InfinibandDetector(settings), 4),
+        Seldom(NetworkDetector(settings), 5, 3),
         ReadOnlyDetector(),
         OomKillDetector(told),
     ]

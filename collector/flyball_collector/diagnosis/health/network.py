@@ -17,7 +17,6 @@ KIND = BY_NAME["network_errors"]
 Floats = NDArray[np.float64]
 
 _SECONDS = 60.0
-_EVERY_SECONDS = 5.0
 _FEWEST_ERRORS, _FEWEST_DROPS, _FEWEST_SEGMENTS = 10.0, 100.0, 1000.0  # a share of little is no share
 _EXIT = 0.8  # of the entry level
 
@@ -34,16 +33,9 @@ class NetworkDetector:
         self._grown = {name: Growth(_SECONDS, 12) for name in ("packets", "errors", "drops", "segments", "again")}
         self._parts: tuple[Subjects, Subjects] | None = None
         self._subjects: Subjects = subjects(())
-        self._due = float("-inf")
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Every few seconds: the counters are many, and the window is a minute."""
-        if self._due - _EVERY_SECONDS <= view.now < self._due:
-            return
-        self._due = view.now + _EVERY_SECONDS
-        yield self._claims(view)
-
-    def _claims(self, view: View) -> Claims:
+        """What came, what was damaged, dropped and sent again."""
         interfaces, hosts = view.resources("network_received_packets_total"), view.hosts
         packets = self._interface(view, "packets", "network_received_packets_total", "network_sent_packets_total")
         errors = self._interface(view, "errors", "network_received_errors_total", "network_sent_errors_total")
@@ -72,7 +64,7 @@ class NetworkDetector:
                 f"({drop_share[place]:.2%}) in a minute"
             )
 
-        return Claims(
+        yield Claims(
             kind=KIND,
             subjects=self._named(interfaces, hosts),
             enters=level >= 1.0,

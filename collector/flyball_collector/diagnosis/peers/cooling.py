@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.peers.groups import Groups, Peers
@@ -34,10 +33,9 @@ class CoolingDetector:
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._least = settings.hotter_celsius
         self._peers = peers
-        self._cadence = Cadence(10, 4)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        if not len(view.gpus) or not self._cadence.due(view):
+        if not len(view.gpus):
             return ()
         groups = self._peers.of(view)
         heat, power, busy = _usual(view)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
@@ -39,12 +38,11 @@ class PowerCapDetector:
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._settings = settings
         self._peers = peers
-        self._cadence = Cadence(5)
         self._past = Kept(clock=float("nan"), power=float("nan"), limit=float("nan"), seconds=0.0)
         self._looked = float("nan")
 
     def observe(self, view: View) -> Iterable[Claims]:
-        if not len(view.gpus) or not self._cadence.due(view):
+        if not len(view.gpus):
             return ()
         clock, power = view.gpu("gpu_sm_clock_hertz", 10), view.gpu("gpu_power_watts", 10)
         busy = view.gpu("gpu_utilization_ratio", 10)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.met import ANY_STEP
@@ -34,11 +33,10 @@ class HangDetector:
     def __init__(self, settings: RunSettings, runs: Runs) -> None:
         self._settings = settings
         self._runs = runs
-        self._cadence = Cadence(5, 1)
 
     def observe(self, view: View) -> Iterable[Claims]:
         runs = self._runs.of(view)
-        if not len(runs.keys) or not self._cadence.due(view):
+        if not len(runs.keys):
             return ()
         ranks = runs.ranks
         silent = view.now - runs.quantile(ranks.column("at"), 1.0)
@@ -120,11 +118,8 @@ class SlowStartDetector:
         self._after = settings.slow_start_seconds
         self._runs = runs
         self._subjects: Subjects = subjects(())
-        self._cadence = Cadence(5, 2)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        if not self._cadence.due(view):
-            return ()
         runs = self._runs.of(view)
         begun = (
             {runs.keys[place].run for place in np.flatnonzero(runs.ranks.counts > 0).tolist()} if runs.started else ()
