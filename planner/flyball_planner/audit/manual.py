@@ -138,8 +138,12 @@ On the half that rules were mended on, 51 % of 55 faults were found at first and
 aside, 67 % would have been found without the mends. What is missed most: code whose optimizer, loader or data set is
 wrapped by a class that was not among the files (name the whole folder), copies from loaders that pass through
 iterators, attention whose functions are chosen while running, and accumulation that a library carries out. Faults
-without a line of their own (no compilation, no mixed precision, no clipping) were not marked. Which files, lines and
-verdicts: `tests/benchmarks/audit_judged`.
+without a line of their own (no compilation, no mixed precision, no clipping) were not marked.
+
+Whole packages by experts cry wolf more often, for much in them is no training code. Of 76 warnings in twenty of them
+56 were right before the rules were mended on them, and of the 58 left then 56; of the 15 in seven others that were
+kept aside eight were right: texts in a batch were taken for tensors, and a test for an evaluation. Which files, lines
+and verdicts: `tests/benchmarks/audit_judged`.
 
 ## Limits
 - Only Python is read. What a library does inside, what a configuration file sets, and code that is made while running
