@@ -144,7 +144,7 @@ def steady(collector: Collector, fleet: Fleet) -> list[Figure]:
     cpu = collector.cpu_seconds() - before[0]
     late = _since(before[2], _buckets(collector, LAG))
     expected = fleet.hosts * seconds
-    note = "received, checked, shown, stored; scored comes with the diagnosis"
+    note = "received, checked, shown, stored, scored"
     bound = 200 if fleet.send_every_ms == 1000 else 80
     return [
         plain("snapshots taken", records / expected, "of those due", fleet.what),
