@@ -105,7 +105,7 @@ class Flow(Classes):
             self._open.append(node)
             try:
                 found = self._followed(module, node)
-            except BaseException:
+            except Exception:
                 self._frames.pop(node, None)  # half followed: what fails for one rule is not unknown to the next
                 raise
             finally:
