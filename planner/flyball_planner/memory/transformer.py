@@ -40,7 +40,7 @@ def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) ->
     products = sum(held * (each.dense - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
     added = 0 if training.method is Method.FULL else lora_parameters(shape, training.lora or Lora())
     expert_share = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
-    largest = max(each.dense / layouts.tensor + each.experts / expert_share for each in model.counts)
+    largest = np.max([each.dense / layouts.tensor + each.experts / expert_share for each in model.counts], axis=0)
     return Held(
         dense=(dense + ends) / layouts.tensor,
         experts=experts / expert_share,

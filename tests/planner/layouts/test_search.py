@@ -16,6 +16,7 @@ from flyball_planner.layouts.rules import allowed, refusals
 from flyball_planner.layouts.search import search_layouts
 from flyball_planner.memory.estimate import estimate_memory
 from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.models.transformer.shape import Experts, Kind, Norm, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.timing.estimate import estimate_step
@@ -124,6 +125,13 @@ def test_networks_over_images_are_only_copied() -> None:
     found = search_layouts(network, Training(1, 1024, find_optimizer("sgd-momentum")), NODE)
     assert (found.first.tensor, found.first.pipeline) == (1, 1)
     assert not allowed(network, SMALL, Layouts.of(Layout(8, tensor=2)))[0]
+
+
+@pytest.mark.parametrize("name", ["t5-3b", "deepseek-v3"])
+def test_layers_of_several_kinds_are_searched_together(name: str) -> None:
+    """Encoders beside decoders, dense layers beside experts: the largest layer of each layout counts."""
+    found = search_layouts(named_shape(name), SMALL, CLUSTER)
+    assert found.allowed > 1
 
 
 def test_experts_may_be_spread() -> None:
