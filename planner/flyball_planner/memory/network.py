@@ -64,8 +64,13 @@ LEFT_SHARE = 0.7
 def placed_cache(
     cost: ModelCost, training: Training, layouts: Layouts, allocated: Column, *, otherwise: Column
 ) -> Column:
-    """What the allocator holds beyond a network's tensors, from their sizes; `otherwise` where these are not known."""
-    if not cost.trained_by_gradient or not cost.blocks:
+    """What the allocator holds beyond a network's tensors, from their sizes; `otherwise` where these are not known.
+
+    A classical model's arrays go back to the system as they are freed: malloc maps each large one by itself.
+    """
+    if not cost.trained_by_gradient:
+        return np.zeros_like(otherwise)
+    if not cost.blocks:
         return otherwise
     plain = (layouts.devices == 1) & layouts.checkpoints(Checkpointing.NONE)
     held = segments_bytes(cost, training, layouts)

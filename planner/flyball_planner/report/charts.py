@@ -3,16 +3,37 @@
 from collections.abc import Sequence
 
 from flyball_planner.interval import Interval
-from flyball_planner.plan.plan import Part, Plan, RooflinePoint, ScalingRow
+from flyball_planner.plan.plan import Part, Plan, ScalingRow
+from flyball_planner.report.roofline_chart import roofline_chart
 from flyball_planner.report.section import Chart
-from flyball_planner.report.svg import Scale, axes, drawing, element, label, path, scale, told
-from flyball_planner.report.words import duration, money, percent, rate, size
+from flyball_planner.report.svg import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Scale,
+    axes,
+    drawing,
+    element,
+    label,
+    path,
+    scale,
+    told,
+)
+from flyball_planner.report.words import duration, money, percent, size
 
-WIDTH, HEIGHT = 760.0, 360.0
-LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
-COLOURS = 8
-_LEGEND_COLUMNS = 3
-_NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
+_LEGEND_COLUMNS = 2
+_LEGEND_LINE = 25.0  # high enough for the larger letters of a narrow page
+_MINUTE, _HOUR, _DAY, _YEAR = 1 / 60, 1.0, 24.0, 24 * 365.25
+_ROUND_HOURS = (
+    *(each * 1e-3 / 3600 for each in (1, 10, 100)), *(each / 3600 for each in (1, 2, 5, 10, 30)),
+    *(each * _MINUTE for each in (1, 2, 5, 10, 30)), *(each * _HOUR for each in (1, 2, 4, 8, 12)),
+    *(each * _DAY for each in (1, 2, 4, 8, 15, 30, 60, 120, 240)), *(each * _YEAR for each in (1, 2, 5, 10, 100, 1000)),
+)  # fmt: skip
+_MOST_TICKS = 8
 
 
 def memory_chart(plan: Plan) -> Chart:
@@ -28,7 +49,7 @@ def memory_chart(plan: Plan) -> Chart:
         width = max(0.5, x.at(at) - start - 1.5)
         bars.append(element("rect", words, x=start, y=34.0, width=width, height=44.0, class_=f"c{index + 1}"))
     legend = [_legend(index, f"{part.name} {size(part.amount.middle)}", 118.0) for index, part in enumerate(parts)]
-    height = 128.0 + 22.0 * -(-len(parts) // _LEGEND_COLUMNS)
+    height = 128.0 + _LEGEND_LINE * -(-len(parts) // _LEGEND_COLUMNS)
     svg = drawing(
         WIDTH,
         height,
@@ -54,7 +75,7 @@ def _largest(parts: Sequence[Part]) -> list[Part]:
 
 
 def _legend(index: int, words: str, top: float) -> str:
-    x, y = 16.0 + 245.0 * (index % _LEGEND_COLUMNS), top + 22.0 * (index // _LEGEND_COLUMNS)
+    x, y = 16.0 + 372.0 * (index % _LEGEND_COLUMNS), top + _LEGEND_LINE * (index // _LEGEND_COLUMNS)
     return element("rect", x=x, y=y, width=11.0, height=11.0, class_=f"c{index + 1}", rx=2) + label(
         words, x + 18, y + 10
     )
@@ -74,59 +95,6 @@ def _whisker(x: Scale, interval: Interval) -> list[str]:
         element("line", x1=low, x2=high, y1=y, y2=y, class_="whisker"),
         *(element("line", x1=end, x2=end, y1=y - 5, y2=y + 5, class_="whisker") for end in (low, high)),
     ]
-
-
-def roofline_chart(plan: Plan) -> Chart | None:
-    """Speed against arithmetic intensity; each disc is an operator, as large as its share of the time."""
-    points = [each for each in plan.computation.roofline if each.flops_per_byte > 0 and each.flops_per_second > 0]
-    if not points:
-        return None
-    peak, ridge = plan.hardware.flops_per_second, plan.computation.ridge_flops_per_byte
-    intensities = [each.flops_per_byte for each in points]
-    x = scale([*intensities, ridge / 20, ridge * 20], LEFT, RIGHT, logarithmic=True)
-    y = scale(
-        [*(each.flops_per_second for each in points), peak * 1.4, peak * min(1.0, x.low / ridge)],
-        BOTTOM,
-        TOP,
-        logarithmic=True,
-    )
-    roof = [(x.at(x.low), y.at(peak * x.low / ridge)), (x.at(ridge), y.at(peak)), (x.at(x.high), y.at(peak))]
-    grid = axes(
-        x, y, ("arithmetic intensity, FLOP a byte", "speed, FLOP/s"), (lambda v: f"{v:g}", lambda v: rate(v, ""))
-    )
-    crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", x.at(ridge), y.at(peak) - 10, "name", "end")
-    svg = drawing(WIDTH, HEIGHT, "Roofline", grid, path(roof, "roof"), crown, *_discs(points, x, y))
-    return Chart("roofline", _roofline_caption(plan), svg)
-
-
-def _roofline_caption(plan: Plan) -> str:
-    moving = sum(each.time_share for each in plan.computation.roofline if each.flops_per_second <= 0)
-    said = (
-        "Under the slope memory is the limit, under the flat part arithmetic. A disc's area is its share of the step."
-    )
-    return f"{said} Not drawn: {percent(moving)} of the time, in which bytes only move." if moving > 0.005 else said
-
-
-def _discs(points: Sequence[RooflinePoint], x: Scale, y: Scale) -> list[str]:
-    kinds = sorted({each.kind for each in points})
-    drawn, words = [], []
-    for place, each in enumerate(sorted(points, key=lambda each: -each.time_share)):
-        at, radius = (x.at(each.flops_per_byte), y.at(each.flops_per_second)), 3.5 + 22.0 * each.time_share**0.5
-        class_ = f"c{1 + kinds.index(each.kind) % COLOURS}"
-        drawn.append(element("circle", told(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=f"{class_} disc"))
-        if place < _NAMED_DISCS:
-            words.append(_disc_label(at, radius, f"{each.name} {percent(each.time_share)}", place))
-    return [*drawn, *words]
-
-
-def _disc_words(each: RooflinePoint) -> str:
-    speed = f"{each.flops_per_byte:,.3g} FLOP a byte, {rate(each.flops_per_second, 'FLOP/s')}"
-    return f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
-
-
-def _disc_label(at: tuple[float, float], radius: float, words: str, place: int) -> str:
-    """Below the disc, each name on a line of its own: under the roof nothing else is drawn."""
-    return label(words, min(at[0], RIGHT - 60), at[1] + radius + 18.0 + 20.0 * place, anchor="middle")
 
 
 def scaling_chart(plan: Plan) -> Chart | None:
@@ -178,19 +146,27 @@ def cost_chart(plan: Plan) -> Chart | None:
     rows = [each for each in plan.scaling_devices if each.cost_usd and each.train_seconds.middle > 0]
     if len(rows) < 2:
         return None
-    points = [(each.train_seconds.middle / 3600, each.cost_usd or 0.0, each) for each in rows]
-    x = scale([hours for hours, _, _ in points], LEFT, RIGHT, logarithmic=True)
-    y = scale([dollars for _, dollars, _ in points], BOTTOM, TOP)
-    line = [(x.at(hours), y.at(dollars)) for hours, dollars, _ in points]
+    points = sorted((each.train_seconds.middle / 3600, each.cost_usd or 0.0, each.devices, each) for each in rows)
+    x = scale([hours for hours, *_ in points], LEFT, RIGHT, logarithmic=True)
+    y = scale([dollars for _, dollars, *_ in points], BOTTOM, TOP)
+    line = [(x.at(hours), y.at(dollars)) for hours, dollars, *_ in points]
     dots = []
-    for at, (hours, dollars, row) in zip(line, points, strict=True):
-        words = f"{row.devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
+    for at, after, (hours, dollars, devices, row) in zip(line, [*line[1:], line[-1]], points, strict=True):
+        words = f"{devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
         kind = "c1" if row.verdict == "fits" else "unfit"
+        beside = at[1] + 18 if after[1] < at[1] - 12 else at[1] - 10  # the line that rises from here is not crossed
         dots.append(element("circle", told(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
-        dots.append(label(f"{row.devices:,}", at[0] + 8, at[1] - 8))
-    grid = axes(x, y, ("time of the whole run", "cost"), (lambda v: duration(v * 3600), money))
+        dots.append(label(f"{devices:,}", at[0] + 8, beside))
+    told_as = (lambda v: duration(v * 3600), money)
+    grid = axes(x, y, ("time of the whole run", "cost"), told_as, ticks=round_hours(x.low, x.high))
     svg = drawing(WIDTH, HEIGHT, "Cost against time", grid, path(line, "line"), *dots)
     return Chart("cost", "What a shorter run costs; the figures are numbers of devices.", svg)
+
+
+def round_hours(low: float, high: float) -> list[float]:
+    """Durations between the ends that people count in, evenly thinned; the ends where there is none."""
+    inside = [each for each in _ROUND_HOURS if low <= each <= high]
+    return inside[:: -(-len(inside) // _MOST_TICKS)] if inside else [low, high]
 
 
 def charts(plan: Plan) -> dict[str, Chart]:

@@ -10,6 +10,11 @@ from flyball_planner.report.section import Chart, Code, Section, Table
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _CODE_WORDS = re.compile(r"`([^`]+)`")
+_WHOLE_WORDS = re.compile(r"\b\d{4}-\d\d-\d\d\b|\bZeRO-\d\b")
+_UNITS = re.compile(r"(?<=\d) (?=%|[KMGTP]iB\b|[kMG]?Wh\b)")
+_SPACE_WITHIN = re.compile(r"(?<!…) (?![(…])")
+_KEEPING = "\N{NO-BREAK SPACE}"
+_MANY_COLUMNS = 5  # a table of as many scrolls on a telephone, rather than break each cell into letters
 
 _LIGHT = """
 --ground: #f6f6f3; --paper: #ffffff; --ink: #1c1c1a; --quiet: #5f5e5a; --line: #e2e1dc; --good: #0a7a3d;
@@ -27,7 +32,7 @@ _STYLE = f"""
 @media (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }}
-main {{ max-width: 860px; margin: 0 auto; padding: 32px 20px 64px; }}
+main {{ max-width: 940px; margin: 0 auto; padding: 32px 20px 64px; }}
 h1 {{ font-size: 26px; line-height: 1.25; margin: 0 0 20px; overflow-wrap: anywhere; }}
 h2 {{ font-size: 17px; margin: 0 0 12px; }}
 h3 {{ font-size: 15px; margin: 0 0 12px; overflow-wrap: anywhere; }}
@@ -55,7 +60,8 @@ tr:last-child td {{ border-bottom: 0; }}
 th {{ color: var(--quiet); font-weight: 500; font-size: 13px; white-space: nowrap; }}
 .facts td:first-child {{ color: var(--quiet); width: 150px; white-space: nowrap; }}
 .facts td {{ overflow-wrap: anywhere; }}
-.figure {{ text-align: right; white-space: nowrap; }}
+.figure {{ text-align: right; }}
+.whole {{ white-space: nowrap; }}
 th.figure {{ text-align: right; }}
 td:last-child, th:last-child {{ padding-right: 0; }}
 .summary {{ font-size: 17px; }}
@@ -78,6 +84,17 @@ text.name {{ fill: var(--ink); }}
 .dot {{ stroke: var(--paper); stroke-width: 2; }}
 footer {{ color: var(--quiet); font-size: 13px; }}
 {_COLOURS}
+@media (max-width: 640px) {{
+main {{ padding: 20px 10px 40px; }}
+section {{ padding: 14px; }}
+section:has(> h3) {{ margin-left: 8px; }}
+table {{ font-size: 14px; }}
+table.many {{ min-width: 620px; }}
+td, th {{ padding-right: 10px; }}
+.facts td:first-child {{ width: 92px; white-space: normal; }}
+.summary {{ font-size: 15px; }}
+text {{ font-size: 20px; }}
+}}
 @media print {{ body {{ background: none; }} section {{ break-inside: avoid; }} }}
 """
 
@@ -128,13 +145,14 @@ def _figure(chart: Chart) -> str:
 def _table(table: Table) -> str:
     head = f"<thead><tr>{_cells(table.heads, table, 'th')}</tr></thead>" if table.heads else ""
     rows = "".join(f"<tr>{_cells(row, table, 'td')}</tr>" for row in table.rows)
-    kind = "" if table.heads else ' class="facts"'
+    named = "many" if len(table.heads) >= _MANY_COLUMNS else "" if table.heads else "facts"
+    kind = f' class="{named}"' if named else ""
     return f'<div class="scroll"><table{kind}>{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _cells(words: Sequence[str], table: Table, kind: str) -> str:
     return "".join(
-        f'<{kind} class="figure">{escape(word)}</{kind}>'
+        f'<{kind} class="figure">{_SPACE_WITHIN.sub(_KEEPING, escape(word))}</{kind}>'
         if column in table.figures
         else f"<{kind}>{_worded(word)}</{kind}>"
         for column, word in enumerate(words)
@@ -142,5 +160,6 @@ def _cells(words: Sequence[str], table: Table, kind: str) -> str:
 
 
 def _worded(text: str) -> str:
-    """Words between backticks are code."""
-    return _CODE_WORDS.sub(r"<code>\1</code>", escape(text))
+    """Words between backticks are code; a number keeps its unit beside it, and a date stays on one line."""
+    shown = _UNITS.sub(_KEEPING, _CODE_WORDS.sub(r"<code>\1</code>", escape(text)))
+    return _WHOLE_WORDS.sub(r'<span class="whole">\g<0></span>', shown)

@@ -6,11 +6,12 @@ from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Part, Plan, ScalingRow
 from flyball_planner.report import given
 from flyball_planner.report.section import Section, Table
-from flyball_planner.report.words import count, duration, figure, money, percent, plural, rate, size, spread
+from flyball_planner.report.words import count, duration, energy, figure, money, percent, plural, rate, size, spread
 
 _TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
 NEGLIGIBLE = 0.0005  # parts below this share are told only when everything is
 _SHOWN_OFFERS = 8
+_WITHOUT_DRIVER = frozenset({"cpu", "unified"})  # kinds of devices whose memory is the host's
 _SHOWN_ALTERNATIVES = 5
 
 
@@ -45,9 +46,7 @@ def summary(plan: Plan) -> Section:
     if plan.cost.cost_usd is not None:
         rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
     if computed.energy_kilowatt_hours is not None:
-        rows.append(
-            ("Energy", spread(computed.energy_kilowatt_hours, lambda kilowatt_hours: f"{figure(kilowatt_hours)} kWh"))
-        )
+        rows.append(("Energy", spread(computed.energy_kilowatt_hours, energy)))
     return Section("", tables=(Table(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
 
 
@@ -142,11 +141,14 @@ def memory(plan: Plan, *, verbose: bool = False) -> Section:
     """What lies in the fullest device."""
     held = plan.memory
     capacity = f"{size(held.capacity_bytes)} ({held.utilization_percent:.1f} %)"
-    reserved = f"the allocator reserves {spread(held.reserved_bytes, size)}"
-    text = [
-        f"The driver shows {spread(held.driver_bytes, size)} of {capacity} on the fullest device: {held.verdict}.",
-        f"Tensors take {spread(held.allocated_bytes, size)}, {reserved}.",
-    ]
+    if plan.hardware.kind in _WITHOUT_DRIVER:
+        text = [f"It takes {spread(held.driver_bytes, size)} of {capacity}: {held.verdict}."]
+    else:
+        reserved = f"the allocator reserves {spread(held.reserved_bytes, size)}"
+        text = [
+            f"The driver shows {spread(held.driver_bytes, size)} of {capacity} on the fullest device: {held.verdict}.",
+            f"Tensors take {spread(held.allocated_bytes, size)}, {reserved}.",
+        ]
     if held.host_bytes:
         text.append(f"{size(held.host_bytes)} lie in the host's memory.")
     if held.best_single_change:
@@ -250,13 +252,19 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         )
         for each in shown
     )
-    text = [f"{spread(plan.cost.device_hours, figure)} device-hours."]
+    text = [_device_time(plan.cost.device_hours)]
     if plan.cost.cost_usd is not None:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     else:
         text.append(f"{plan.cost.price_basis[:1].upper()}{plan.cost.price_basis[1:]}.")
     heads = ("Offer", "Where and when", "An hour", "On demand", "Spot")
     return Section("Cost", tuple(text), (Table(rows, heads, (2, 3, 4)),) if rows else ())
+
+
+def _device_time(hours: Interval) -> str:
+    if hours.middle >= 1:
+        return f"{spread(hours, figure)} device-hours."
+    return f"{spread(hours.times(3600), duration)} of a device."
 
 
 def _money(dollars: float | None) -> str:

@@ -6,6 +6,12 @@ from html import escape
 
 from msgspec import Struct
 
+WIDTH, HEIGHT = 760.0, 360.0
+LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
+"""Of a drawing with axes, and the frame within it."""
+
+COLOURS = 8  # classes `c1` … of the page
+
 
 class Scale(Struct, frozen=True):
     """From values to places on the drawing; logarithmic where values span decades."""

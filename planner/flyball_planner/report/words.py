@@ -61,6 +61,14 @@ def rate(number: float, unit: str) -> str:
     return f"{number:.3g} {unit}"
 
 
+def energy(kilowatt_hours: float) -> str:
+    """13.4 Wh, 229.6 kWh, 18.2 MWh."""
+    for unit, prefix in ((1e6, "G"), (1e3, "M"), (1.0, "k")):
+        if kilowatt_hours >= unit:
+            return f"{figure(kilowatt_hours / unit)} {prefix}Wh"
+    return f"{kilowatt_hours * 1e3:.3g} Wh"
+
+
 def money(dollars: float) -> str:
     """$0.42, $1,230."""
     if 0 < dollars < 0.01:

@@ -36,6 +36,43 @@ async def test_the_page_asks_for_nothing_and_shows_its_drawings(scheme: str, tmp
     assert width <= 420
 
 
+async def test_a_narrow_page_can_be_read(tmp_path: Path) -> None:
+    """On a telephone letters of drawings keep a readable size, and all columns of an ordinary table are in sight."""
+    file = tmp_path / "plan.html"
+    file.write_text(render(sample_plan(), ReportFormat.HTML), encoding="utf-8")
+    async with async_playwright() as play:
+        browser = await play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = await browser.new_page(viewport={"width": 390, "height": 800})
+        await page.goto(file.as_uri())
+        letters = await page.evaluate(
+            "[...document.querySelectorAll('svg text')].map(each => each.getBoundingClientRect().height)"
+        )
+        hidden = await page.evaluate(
+            "[...document.querySelectorAll('.scroll')].filter(each => !each.querySelector('.many'))"
+            ".map(each => each.scrollWidth - each.clientWidth)"
+        )
+        await browser.close()
+    assert min(letters) >= 8
+    assert hidden
+    assert max(hidden) <= 0
+
+
+async def test_a_wide_page_hides_nothing(tmp_path: Path) -> None:
+    """On a desk no table needs to be moved sideways."""
+    file = tmp_path / "plan.html"
+    file.write_text(render(sample_plan(), ReportFormat.HTML), encoding="utf-8")
+    async with async_playwright() as play:
+        browser = await play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        await page.goto(file.as_uri())
+        hidden = await page.evaluate(
+            "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+        )
+        await browser.close()
+    assert hidden
+    assert max(hidden) <= 0
+
+
 async def test_foreign_names_stay_text(tmp_path: Path) -> None:
     """A script in a model's name neither runs nor becomes an element."""
     file = tmp_path / "plan.html"

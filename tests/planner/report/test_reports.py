@@ -112,3 +112,29 @@ def test_drawings_that_would_say_nothing_are_left_out() -> None:
     """One device has no scaling and an unknown price no cost."""
     plan = replace(sample_plan(), scaling_devices=sample_plan().scaling_devices[:1])
     assert set(charts(plan)) == {"Memory", "Computation"}
+
+
+def test_a_processor_has_no_driver() -> None:
+    """Of a device whose memory is the host's, what is taken is said without a driver or an allocator of its own."""
+    plan = sample_plan()
+    on_processor = replace(plan, hardware=replace(plan.hardware, kind="cpu"))
+    text = render(on_processor, ReportFormat.MARKDOWN)
+    assert "It takes " in text
+    assert "driver" not in text
+    assert "driver" in render(plan, ReportFormat.MARKDOWN)
+
+
+def test_a_short_run_is_told_in_its_own_unit() -> None:
+    """A second of a device is no fraction of an hour with four zeros."""
+    plan = sample_plan()
+    short = replace(plan, cost=replace(plan.cost, device_hours=Interval(0.0002, 0.0003, 0.0006)))
+    assert "1.08 s (720 ms … 2.16 s) of a device." in render(short, ReportFormat.MARKDOWN)
+
+
+def test_a_figure_is_broken_only_at_its_interval() -> None:
+    """A number keeps its unit on its line in a page, and a date its days."""
+    page = render(sample_plan(), ReportFormat.HTML)
+    cells = re.findall(r'<td class="figure">([^<]+)</td>', page)
+    assert any("(" in cell for cell in cells)
+    assert not any(" GiB" in cell or " %" in cell or " s" in cell for cell in cells)
+    assert '<span class="whole">' in page

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_planner.interval import Interval
-from flyball_planner.report.words import count, duration, money, percent, plural, rate, size, spread
+from flyball_planner.report.words import count, duration, energy, money, percent, plural, rate, size, spread
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,9 @@ def test_no_duration_has_sixty_of_a_smaller_unit(seconds: float) -> None:
         (count, 7.24e9, "7.24 B"),
         (count, 512, "512"),
         (rate, 3.12e14, "312 TFLOP/s"),
+        (energy, 0.01335, "13.4 Wh"),
+        (energy, 229.64, "229.6 kWh"),
+        (energy, 18_200, "18.2 MWh"),
         (money, 0.001, "< $0.01"),
         (money, 1234.5, "$1,234"),
         (money, 0.42, "$0.42"),

@@ -1,0 +1,117 @@
+"""The roofline of a device (Williams et al., 2009) with a model's operators under it."""
+
+from collections.abc import Sequence
+
+from flyball_planner.plan.plan import Plan, RooflinePoint
+from flyball_planner.report.section import Chart
+from flyball_planner.report.svg import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Scale,
+    axes,
+    drawing,
+    element,
+    label,
+    path,
+    scale,
+    told,
+)
+from flyball_planner.report.words import figure, percent, rate
+
+_NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
+_LETTER, _LINE = 10.0, 21.0  # how wide and high letters and lines are at most: on a narrow page they are larger
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def roofline_chart(plan: Plan) -> Chart | None:
+    """Speed against arithmetic intensity; each disc is an operator, as large as its share of the time."""
+    points = [each for each in plan.computation.roofline if each.flops_per_byte > 0 and each.flops_per_second > 0]
+    if not points:
+        return None
+    peak, ridge = plan.hardware.flops_per_second, plan.computation.ridge_flops_per_byte
+    x = scale([*(each.flops_per_byte for each in points), ridge / 20, ridge * 20], LEFT, RIGHT, logarithmic=True)
+    y = scale(
+        [*(each.flops_per_second for each in points), peak * 1.4, peak * min(1.0, x.low / ridge)],
+        BOTTOM,
+        TOP,
+        logarithmic=True,
+    )
+    roof = [(x.at(x.low), y.at(peak * x.low / ridge)), (x.at(ridge), y.at(peak)), (x.at(x.high), y.at(peak))]
+    plain = (lambda value: rate(value, "").strip(),) * 2
+    grid = axes(x, y, ("arithmetic intensity, FLOP a byte", "attainable speed, FLOP/s"), plain)
+    crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", x.at(ridge), y.at(peak) - 10, "name", "end")
+    kinds = sorted({each.kind for each in points})
+    svg = drawing(
+        WIDTH, HEIGHT, "Roofline", grid, path(roof, "roof"), crown, *_legend(kinds), *_discs(points, kinds, ridge, x, y)
+    )
+    return Chart("roofline", _caption(plan), svg)
+
+
+def _caption(plan: Plan) -> str:
+    moving = sum(each.time_share for each in plan.computation.roofline if each.flops_per_second <= 0)
+    said = (
+        "Under the slope memory is the limit, under the flat part arithmetic. A disc stands where the device would let "
+        "an operator run at best; its area is its share of that time."
+    )
+    return f"{said} Not drawn: {percent(moving)} of it, in which bytes only move." if moving > 0.005 else said
+
+
+def _legend(kinds: Sequence[str]) -> list[str]:
+    """What the colours mean, from the right; one alone needs no telling."""
+    drawn, right = [], RIGHT
+    for index in reversed(range(len(kinds) if len(kinds) > 1 else 0)):
+        left = right - _LETTER * len(kinds[index])
+        drawn.append(label(kinds[index], left, 22.0))
+        drawn.append(element("rect", x=left - 16, y=12.0, width=11.0, height=11.0, class_=_colour(index), rx=2))
+        right = left - 32
+    return drawn
+
+
+def _colour(index: int) -> str:
+    return f"c{1 + index % COLOURS}"
+
+
+def _discs(points: Sequence[RooflinePoint], kinds: Sequence[str], ridge: float, x: Scale, y: Scale) -> list[str]:
+    drawn: list[str] = []
+    words: list[str] = []
+    taken: list[Box] = []
+    for place, each in enumerate(sorted(points, key=lambda each: -each.time_share)):
+        at, radius = (x.at(each.flops_per_byte), y.at(each.flops_per_second)), 3.5 + 22.0 * each.time_share**0.5
+        class_ = f"{_colour(kinds.index(each.kind))} disc"
+        drawn.append(element("circle", told(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=class_))
+        if place < _NAMED_DISCS:
+            name = f"{each.name} {percent(each.time_share)}"
+            box = _free(_beside(at, radius, name, sloped=each.flops_per_byte < ridge), taken)
+            taken.append(box)
+            words.append(label(name, (box[0] + box[2]) / 2, box[3] - 5, anchor="middle"))
+    return [*drawn, *words]
+
+
+def _disc_words(each: RooflinePoint) -> str:
+    speed = f"{figure(each.flops_per_byte)} FLOP a byte, at most {rate(each.flops_per_second, 'FLOP/s')}"
+    return f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
+
+
+def _beside(at: tuple[float, float], radius: float, words: str, *, sloped: bool) -> Box:
+    """Right of a disc on the slope, else below it: there nothing else is drawn."""
+    width = _LETTER * len(words)
+    if sloped:
+        left, top = at[0] + radius + 2, at[1] - _LINE / 2
+    else:
+        left, top = min(at[0] - width / 2, RIGHT - width), at[1] + radius + 5
+    return (left, top, left + width, top + _LINE)
+
+
+def _free(box: Box, taken: Sequence[Box]) -> Box:
+    """The same further down, as far as others stand there."""
+    left, top, right, _ = box
+    for other in sorted(taken, key=lambda each: each[1]):
+        if left < other[2] and other[0] < right and top < other[3] and other[1] < top + _LINE:
+            top = other[3]
+    return (left, top, right, top + _LINE)
