@@ -35,6 +35,7 @@ _RANK = re.compile(
     r"|first)\w*|(main|master)_process|is_root\b",
     re.IGNORECASE,
 )
+_OTHER_RANKS = re.compile(r"\b\w*rank\w*(\(\))?\s*(!=|>)\s*0", re.IGNORECASE)
 _DEBUG = re.compile(r"\b\w*(debug|verbose|profil|dry_run|sanity|trace|detect_anomaly)\w*\b", re.IGNORECASE)
 _FAULT = re.compile(r"\bis_?(nan|inf|finite)\b|nonfinite|non_finite|isfinite", re.IGNORECASE)
 _LOGGING = re.compile(
@@ -68,7 +69,8 @@ def guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
 
 def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:
     if isinstance(above, ast.If) and below is not above.test:
-        yield Guard(_rarity(module, above.test, negated=below in above.orelse), above.test)
+        once = below in above.body and fills_what_is_missing(above)
+        yield Guard(Rarity.RARE if once else _rarity(module, above.test, negated=below in above.orelse), above.test)
     elif isinstance(above, ast.IfExp) and below is not above.test:
         yield Guard(_rarity(module, above.test, negated=below is above.orelse), above.test)
     elif isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And) and below is not above.values[0]:
@@ -83,16 +85,44 @@ def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:
 
 
 def _skips(module: Module, below: ast.stmt, above: ast.AST) -> Iterator[Guard]:
-    """`if …: continue` and its like, before a statement in the same block."""
+    """`if …: continue` and its like, before a statement in the same block; what nobody knows is the exception there."""
     for field in ("body", "orelse", "finalbody"):
         block = getattr(above, field, None)
         if isinstance(block, list) and below in block:
             for each in block[: block.index(below)]:
                 if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _JUMPS):
-                    yield Guard(_rarity(module, each.test, negated=True), each.test)
+                    rarity = _rarity(module, each.test, negated=True)
+                    if rarity is not Rarity.OTHER:
+                        yield Guard(rarity, each.test)
 
 
 _JUMPS = (ast.Continue, ast.Return, ast.Break, ast.Raise)
+
+
+def fills_what_is_missing(node: ast.If) -> bool:
+    """Whether a condition asks for an attribute or entry that its body then makes: `if self.mask is None: …`."""
+    asked = {ast.unparse(each) for each in _asked_for(node.test)}
+    made = [target for each in node.body if isinstance(each, ast.Assign) for target in each.targets]
+    holders = [*made, *(each.value for each in made if isinstance(each, ast.Subscript))]
+    return any(isinstance(each, ast.Attribute | ast.Subscript) and ast.unparse(each) in asked for each in holders)
+
+
+def _asked_for(test: ast.expr) -> Iterator[ast.expr]:
+    """What a condition says to be missing: None, false, not in a table, not among an object's attributes."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        ends = test.comparators[0]
+        if isinstance(test.ops[0], ast.Is | ast.Eq) and isinstance(ends, ast.Constant) and ends.value is None:
+            yield test.left
+        elif isinstance(test.ops[0], ast.NotIn):
+            yield ends
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = test.operand
+        if not isinstance(inner, ast.Call):
+            yield inner
+        elif len(inner.args) == 1:
+            yield inner.args[0]
+        elif ast.unparse(inner.func) == "hasattr" and isinstance(inner.args[1], ast.Constant):
+            yield ast.Attribute(inner.args[0], str(inner.args[1].value), ast.Load())
 
 
 def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
@@ -151,6 +181,8 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
         return Rarity.OTHER if _means_sound(text, negated=negated) else Rarity.RARE
     if _RANK.search(text):
         return Rarity.OTHER if negated else Rarity.RANK
+    if _OTHER_RANKS.search(text):
+        return Rarity.RANK if negated else Rarity.OTHER
     if negated:
         return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
     if _DEBUG.search(text):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.expressions import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
@@ -18,9 +19,6 @@ from flyball_planner.audit.regions import Region, Root, reached
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
-
-FOREIGN = frozenset({"tensorflow", "jax", "paddle", "mxnet", "tinygrad", "megengine", "oneflow"})
-"""Frameworks whose code looks like PyTorch's and means something else."""
 
 EVALUATION = re.compile(
     r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
@@ -38,9 +36,6 @@ MODEL_LIBRARIES = (
 
 _FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
 """Functions that give one batch a call."""
-
-_TEST_TOOLS = re.compile(r"^[ \t]*(import|from) +(unittest|pytest)\b", re.MULTILINE)
-_TEST_NAMES = re.compile(r"^test(_|[A-Z]|$)")
 
 STEP_FUNCTION = re.compile(r"step|update|learn|optimi|train|iter|batch|fit", re.IGNORECASE)
 """Names of functions that are one step each, called from a loop that is not among the files."""
@@ -272,10 +267,6 @@ _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
 """Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
 
 
-_CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
-"""Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
-
-
 def _fetches_batches(module: Module, node: Loop) -> bool:
     """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
     return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))
@@ -283,13 +274,3 @@ def _fetches_batches(module: Module, node: Loop) -> bool:
 
 def _has_inner(turns: Turns, loops: list[Turns]) -> bool:
     return any(turns.node in set(other.module.ancestors(other.node)) for other in loops if other is not turns)
-
-
-def is_torch_code(module: Module) -> bool:
-    """Whether loops of a file may be PyTorch's: no other framework is in it, or PyTorch is too."""
-    return not module.frameworks & FOREIGN or "torch" in module.frameworks
-
-
-def is_test_code(module: Module) -> bool:
-    """Whether a file holds unit tests: how fast their few steps are is nobody's concern."""
-    return module.says(_TEST_TOOLS) and any(_TEST_NAMES.match(each.name) for each in module.functions)

@@ -1,7 +1,7 @@
 """What makes the host wait for the device: reading a value that lies there."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from flyball_planner.audit.flow.library import TO_HOST
@@ -35,6 +35,9 @@ _CONVERSIONS = {
     "torch.allclose": "compares on the host",
 }
 
+_OF_ANYTHING = frozenset({"builtins.bool", "builtins.print", "builtins.str", "builtins.format"})
+"""Take what is no tensor, too: a module, a batch of an own class, which lie on the device as well."""
+
 _REPORTING = frozenset({
     "add_scalar", "add_scalars", "add_histogram", "log_metric", "log_metrics", "log_scalar", "set_postfix",
     "set_description", "info", "debug",
@@ -53,17 +56,42 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         found = _in_call(project, region, call)
         if found is not None:
             yield found
-    for text in region.all(ast.JoinedStr):
-        inside = (_held(project, region, each.value) for each in text.values if isinstance(each, ast.FormattedValue))
-        value = next((each for each in inside if each is not None), None)
+    for text, parts in _formatted(region):
+        value = next((held for each in parts if (held := _read(project, region, each)) is not None), None)
         if value is not None:
             yield Wait(text, "formatting turns it into text", value)
+    for entry in region.all(ast.Subscript):
+        value = _held(project, region, entry.value) if _is_old_reading(entry) else None
+        if value is not None and value.has(Tag.LOSS):
+            yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
     tests = [each.test for each in region.all(ast.If)] + [each.test for each in region.all(ast.IfExp)]
     tests += [each.test for each in region.all(ast.While)] + [each.test for each in region.all(ast.Assert)]
     for test in tests:
         yield from _in_test(project, region, test)
     if isinstance(region.root, ast.While):
         yield from _in_test(project, region, region.root.test)
+
+
+def _formatted(region: Region) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
+    """Texts with values put in, in Python's three ways of doing it, each with those values."""
+    for text in region.all(ast.JoinedStr):
+        yield text, [each.value for each in text.values if isinstance(each, ast.FormattedValue)]
+    for operation in region.all(ast.BinOp):
+        if isinstance(operation.op, ast.Mod) and _is_text(operation.left):
+            right = operation.right
+            yield operation, right.elts if isinstance(right, ast.Tuple) else [right]
+    for call in region.all(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "format" and _is_text(call.func.value):
+            yield call, [*call.args, *(each.value for each in call.keywords)]
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_old_reading(entry: ast.Subscript) -> bool:
+    """`loss.data[0]`, as code reads a loss that was written before `.item()` was there."""
+    return is_constant(entry.slice, 0) and isinstance(entry.value, ast.Attribute) and entry.value.attr == "data"
 
 
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
@@ -80,7 +108,10 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}")
+        look = _read if name in _OF_ANYTHING else _held
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}", look)
+    if name in {"builtins.any", "builtins.all"}:
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", _each_read)
     if name in _LOGGING_FUNCTIONS:
         return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
     if name.startswith(("numpy.", "math.")):
@@ -88,11 +119,13 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     return None
 
 
-def _of_arguments(project: "Project", region: Region, call: ast.Call, does: str) -> Wait | None:
+def _of_arguments(
+    project: "Project", region: Region, call: ast.Call, does: str, look: "Look | None" = None
+) -> Wait | None:
     for each in (*call.args, *(keyword.value for keyword in call.keywords)):
         parts = each.values if isinstance(each, ast.Dict) else [each]
         for part in parts:
-            held = _held(project, region, part)
+            held = (look or _held)(project, region, part)
             if held is not None:
                 return Wait(call, does, held)
     return None
@@ -102,6 +135,27 @@ def _held(project: "Project", region: Region, node: ast.expr) -> Value | None:
     """The value of an expression, if it is a tensor on the device."""
     value = project.flow.value(region.module, node)
     return value if value.on_device and not value.tags & {Tag.MODEL, Tag.LOADER} else None
+
+
+def _read(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The same where anything may be handed over: only what is seen to be a tensor, or to come of a computation."""
+    value = _held(project, region, node)
+    return value if value is not None and value.tags & _OF_TENSORS else None
+
+
+_OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPUT, Tag.BATCH})
+
+
+def _each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """What going through a generator or list of tensors asks for a truth value, one by one."""
+    if not isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return None
+    value = _held(project, region, node.elt)
+    return value if value is not None and value.has(Tag.TENSOR) else None
+
+
+Look = Callable[["Project", Region, ast.expr], Value | None]
+"""How it is told whether an argument is a tensor on the device."""
 
 
 def _moves_to_host(call: ast.Call) -> bool:

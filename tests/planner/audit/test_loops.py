@@ -107,7 +107,34 @@ def test_conditions_thin_out_what_they_guard(test: str, rarity: Rarity) -> None:
     project, module = module_of(f"{guarded}        if not ({test}):\n            continue\n        mark()\n")
     turns = next(project.loops.training_of(module))
     call = next(each for each in module.all(ast.Call) if last_name(each) == "mark")
-    assert turns.region.rarity(call) is rarity
+    expected = None if rarity is Rarity.OTHER else rarity  # what goes on before is the exception, as far as is known
+    assert turns.region.rarity(call) is expected
+
+
+@pytest.mark.parametrize(
+    ("test", "body"),
+    [
+        ("self.mask is None", "self.mask = mark()"),
+        ("not exists(self.mean)", "self.mean = mark()"),
+        ("not self.table", "self.table = mark()"),
+        ("not hasattr(self, 'mask')", "self.mask = mark()"),
+        ("size not in self.masks", "self.masks[size] = mark()"),
+    ],
+)
+def test_what_is_filled_once_is_rare(test: str, body: str) -> None:
+    """A body that makes what its condition misses does not run again; one that makes something else may."""
+    for made, rare in ((body, True), ("other = mark()", False)):
+        _, module = module_of(f"def step(self, size):\n    if {test}:\n        {made}\n")
+        function = module.functions[0]
+        call = next(each for each in module.all(ast.Call) if last_name(each) == "mark")
+        assert (Rarity.RARE in {each.rarity for each in guards(module, call, function)}) is rare
+
+
+def test_the_rest_of_a_function_that_other_ranks_leave_runs_on_one() -> None:
+    """`if rank != 0: return` is `if rank == 0:` for what follows."""
+    _, module = module_of("def step(rank):\n    if rank != 0:\n        return\n    mark()\n")
+    call = next(each for each in module.all(ast.Call) if last_name(each) == "mark")
+    assert [each.rarity for each in guards(module, call, module.functions[0])] == [Rarity.RANK]
 
 
 def test_loops_over_parameters_and_micro_steps_are_known() -> None:

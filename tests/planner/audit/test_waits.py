@@ -15,6 +15,7 @@ import torch
 import wandb
 model = torch.nn.Linear(2, 2).cuda()
 log = logging.getLogger()
+watcher = made_elsewhere().to("cuda")
 for step, batch in enumerate(batches):
     loss = torch.nn.functional.mse_loss(model(batch.cuda()), batch.cuda())
     host = loss.item() if step < 0 else 0.0
@@ -46,6 +47,10 @@ def _told(code: str) -> list[str]:
         ("print(f'{step}', file=sys.stderr, end=loss)", "`print()` prints it"),
         ("x = str(loss)", "`str()` turns it into text"),
         ("x = f'{step}: {loss:.2f}'", "formatting turns it into text"),
+        ("x = '%d: %.2f' % (step, loss)", "formatting turns it into text"),
+        ("x = 'loss %.2f' % loss", "formatting turns it into text"),
+        ("x = '{}: {:.2f}'.format(step, loss)", "formatting turns it into text"),
+        ("x = loss.data[0]", "`.data[0]` copies it to the host"),
         ("same = torch.equal(loss, loss)", "`equal()` compares on the host"),
         ("x = np.log(loss)", "`log()` computes on the host"),
         ("x = math.isnan(loss)", "`isnan()` computes on the host"),
@@ -105,6 +110,13 @@ def test_the_condition_of_the_loop_itself_waits() -> None:
         "if model: pass",
         "print(model)",
         "other = model.cpu()",
+        "x = '%d of %d' % (step, host)",
+        "x = '{}'.format(loss.shape)",
+        "x = name % loss",
+        "x = loss.data[:1]",
+        "known = any(each is None for each in (loss, loss))",
+        "known = bool(watcher and not watcher.off)",
+        "print(watcher)",
         "self.log('loss', loss)",
         "self.log_dict({'loss': loss})",
         "x = np.log(host)",
@@ -120,6 +132,8 @@ def test_what_stays_on_the_device_or_is_on_the_host_does_not_wait(code: str) -> 
     ("code", "what"),
     [
         ("x = model(batch).item()", "what the model gives"),
+        ("bad = any(torch.isnan(each) for each in (loss, loss))", "a tensor"),
+        ("bad = all([each > 3 for each in (loss, loss)])", "a tensor"),
         ("x = model.weight.tolist()", "a parameter"),
         ("x = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()", "a norm of gradients"),
         ("x = torch.ones(2, device='cuda').item()", "a tensor"),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.library import TEXTS
 from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor
 from flyball_planner.audit.flow.values import (
     BATCH,
@@ -120,7 +121,7 @@ def _at_key(frame: Frame, held: Value, key: str) -> Value:
     if held.has(Tag.OUTPUT) or (held.has(Tag.DEVICE) and not held.has(Tag.TENSOR)):
         return attribute_of_tensor(held, key)
     if held.has(Tag.BATCH):
-        return Value(held.tags)
+        return UNKNOWN if TEXTS.search(key) else Value(held.tags)
     return element_of(held) or (attribute_of(frame, held, key) if held.has(Tag.OPTIMIZER) else UNKNOWN)
 
 

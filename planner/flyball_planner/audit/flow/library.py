@@ -21,6 +21,11 @@ METADATA = frozenset({
 NAMES_OF_PARTS = frozenset({"names", "layout"})
 """… though what a model gives may be an object that calls a part of it so."""
 
+TEXTS = re.compile(
+    r"(^|_)(names?|texts?|paths?|file_?names?|files|captions?|sentences?|urls?|uids?|guids?|metadata)$|^s?ids?$"
+)
+"""What parts of a batch are called that are no tensors, though the batch is moved to a device with them."""
+
 CREATION = frozenset({
     "tensor", "zeros", "ones", "full", "empty", "eye", "arange", "range", "linspace", "logspace", "rand",
     "randn", "randint", "randperm", "normal", "as_tensor", "from_numpy", "scalar_tensor", "FloatTensor",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.module import Module
 
 _RUNNERS = re.compile(
-    r"(^|\.)(accelerator|fabric|\w*engine|booster|strategy|trainer|self|model|optim\w*|plugin|amp|autograd)$"
+    r"(^|\.)_*(\w*accelerator|fabric|\w*engine|booster|strategy|trainer|self|model|optim\w*|plugin|amp|autograd)$"
 )
 """Whose `.backward(loss)` is handed the loss, where other `.backward()` are the loss's own."""
 

@@ -1,7 +1,7 @@
 """What `held.name` is: of a library, of an instance, of a tensor, a model or another thing of training."""
 
 from flyball_planner.audit.flow.frames import Frame
-from flyball_planner.audit.flow.library import METADATA, NAMES_OF_PARTS
+from flyball_planner.audit.flow.library import METADATA, NAMES_OF_PARTS, TEXTS
 from flyball_planner.audit.flow.values import LOSS, ON_DEVICE, ON_HOST, PARAMETER, PLACED, UNKNOWN, Tag, Value
 
 
@@ -46,6 +46,8 @@ def attribute_of_tensor(held: Value, name: str) -> Value:
     """What an attribute of a tensor, or of what a model gives, is."""
     if name in METADATA and not (held.has(Tag.OUTPUT) and name in NAMES_OF_PARTS):
         return ON_HOST
+    if TEXTS.search(name):
+        return UNKNOWN
     if name == "loss" or (name.endswith("_loss") and held.has(Tag.OUTPUT)):
         return LOSS if held.has(Tag.GRAPH) else LOSS.without(Tag.GRAPH)
     if name == "grad":

@@ -137,6 +137,9 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
         return first
     if depth > DEEPEST:
         return Value(first.tags | second.tags)
+    for one, other in ((first, second), (second, first)):
+        if one.literal is not None and one.literal.value is None:  # it stands for what is not there on that way
+            return other._replace(literal=None)
     same = {
         name: ours
         for name in ("name", "made_by", "made_at", "definition", "is_instance", "literal")
