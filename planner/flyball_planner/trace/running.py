@@ -1,10 +1,13 @@
 """Runs a module's forward pass on shapes alone; needs torch."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves, tree_map
 
 from flyball_planner.errors import PlanError
@@ -22,17 +25,12 @@ ASSUMPTIONS = (
 def traced_cost(module: torch.nn.Module | Callable[[], torch.nn.Module], inputs: Any, name: str) -> ModelCost:
     """The cost of a module, or of what a function builds."""
     built = module if isinstance(module, torch.nn.Module) else _built_without_weights(module)
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    _refuse_unfinished(built)
+    with FakeTensorMode(allow_non_fake_inputs=True), _plain_operators(), _quiet():
         weights = _weights_as_shapes(built)
         arguments, named = _inputs_as_shapes(inputs)
         recorder = Recorder(built, _samples((arguments, named)), list(weights.values()))
-        try:
-            recorder.run(lambda: torch.func.functional_call(built, weights, arguments, named))
-        except (DataDependentOutputException, DynamicOutputShapeException) as reason:
-            raise PlanError(
-                f"{type(built).__name__} decides by values, or makes shapes from them ({reason}): trace the part that "
-                "does not, or pass inputs (such as masks) that spare it the decision"
-            ) from reason
+        _run(recorder, built, lambda: torch.func.functional_call(built, weights, arguments, named))
     return cost_of(
         recorder.parts(),
         model=name or type(built).__name__,
@@ -41,9 +39,64 @@ def traced_cost(module: torch.nn.Module | Callable[[], torch.nn.Module], inputs:
     )
 
 
+def _run(recorder: Recorder, module: torch.nn.Module, forward: Callable[[], Any]) -> None:
+    """Run the forward pass; what goes wrong in it is told by the module's name."""
+    called = type(module).__name__
+    try:
+        recorder.run(forward)
+    except (DataDependentOutputException, DynamicOutputShapeException) as reason:
+        raise PlanError(
+            f"{called} decides by values, or makes shapes from them ({reason}): trace the part that "
+            "does not, or pass inputs (such as masks) that spare it the decision"
+        ) from reason
+    except Exception as reason:
+        said = str(reason).strip().partition("\n")[0]
+        raise PlanError(
+            f"{called} cannot run on inputs without numbers ({type(reason).__name__}: {said}): check that it takes "
+            "inputs of these shapes, and trace the part that neither leaves torch nor needs a device"
+        ) from reason
+
+
+@contextmanager
+def _plain_operators() -> Iterator[None]:
+    """Without oneDNN a recurrent layer is its products, not one operator of which nothing is known."""
+    before: bool = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What torch logs of an operator that fails is told by the error itself."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
 def _built_without_weights(build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
+    if not callable(build):
+        raise PlanError(f"expected a torch module or a function that builds one, not {build!r}")
     with torch.device("meta"):
-        return build()
+        built = build()
+    if not isinstance(built, torch.nn.Module):
+        raise PlanError(f"expected a function that builds a torch module; this one gave {built!r}")
+    return built
+
+
+def _refuse_unfinished(module: torch.nn.Module) -> None:
+    """A lazy module has no shapes before its first pass."""
+    lazy = [name for name, weight in module.named_parameters() if is_lazy(weight)]
+    if lazy:
+        raise PlanError(
+            f"{type(module).__name__} has lazy weights ({', '.join(lazy[:3])}) whose shapes are not known: "
+            "run it once, or give its layers their widths"
+        )
 
 
 def _weights_as_shapes(module: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -61,15 +114,18 @@ def _weights_as_shapes(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _inputs_as_shapes(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and named arguments of the forward pass."""
+    """Positional and named arguments of the forward pass; a tensor that is given twice stays one."""
+    made: dict[int, torch.Tensor] = {}
+
+    def as_shape(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return made.setdefault(id(value), torch.empty(value.shape, dtype=value.dtype))
+
     if isinstance(inputs, Mapping):
-        return (), {name: tree_map(_as_shape, value) for name, value in inputs.items()}
+        return (), {name: tree_map(as_shape, value) for name, value in inputs.items()}
     given = inputs if isinstance(inputs, tuple | list) else (inputs,)
-    return tuple(tree_map(_as_shape, value) for value in given), {}
-
-
-def _as_shape(value: Any) -> Any:
-    return torch.empty(value.shape, dtype=value.dtype) if isinstance(value, torch.Tensor) else value
+    return tuple(tree_map(as_shape, value) for value in given), {}
 
 
 def _samples(inputs: Any) -> int:

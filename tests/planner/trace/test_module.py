@@ -147,3 +147,76 @@ def test_named_inputs_are_keyword_arguments() -> None:
     """A mapping is passed by name."""
     cost = trace_module(lambda: nn.Bilinear(4, 4, 2), {"input1": given(3, 4), "input2": given(3, 4)})
     assert cost.parameters == 4 * 4 * 2 + 2
+
+
+def test_a_recurrent_network_is_counted_by_its_products() -> None:
+    """The products of a recurrent cell are seen, not one opaque operator of a library."""
+    sequence, inner, hidden = 10, 32, 64
+    cost = trace_module(lambda: nn.LSTM(inner, hidden, batch_first=True), given(3, sequence, inner))
+    assert cost.forward_flops == sequence * 2 * 4 * hidden * (inner + hidden)
+
+
+def test_an_input_that_is_given_twice_is_kept_once() -> None:
+    """Self-attention whose query, key and value are one tensor keeps it as a real pass does."""
+    module = nn.MultiheadAttention(64, 4, batch_first=True)
+    tokens = torch.randn(2, 16, 64)
+    copies = tuple(tokens.clone() for _ in range(3))
+    assert kept(trace_module(module, (tokens,) * 3)) < kept(trace_module(module, copies))
+
+
+def kept_by_a_real_pass(module: nn.Module, given_: Any) -> int:
+    """Bytes that autograd saves in a pass with numbers, weights and buffers apart."""
+    known = {each.untyped_storage().data_ptr() for each in (*module.parameters(), *module.buffers())}
+    saved: dict[int, Any] = {}
+
+    def keep(tensor: Any) -> Any:
+        saved.setdefault(tensor.untyped_storage().data_ptr(), tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        module(given_)
+    return sum(each.untyped_storage().nbytes() for place, each in saved.items() if place not in known)
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (perceptron, (4, 784)),
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)), (2, 3, 16, 16)),
+        (lambda: nn.Sequential(*(Block(64, 4) for _ in range(3))), (2, 16, 64)),
+        (lambda: nn.GRU(8, 16, batch_first=True), (2, 5, 8)),
+    ],
+)
+def test_what_is_kept_is_what_a_real_pass_keeps(build: Any, shape: tuple[int, ...]) -> None:
+    """Activation bytes agree with those that autograd saves when the module runs with numbers."""
+    torch.manual_seed(0)
+    module = build()
+    real = kept_by_a_real_pass(module, torch.randn(*shape))
+    assert 4 * shape[0] * kept(trace_module(module, given(*shape))) == pytest.approx(real, rel=1e-3)
+
+
+class LeavingTorch(nn.Module):
+    """Hands its numbers to another library."""
+
+    def forward(self, tokens: Any) -> Any:
+        """A number that torch does not know of."""
+        return float(tokens.numpy().sum())
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "told"),
+    [
+        (nn.Linear(5, 5), (2, 4), "Linear cannot run on inputs without numbers .*check that it takes"),
+        (LeavingTorch(), (2, 4), "leaves torch"),
+        (nn.LazyLinear(5), (2, 4), "lazy weights"),
+        (5, (2, 4), "expected a torch module"),
+        (lambda: 5, (2, 4), "expected a function that builds a torch module"),
+    ],
+)
+def test_what_cannot_be_traced_is_told(
+    module: Any, inputs: tuple[int, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One error that names the module and what to do, and nothing else on the screen."""
+    with pytest.raises(PlanError, match=told):
+        trace_module(module, given(*inputs))
+    assert capsys.readouterr().err == ""
