@@ -83,7 +83,7 @@ class HostPlan:
 
 @dataclass(eq=False)
 class FleetPlan:
-    """The places of one generation of the window's hosts."""
+    """The places of the window's hosts at one census."""
 
     states: tuple[HostState, ...]
     plans: tuple[HostPlan, ...]
@@ -172,20 +172,19 @@ def _resource(host: str, labels: Mapping[str, str]) -> Subject:
 
 
 class Planner:
-    """Makes the plan of each generation of the fleet, reusing what hosts had before."""
+    """Makes the plan of each census of the window, reusing what hosts had before."""
 
     def __init__(self) -> None:
         self.met = Met()
         self._plans: dict[tuple[str, int], HostPlan] = {}
-        self._generation = -1
+        self._census = -1
         self._last = FleetPlan((), (), _array([]), _array([]))
 
     def plan(self, fleet: Fleet) -> FleetPlan:
-        """The plan for the hosts that have a window now; the same object while nothing changes."""
-        states = fleet.window.states
-        if states is not self._last.states or fleet.generation != self._generation:
-            self._last = self._make(states, fleet.window, tuple(fleet.hosts()))
-            self._generation = fleet.generation
+        """The plan for the hosts that have a window now; the same object while nobody is admitted to it or leaves."""
+        if fleet.window.census != self._census:
+            self._last = self._make(fleet.window.states, fleet.window, tuple(fleet.hosts()))
+            self._census = fleet.window.census
         return self._last
 
     def _make(self, states: tuple[HostState, ...], window: Window, known: tuple[HostState, ...]) -> FleetPlan:

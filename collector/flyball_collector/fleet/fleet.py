@@ -32,11 +32,12 @@ class Fleet:
     """Hosts by name. A host's readings lie at `state.start` of the arena; NaN is unknown.
 
     `generation` grows when a host comes, goes, or changes its layout: whatever is derived from places in the arena
-    holds for one generation.
+    holds for one generation, or for one census of the window, which leaves newcomers of a large fleet out for a while.
     """
 
     def __init__(self, max_hosts: int = 4096, window: Window | None = None) -> None:
         self.generation = 0
+        self._moves = 0  # grows when a host goes, or all are moved to other places
         self.window = window if window is not None else Window()
         self.ranks = Ranks()
         self._max_hosts = max_hosts
@@ -95,7 +96,7 @@ class Fleet:
     def advance(self, now_ns: int) -> bool:
         """Write this second into the window; call it once a second, off the beat by as much as records take to come."""
         self.ranks.advance(now_ns, self._hosts)
-        return self.window.advance(now_ns, self._arena, self._by_name(), self.generation)
+        return self.window.advance(now_ns, self._arena, self._by_name(), self.generation, self._moves)
 
     def warm(self, state: HostState, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
         """Take stored rows of a host at start-up: into the window, and as its newest word where there is none newer.
@@ -138,6 +139,7 @@ class Fleet:
         if self._hosts.pop(name, None) is None:
             return False
         self.ranks.forget(name)
+        self._moves += 1
         self._changed()
         return True
 
@@ -182,16 +184,14 @@ class Fleet:
     def _place(self, state: HostState, layout: KnownLayout) -> None:
         """Give a host room for a layout; an equal one that is another object keeps its place."""
         same = state.layout is not None and state.layout.digest == layout.digest
-        fits = state.layout is not None and state.layout.count == layout.count
         state.layout = layout
         if same:
             return
-        if not fits:
-            if self._used + layout.count > len(self._arena):
-                self._repack(state)
-            else:
-                state.start = self._used
-                self._used += layout.count
+        if self._used + layout.count > len(self._arena):  # never its old place: who knows only that reads on there
+            self._repack(state)
+        else:
+            state.start = self._used
+            self._used += layout.count
         self._arena[state.start : state.start + layout.count] = np.nan
         self._changed()
 
@@ -206,6 +206,7 @@ class Fleet:
             state.start = used
             used += count
         self._arena, self._used = arena, used
+        self._moves += 1
 
 
 def _view(state: HostState, start: int, steps: tuple[StepTotals, ...]) -> HostView:

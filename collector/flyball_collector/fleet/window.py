@@ -5,7 +5,7 @@ a reset or a gap. One vectorised pass a second writes one line; whoever reads as
 """
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.means import HORIZONS, SlidingMeans
+from flyball_collector.fleet.room import Room
 from flyball_collector.fleet.windowed import WINDOWED
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column
@@ -31,6 +32,12 @@ MAX_ROWS_OF_A_HOST = 1024
 
 SEATS_A_PASS = 64
 """Hosts that get their rows in one pass: some 0.03 s of work, most of it the kernel's for fresh memory."""
+
+LARGE_FLEET = 256
+"""Hosts from which on those that come or change their layout are admitted some seconds' worth at once."""
+
+ADMIT_SECONDS = 5
+"""Between two admissions to a large fleet: each has every reading of the fleet found anew, by all who look for one."""
 
 _SECOND = 10**9
 _FALL_BACK = 5
@@ -71,27 +78,30 @@ class Window:
         hold_seconds: float = 2.5,
         hold_intervals: float = 2.5,
         gap_seconds: float = 10.0,
+        large_fleet: int = LARGE_FLEET,
     ) -> None:
         """A host's newest reading stands for `hold_seconds` (longer than agents' sending interval), or for that many of
         its sampling intervals if they last longer, while nothing newer comes; `gap_seconds`: no rate is made of a
         counter over more than this."""
         self.seconds = seconds
-        self.rows = 0  # in use
+        self.census = 0  # grows with each admission: who sits where holds for one
         self._order = {name: number for number, name in enumerate(metrics)}
-        self._max_rows = max_rows
         self._hold_ns = int(hold_seconds * _SECOND)
         self._hold_per_ms = int(hold_intervals * 1_000_000)
         self._gap_ns = int(gap_seconds * _SECOND)
-        self._generation = -1
+        self._large_fleet = large_fleet
+        self._seated: tuple[int, int] | None = None  # generation and moves that everybody sits by
+        self._moves = 0  # as of the last admission
+        self._admitted = -ADMIT_SECONDS  # second of it
         self._second = -1  # of the newest line
         self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
         self._matrix = _reserve(seconds, max_rows)  # a row is filled when it is seated
         self._means = SlidingMeans(max_rows, [horizon for horizon in HORIZONS if horizon <= seconds])
-        self._used = 0
-        self._free: dict[int, list[int]] = {}  # size → first rows of seats that are no more
+        self._room = Room(max_rows)
         self._seats: dict[str, _Seat] = {}
         self._left_out: set[str] = set()  # there is no room for these until somebody leaves
-        self._states: tuple[HostState, ...] = ()  # the seated hosts
+        self._states: tuple[HostState, ...] = ()  # the admitted hosts
+        self._layouts: tuple[int, ...] = ()  # along them, the digest of the layout that they were admitted with
         self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # along them, at the newest line
         self._seen: dict[str, int] = {}  # corrected time of the newest record that a pass met
         self._last = np.full(max_rows, np.nan)  # counters then
@@ -104,22 +114,33 @@ class Window:
     @property
     def bytes(self) -> int:
         """Memory of the rows."""
-        return self._used * (self.seconds * 4 + 36)
+        return self._room.used * (self.seconds * 4 + 36)
 
-    def advance(self, now_ns: int, arena: NDArray[np.float64], hosts: Sequence[HostState], generation: int) -> bool:
-        """Write the line of this second; false when it is written already. A clock that falls back begins anew."""
-        self.seat(hosts, generation)
+    @property
+    def rows(self) -> int:
+        """How many are in use."""
+        return self._room.taken
+
+    def advance(
+        self, now_ns: int, arena: NDArray[np.float64], hosts: Sequence[HostState], generation: int, moves: int
+    ) -> bool:
+        """Write the line of this second; false when it is written already. A clock that falls back begins anew.
+
+        `generation` grows with every change of the hosts or of a layout; `moves` when a host is removed, or when the
+        place in the arena of one that did not change is another: then nobody may go by the places of before.
+        """
+        self.seat(now_ns, hosts, generation, moves)
         if not self._roll(now_ns // _SECOND):
             return False
         line = self._second % self.seconds
         self._times[line] = now_ns
-        self._matrix[line, : self._used] = self._read(now_ns, arena)
-        self._means.add(self._matrix[line, : self._used])
+        self._matrix[line, : len(self._place)] = self._read(now_ns, arena)
+        self._means.add(self._matrix[line, : self._room.used])
         return True
 
     @property
     def states(self) -> tuple[HostState, ...]:
-        """The hosts that have rows, by name; one tuple while nobody comes or goes."""
+        """The hosts that were admitted, by name; one tuple a census."""
         return self._states
 
     @property
@@ -134,15 +155,15 @@ class Window:
 
     def newest(self) -> Values:
         """The newest line."""
-        return self._matrix[self._second % self.seconds, : self._used]
+        return self._matrix[self._second % self.seconds, : self._room.used]
 
     def means(self, horizon: int) -> NDArray[np.float64]:
         """Every row's mean over one of `HORIZONS` that the window is long enough for."""
-        return self._means.means(horizon, self._used)
+        return self._means.means(horizon, self._room.used)
 
     def counts(self, horizon: int) -> NDArray[np.int32]:
         """How many lines are behind each of them."""
-        return self._means.counts(horizon, self._used)
+        return self._means.counts(horizon, self._room.used)
 
     def select(self, metric: str) -> Rows:
         """Every row of a metric, host by host."""
@@ -179,22 +200,47 @@ class Window:
         rows = slice(seat.first + part.start, seat.first + part.stop)
         return self._times[lines], seat.columns[part], self._matrix[lines, rows]
 
-    def seat(self, hosts: Sequence[HostState], generation: int) -> None:
-        """Give hosts their rows, some a pass; what a column said under the layout before stays with it."""
-        if generation == self._generation:
+    def seat(self, now_ns: int, hosts: Sequence[HostState], generation: int, moves: int) -> None:
+        """Give hosts their rows, some a pass, and admit them; what a column said under the layout before stays."""
+        if self._seated == (generation, moves):
             return
         present = {state.name: state for state in hosts if state.layout is not None}
-        for name in [name for name in self._seats if name not in present]:
-            self._unseat(name)
-            self._seen.pop(name, None)
+        second = now_ns // _SECOND
+        admits = moves != self._moves or self._may_admit(second)
+        if admits:
+            self._let_go(present)
         waiting = [state for state in present.values() if self._waits(state)]
         for state in waiting[:SEATS_A_PASS]:
             self._sit(state)
+        if not admits and self._room.stands:
+            return
+        self._admit(present)
+        self._moves, self._admitted = moves, second
+        self._seated = (generation, moves) if len(waiting) <= SEATS_A_PASS else None
+
+    def _may_admit(self, second: int) -> bool:
+        return len(self._states) < self._large_fleet or not 0 <= second - self._admitted < ADMIT_SECONDS
+
+    def _let_go(self, present: Container[str]) -> None:
+        """Take the rows from whom is there no more; others get them at once, so everybody must be admitted anew."""
+        for name in [name for name in self._seats if name not in present]:
+            self._unseat(name)
+            self._seen.pop(name, None)
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._room.clear():
+            self._left_out.clear()
+
+    def _admit(self, present: Mapping[str, HostState]) -> None:
+        """From now on lines are written of everybody who sits here."""
+        self._clear()
         before = {state.name: alive for state, alive in zip(self._states, self._alive.tolist(), strict=True)}
         self._states = tuple(filter(self._sits, present.values()))
+        self._layouts = tuple(state.layout.digest for state in self._states if state.layout is not None)
         self._alive = np.array([before.get(state.name, False) for state in self._states], dtype=np.bool_)
         self._index()
-        self._generation = generation if len(waiting) <= SEATS_A_PASS else -1
+        self.census += 1
 
     def warm(
         self,
@@ -240,15 +286,18 @@ class Window:
             self._recount(slice(int(rows.min()), int(rows.max()) + 1))
 
     def _read(self, now_ns: int, arena: NDArray[np.float64]) -> Values:
-        """This second's line."""
+        """This second's line. A host whose layout is another one since is silent until it is admitted with it."""
+        pairs = list(zip(self._states, self._layouts, strict=True))
+        same = [state.layout is not None and state.layout.digest == digest for state, digest in pairs]
         corrected = [state.corrected_ns for state in self._states]
         seen = [self._seen.get(state.name, 0) for state in self._states]
-        self._seen = {state.name: ns for state, ns in zip(self._states, corrected, strict=True)}
+        met = [now if here else before for now, before, here in zip(corrected, seen, same, strict=True)]
+        self._seen = {state.name: ns for state, ns in zip(self._states, met, strict=True)}
         # the last host is nobody's: free rows belong to it
-        passed = np.array([*(now - before for now, before in zip(corrected, seen, strict=True)), 0], dtype=np.int64)
+        passed = np.array([*(now - before for now, before in zip(met, seen, strict=True)), 0], dtype=np.int64)
         age = [now_ns - max(state.received_ns, state.corrected_ns) for state in self._states]
         hold = [max(self._hold_ns, self._hold_per_ms * state.interval_ms) for state in self._states]
-        alive = np.array([*(a <= h for a, h in zip(age, hold, strict=True)), False])
+        alive = np.array([*(here and a <= h for here, a, h in zip(same, age, hold, strict=True)), False])
         readings = arena[self._place]
         self._count(readings, passed)
         line: Values = readings.astype(np.float32)
@@ -277,7 +326,7 @@ class Window:
             return False
         if self._second < 0 or not self._second < second < self._second + self.seconds:
             self._times[:] = 0
-            self._matrix[:, : self._used] = np.nan
+            self._matrix[:, : self._room.used] = np.nan
             self._means.clear()
         else:
             for begun in range(self._second + 1, second + 1):
@@ -290,9 +339,9 @@ class Window:
         for horizon in self._means.horizons:
             slot = (second - horizon) % self.seconds
             if self._times[slot]:
-                self._means.leave(horizon, self._matrix[slot, : self._used])
+                self._means.leave(horizon, self._matrix[slot, : self._room.used])
         self._times[second % self.seconds] = 0
-        self._matrix[second % self.seconds, : self._used] = np.nan
+        self._matrix[second % self.seconds, : self._room.used] = np.nan
 
     def _recount(self, rows: slice) -> None:
         """Begin the means of some rows anew: their lines have changed."""
@@ -312,11 +361,11 @@ class Window:
         return not self._sits(state) and state.layout is not None and state.name not in self._left_out
 
     def _sit(self, state: HostState) -> None:
-        """Give one host rows for its layout, if it has not got them; `_index` must follow before the next line."""
+        """Give one host rows for its layout, if it has not got them; nothing is written there until it is admitted."""
         old, layout = self._seats.get(state.name), state.layout
         if layout is None or not self._waits(state):
             return
-        self._generation = -1
+        self._seated = None
         self._found.clear()
         offsets = self._chosen(layout)
         columns = tuple(layout.layout.columns[offset] for offset in offsets)
@@ -337,7 +386,6 @@ class Window:
         else:
             counters = np.array([column.metric.kind is Kind.COUNTER for column in columns], dtype=np.bool_)
             offsets_array = np.array(offsets, dtype=np.int64)
-            self.rows += len(columns)
             self._seats[state.name] = _Seat(layout, first, columns, offsets_array, counters, _slices(columns))
 
     def _chosen(self, layout: KnownLayout) -> list[int]:
@@ -349,15 +397,9 @@ class Window:
 
     def _allot(self, count: int) -> int | None:
         """Room for a host's rows, or nothing when the window is full."""
-        if free := self._free.get(count):
-            return free.pop()
-        unused = self._used - self.rows
-        if self._used + count > self._max_rows and unused > self._used // 8:
+        if self._room.is_worth_packing(count):
             self._repack()
-        if self._used + count > self._max_rows:
-            return None
-        first, self._used = self._used, self._used + count
-        return first
+        return self._room.take(count)
 
     def _repack(self) -> None:
         """Close the gaps between seats, in place."""
@@ -369,22 +411,20 @@ class Window:
         rows = np.concatenate(order)
         for line in (*self._matrix, self._last, self._rates):
             line[:used] = line[rows]
-        self._used, self._free = used, {}
+        self._room.packed()
         self._recount(slice(0, used))
 
     def _unseat(self, name: str) -> None:
         seat = self._seats.pop(name)
-        self.rows -= len(seat.columns)
-        self._generation = -1
+        self._seated = None
         self._found.clear()
-        self._left_out.clear()
-        self._free.setdefault(len(seat.columns), []).append(seat.first)
+        self._room.leave(seat.first, len(seat.columns))
 
     def _index(self) -> None:
         """Which row reads which place of the arena, for which host."""
         self._found = {}
-        self._place = np.zeros(self._used, dtype=np.int64)
-        self._host = np.full(self._used, len(self._states), dtype=np.int64)
+        self._place = np.zeros(self._room.used, dtype=np.int64)
+        self._host = np.full(self._room.used, len(self._states), dtype=np.int64)
         counters = [np.empty(0, dtype=np.int64)]
         for number, state in enumerate(self._states):
             seat = self._seats[state.name]

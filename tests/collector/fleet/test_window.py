@@ -180,6 +180,46 @@ def test_many_hosts_at_once_are_seated_over_some_passes() -> None:
     assert fleet.window.rows == 450
 
 
+def test_newcomers_of_a_large_fleet_are_admitted_together() -> None:
+    """One that comes after a quiet time is admitted at once, those of the seconds after it five seconds later."""
+    fleet, layout, censuses = fleet_of(large_fleet=2), layout_of(1), []
+    for second in range(14):
+        for number in range(min(second + 1, 10)):
+            say(fleet, f"host-{number}", second, layout, [1, 10 * second + number, 100 * second])
+        advance(fleet, second)
+        censuses.append((fleet.window.census, len(fleet.window.states)))
+    assert censuses == [(1, 1), *[(2, 2)] * 5, *[(3, 7)] * 5, *[(4, 10)] * 3]
+    assert recent(fleet, "host-6", "watts") == [*[["?"]] * 2, *[[10 * second + 6] for second in range(6, 14)]]
+    assert recent(fleet, "host-6", "read_bytes_total")[-7:] == [[100]] * 7
+
+
+def test_a_host_of_a_large_fleet_that_changes_its_layout_is_silent_until_it_is_admitted_with_it() -> None:
+    """Nothing of the new layout is read by the places of the old one; rates go on over the silence."""
+    fleet = fleet_of(large_fleet=2)
+    for second in range(9):
+        layout = layout_of(2 if second < 3 else 4)
+        gpus = len(layout.layout.columns) - 2
+        say(fleet, "a", second, layout, [1, *[10 * second + gpu for gpu in range(gpus)], 100 * second])
+        say(fleet, "b", second, layout_of(1), [1, 5, 0])
+        advance(fleet, second)
+    known = [[0, 1, "?", "?"], [10, 11, "?", "?"], [20, 21, "?", "?"]]
+    assert recent(fleet, "a", "watts")[:5] == [*known, *[["?"] * 4] * 2]
+    assert recent(fleet, "a", "watts")[5:] == [[10 * second + gpu for gpu in range(4)] for second in range(5, 9)]
+    assert recent(fleet, "a", "read_bytes_total") == [["?"], [100], [100], ["?"], ["?"], *[[100]] * 4]
+
+
+def test_a_host_that_leaves_a_large_fleet_is_gone_at_once() -> None:
+    """What was removed is not looked at for another five seconds."""
+    fleet, layout = fleet_of(large_fleet=2), layout_of(1)
+    for name in "abc":
+        say(fleet, name, 0, layout, [1, 10, 0])
+    advance(fleet, 0)
+    fleet.remove("b")
+    advance(fleet, 1)
+    assert [state.name for state in fleet.window.states] == ["a", "c"]
+    assert fleet.window.rows == 4
+
+
 def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> RowGroup:
     """Stored rows."""
     at = np.array([START + second * SECOND for second in seconds], dtype=np.int64)
@@ -250,10 +290,13 @@ def test_stored_rows_of_another_layout_match_by_column() -> None:
         max_size=9,
     ),
     st.sampled_from([8, 20, 1000]),
+    st.sampled_from([1, 1000]),
 )
-def test_no_row_ever_holds_what_another_column_said(moves: list[dict[str, tuple[int, int]]], max_rows: int) -> None:
+def test_no_row_ever_holds_what_another_column_said(
+    moves: list[dict[str, tuple[int, int]]], max_rows: int, large_fleet: int
+) -> None:
     """Whatever hosts come, go and change, a line is exactly what the host said in that second, or unknown."""
-    fleet = fleet_of(max_rows=max_rows, hold_seconds=0.001)
+    fleet = fleet_of(max_rows=max_rows, hold_seconds=0.001, large_fleet=large_fleet)
     said: dict[str, dict[int, list[int]]] = {}
     for second, hosts in enumerate(moves):
         for name in [state.name for state in fleet.hosts() if state.name not in hosts]:
@@ -272,6 +315,7 @@ def test_no_row_ever_holds_what_another_column_said(moves: list[dict[str, tuple[
                 number = int(column.labels[0].removeprefix("GPU-"))
                 known = lines.get(at, [])
                 if math.isnan(value):
-                    assert max_rows < 1000 or at < len(moves) - 1 or number >= len(known)
+                    waits = max_rows < 1000 or large_fleet < 1000
+                    assert waits or at < len(moves) - 1 or number >= len(known)
                 else:
                     assert value == known[number]
