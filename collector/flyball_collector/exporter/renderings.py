@@ -28,6 +28,9 @@ class Findings(Protocol):
     def of_fleet(self) -> DiagnosisSnapshot:
         """Of every host, and of runs."""
 
+    def of_runs(self) -> DiagnosisSnapshot:
+        """Of runs alone."""
+
     def of_host(self, name: str) -> DiagnosisSnapshot:
         """Of one host alone."""
 
@@ -36,6 +39,10 @@ class NothingFound:
     """Stands in where nobody diagnoses."""
 
     def of_fleet(self) -> DiagnosisSnapshot:
+        """Nothing."""
+        return DiagnosisSnapshot()
+
+    def of_runs(self) -> DiagnosisSnapshot:
         """Nothing."""
         return DiagnosisSnapshot()
 
@@ -89,7 +96,7 @@ class Renderings:
     def of_collector(self, format_: Format, *, gzip: bool) -> bytes:
         """The collector's own metrics and those of runs, which are no host's: small, whatever the size of the fleet."""
         self._own.scrapes.labels("collector").inc()
-        runs = DiagnosisWriter().render(self._findings.of_fleet(), format_, known=(), heard=())
+        runs = DiagnosisWriter().render(self._findings.of_runs(), format_, known=(), heard=())
         body = b"".join([own_text(self._own.registry, format_), *runs, ending(format_)])
         return gzip_at_once(body) if gzip else body
 

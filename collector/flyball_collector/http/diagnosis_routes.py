@@ -72,7 +72,7 @@ async def list_runs(
 ) -> RunsAnswer:
     """Every run that reports its steps, or of which something stands, by name."""
     ranks, standing = _ranks(parts), _standing_by_run(parts)
-    figures = {figure.run: figure for figure in parts.findings.of_fleet().runs}
+    figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
     names = sorted({*ranks, *standing})
     told = [
         run_summary(name, ranks.get(name, ()), figures.get(name), standing.get(name, ()))

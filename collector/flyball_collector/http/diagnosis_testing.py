@@ -35,6 +35,9 @@ class Found:
         )
 
     def of_fleet(self) -> DiagnosisSnapshot:
+        return self.of_runs()
+
+    def of_runs(self) -> DiagnosisSnapshot:
         return DiagnosisSnapshot(runs=[RunFigure("r", 2, 0.5, 0.7, 3600.0, 3000.0, 4000.0)])
 
 

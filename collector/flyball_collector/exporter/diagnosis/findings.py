@@ -57,6 +57,18 @@ class DiagnosisFindings:
             price=self._price,
         )
 
+    def of_runs(self) -> DiagnosisSnapshot:
+        """Of runs alone: it costs by what stands, not by the fleet."""
+        self._look()
+        standing = [each for each in self._diagnosis.conditions.standing() if not each.event.subject.host]
+        return DiagnosisSnapshot(
+            standing=self._standing(standing),
+            advice=self._advice.get("", []),
+            runs=_runs(self._diagnosis.detectors),
+            waste=NO_WASTE._replace(runs=self._lost_of_runs()),
+            price=self._price,
+        )
+
     def of_host(self, name: str) -> DiagnosisSnapshot:
         """Of one host alone: it costs by what the host has, not by the fleet."""
         self._look()
@@ -121,14 +133,16 @@ class DiagnosisFindings:
         return found
 
     def _lost(self) -> WasteFigures:
-        totals, runs = self._accounts.waste.hosts, self._accounts.waste.runs
-        of_runs = [
+        totals = self._accounts.waste.hosts
+        return WasteFigures(NAMES, totals.names, totals.lost.copy(), self._lost_of_runs())
+
+    def _lost_of_runs(self) -> list[tuple[str, str, float]]:
+        return [
             (run, name, float(seconds))
-            for run, lost in runs.all().items()
+            for run, lost in self._accounts.waste.runs.all().items()
             for name, seconds in zip(NAMES, lost, strict=True)
             if seconds > 0
         ]
-        return WasteFigures(NAMES, totals.names, totals.lost.copy(), of_runs)
 
     def _lost_of(self, name: str) -> WasteFigures:
         totals = self._accounts.waste.hosts

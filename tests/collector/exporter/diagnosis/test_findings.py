@@ -11,10 +11,13 @@ from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
+from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.diagnosis.snapshot import Price, Standing, price_of
+from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
+from flyball_collector.exporter.negotiation import Format
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.own_metrics import OwnMetrics
 
@@ -37,6 +40,22 @@ class Filling:
                 kind=kind, subjects=of_hosts, enters=yes, stays=yes, confidence=0.8 * yes, level=0.5 * yes,
                 seconds_left=left,
             )  # fmt: skip
+
+
+class Slow:
+    """Says that a run is slow."""
+
+    name = "slow"
+    kinds = (BY_NAME["run_slow"],)
+    needs = ()
+
+    def observe(self, view: View) -> Iterable[Claims]:  # noqa: ARG002
+        yes = np.ones(1, dtype=bool)
+        yield Claims(
+            kind=self.kinds[0], subjects=self.subjects, enters=yes, stays=yes, confidence=0.8 * yes, level=0.5 * yes
+        )
+
+    subjects = subjects([Subject(run="nightly")])
 
 
 class Broken:
@@ -67,7 +86,7 @@ class Watched:
         self.player = Player(recording(samples))
         self.diagnosis = self.player.diagnosis
         others = [each for each in self.diagnosis.detectors if BY_NAME["memory_exhaustion"] not in each.kinds]
-        self.diagnosis.detectors[:] = [*others, Filling(), Broken()]
+        self.diagnosis.detectors[:] = [*others, Filling(), Slow(), Broken()]
         self.own = OwnMetrics()
         self.accounts = Accounts(self.diagnosis, self.own)
         self.events: list[Event] = []
@@ -128,6 +147,19 @@ def test_one_host_alone() -> None:
     np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
     nobody = findings.of_host("c")
     assert (len(nobody.scores.hosts), nobody.standing, len(nobody.waste.hosts)) == (0, [], 0)
+
+
+def test_runs_alone() -> None:
+    """The page of runs says the same, whether it was made of them or of the whole fleet."""
+    findings = Watched(80).findings
+    whole, alone = (
+        b"".join(DiagnosisWriter().render(snapshot, Format.TEXT, known=(), heard=()))
+        for snapshot in (findings.of_fleet(), findings.of_runs())
+    )
+    assert alone == whole
+    assert b'run="nightly"' in alone
+    assert b"flyball_gpu_hour_price" in alone
+    assert not len(findings.of_runs().scores.hosts)
 
 
 def _by_kind(standing: Standing) -> tuple[str, str]:
