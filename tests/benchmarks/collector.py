@@ -37,11 +37,13 @@ class Fleet:
 
     hosts: int
     send_every_ms: int
+    ranks: int = 0  # that train on each host
 
     @property
     def what(self) -> str:
         every = f", a message each {self.send_every_ms / 1000:g} s" if self.send_every_ms != 1000 else ""
-        return f"{self.hosts:,} hosts × 8 GPUs, mTLS{every}"
+        ranks = f", {self.ranks * self.hosts:,} ranks" if self.ranks else ""
+        return f"{self.hosts:,} hosts × 8 GPUs, mTLS{every}{ranks}"
 
 
 def main() -> None:
@@ -49,10 +51,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=2048)
     parser.add_argument("--send-every-ms", type=int, default=1000)
+    parser.add_argument("--ranks", type=int, default=0, help="that train on each host")
     parser.add_argument("--no-restart", action="store_true")
     parser.add_argument("--no-peer", action="store_true")
     options = parser.parse_args()
-    fleet = Fleet(options.hosts, options.send_every_ms)
+    fleet = Fleet(options.hosts, options.send_every_ms, options.ranks)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         figures = measure_fleet(directory, fleet, restart=not options.no_restart)
@@ -118,6 +121,7 @@ def generated(
             "--first-host": number * share,
             "--seconds": seconds,
             "--send-every-ms": fleet.send_every_ms,
+            "--ranks": fleet.ranks,
             "--ramp-seconds": RAMP_SECONDS,
             "--ca-file": directory / "ca" / "ca.crt",
             "--certificates": directory / "ca" / "agents",

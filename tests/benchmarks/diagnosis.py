@@ -7,7 +7,7 @@ that detectors have something to find. What counts is the thread's CPU time of o
 import gc
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,13 @@ from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
-from flyball_proto.layout import Column, Layout
-from flyball_proto.metric import Kind, Metric
+from flyball_proto.layout import Layout
+from flyball_proto.metric import Kind
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.benchmarks.figure import Figure, at_most, plain, report
+from tests.benchmarks.fleet_readings import GPUS, SCALE, host_columns, wavers
 
-HOSTS, GPUS, CORES = 2048, 8, 64
+HOSTS = 2048
 WARM_SECONDS, SECONDS = 70, 60
 BUDGET_MS = 100.0
 SCORES_MS = 25.0
@@ -37,93 +38,6 @@ _SECOND = 10**9
 _START_NS = 1_900_000_000 * _SECOND
 _VARIANTS = 16  # of records; hosts share them by turns
 _TROUBLED = 0.05
-_SCALE = 1000
-_EXACT = (
-    "total_bytes",
-    "limit",
-    "slowdown",
-    "_max",
-    "state",
-    "generation",
-    "lanes",
-    "links",
-    "threads",
-    "speed",
-    "rate_",
-)
-"""Parts of the names of readings that do not waver."""
-
-Labels = Sequence[tuple[tuple[str, str], ...]]
-
-_PRESSURES: Labels = [(("resource", r), ("extent", e)) for r in ("cpu", "io", "memory") for e in ("some", "full")]
-_DISKS: Labels = [(("device", name),) for name in ("nvme0n1", "nvme1n1")]
-_LINKS: Labels = [(("interface", "eth0"),)]
-_PORTS: Labels = [(("device", f"mlx5_{n}"), ("port", "1")) for n in range(2)]
-_MOUNTS: Labels = [(("mount", "/"),), (("mount", "/data"),)]
-_NODES: Labels = [(("node", str(n)),) for n in range(2)]
-
-HOST_LEVELS: tuple[tuple[str, float], ...] = (
-    ("cpu_busy_ratio", 0.4), ("cpu_threads_online", CORES), ("tasks_runnable", 20), ("tasks_blocked", 0),
-    ("memory_total_bytes", 1e12), ("memory_available_bytes", 6e11), ("memory_used_bytes", 4e11),
-    ("memory_used_ratio", 0.4), ("swap_total_bytes", 0), ("swap_used_bytes", 0), ("swap_in_bytes_total", 0),
-    ("swap_out_bytes_total", 0), ("memory_major_faults_total", 5), ("oom_kills_total", 0),
-    ("reclaim_direct_pages_total", 0), ("shared_memory_used_ratio", 0.1), ("shared_memory_total_bytes", 5e11),
-    ("shared_memory_used_bytes", 5e10), ("tcp_sent_segments_total", 5000), ("tcp_retransmitted_segments_total", 1),
-)  # fmt: skip
-RESOURCE_LEVELS: tuple[tuple[str, float, Labels], ...] = (
-    ("pressure_seconds_total", 0.02, _PRESSURES),
-    ("disk_read_bytes_total", 3e8, _DISKS), ("disk_written_bytes_total", 5e6, _DISKS),
-    ("disk_busy_seconds_total", 0.1, _DISKS), ("disk_queue_seconds_total", 0.4, _DISKS),
-    ("disk_reads_total", 900, _DISKS), ("disk_writes_total", 40, _DISKS),
-    ("disk_read_seconds_total", 0.3, _DISKS), ("disk_write_seconds_total", 0.02, _DISKS),
-    ("filesystem_total_bytes", 4e12, _MOUNTS), ("filesystem_available_bytes", 2e12, _MOUNTS),
-    ("filesystem_used_bytes", 2e12, _MOUNTS), ("filesystem_used_ratio", 0.5, _MOUNTS),
-    ("network_received_bytes_total", 1e8, _LINKS), ("network_sent_bytes_total", 1e8, _LINKS),
-    ("network_received_packets_total", 1e5, _LINKS), ("network_sent_packets_total", 1e5, _LINKS),
-    ("network_received_errors_total", 0, _LINKS), ("network_received_drops_total", 0, _LINKS),
-    ("network_speed_bytes_per_second", 3.1e9, _LINKS),
-    ("infiniband_received_bytes_total", 1e10, _PORTS), ("infiniband_sent_bytes_total", 1e10, _PORTS),
-    ("infiniband_rate_bytes_per_second", 5e10, _PORTS), ("infiniband_link_downs_total", 0, _PORTS),
-    ("latency_seconds", 0.0005, [(("target", "storage:443"),), (("target", "localhost"),)]),
-    ("numa_local_pages_total", 9e4, _NODES), ("numa_remote_pages_total", 1e3, _NODES),
-    ("cpu_core_busy_seconds_total", 0.4, [(("core", str(n)),) for n in range(CORES)]),
-)  # fmt: skip
-GPU_LEVELS: tuple[tuple[str, float], ...] = (
-    ("gpu_utilization_ratio", 0.95), ("gpu_memory_controller_utilization_ratio", 0.5),
-    ("gpu_memory_used_bytes", 6e10), ("gpu_memory_reserved_bytes", 5e8), ("gpu_memory_total_bytes", 8.5e10),
-    ("gpu_power_watts", 600), ("gpu_power_limit_watts", 700), ("gpu_temperature_celsius", 65),
-    ("gpu_memory_temperature_celsius", 75), ("gpu_slowdown_temperature_celsius", 90), ("gpu_sm_clock_hertz", 1.9e9),
-    ("gpu_sm_clock_max_hertz", 1.98e9), ("gpu_performance_state", 0), ("gpu_pcie_generation", 5),
-    ("gpu_pcie_generation_max", 5), ("gpu_pcie_width_lanes", 16), ("gpu_pcie_width_max_lanes", 16),
-    ("gpu_pcie_transmit_bytes_total", 1e9), ("gpu_pcie_receive_bytes_total", 2e9), ("gpu_nvlink_active_links", 18),
-    ("gpu_nvlink_receive_bytes_total", 5e10), ("gpu_energy_joules_total", 600), ("gpu_xid_total", 0), ("gpu_lost", 0),
-    ("gpu_ecc_corrected_errors_total", 0), ("gpu_ecc_uncorrected_errors_total", 0), ("gpu_row_remap_pending", 0),
-    ("gpu_row_remap_failed", 0), ("gpu_sm_active_ratio", 0.7), ("gpu_tensor_active_ratio", 0.4),
-    ("gpu_dram_active_ratio", 0.35),
-)  # fmt: skip
-GPU_REASONS = ("gpu_throttle_active", "gpu_throttle_seconds_total")
-REASONS = ("sw_power_cap", "hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake")
-
-
-def _metric(name: str, labels: tuple[str, ...]) -> Metric:
-    kind = Kind.COUNTER if name.endswith("_total") else Kind.GAUGE
-    return Metric(name, kind, "", "Of the benchmark.", labels, _SCALE)
-
-
-def host_columns(host: int) -> Iterator[tuple[Column, float]]:
-    """What one host sends, with its usual level (a counter's: a second)."""
-    for name, level in HOST_LEVELS:
-        yield Column(_metric(name, ())), level
-    for name, level, of in RESOURCE_LEVELS:
-        for pairs in of:
-            yield Column(_metric(name, tuple(k for k, _ in pairs)), tuple(v for _, v in pairs)), level
-    for index in range(GPUS):
-        gpu = (f"GPU-{host:08x}-{index:04x}", str(index))
-        for name, level in GPU_LEVELS:
-            yield Column(_metric(name, ("gpu", "index")), gpu), level
-        for name in GPU_REASONS:
-            for reason in REASONS:
-                yield Column(_metric(name, ("gpu", "index", "reason")), (*gpu, reason)), 0.0
 
 
 class Load:
@@ -140,9 +54,9 @@ class Load:
             levels, counts = [level for _, level in columns], [c.metric.kind is Kind.COUNTER for c, _ in columns]
         self._levels, self._counts = np.array(levels), np.array(counts)
         names = [column.metric.name for column, _ in columns]
-        self._waver = np.array([not any(part in name for part in _EXACT) for name in names])
+        self._waver = np.array([wavers(column) for column, _ in columns])
         self._most = np.array([1.0 if name.endswith("_ratio") else np.inf for name in names])
-        self._values = np.tile(np.where(self._counts, 0.0, self._levels) * _SCALE, (hosts, 1))
+        self._values = np.tile(np.where(self._counts, 0.0, self._levels) * SCALE, (hosts, 1))
         self._factors = np.where(self._noise.random((hosts, 1)) < _TROUBLED, 1.8, 1.0)  # some are beside themselves
         self._valid = np.ones(len(levels), dtype=np.bool_)
         self.columns = len(levels)
@@ -153,7 +67,7 @@ class Load:
         noise = np.where(self._waver, self._noise.normal(1.0, 0.03, (_VARIANTS, self.columns)), 1.0)
         factors = np.where(self._waver, self._factors, 1.0)
         rates = noise[np.arange(len(self._values)) % _VARIANTS] * self._levels * factors
-        moved = np.minimum(rates, self._most) * _SCALE
+        moved = np.minimum(rates, self._most) * SCALE
         self._values = np.where(self._counts, self._values + moved, moved)
         values: NDArray[np.int64] = self._values.astype(np.int64)
         for host, layout in enumerate(self._layouts):

@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import struct
 import time
 from collections.abc import Iterator
@@ -21,18 +22,18 @@ from numpy.typing import NDArray
 
 from flyball_agent.uplink.channel import OPTIONS
 from flyball_proto import PROTOCOL_VERSION
-from flyball_proto.layout import Column, Layout
-from flyball_proto.metric import Kind, Metric, counter, gauge
+from flyball_proto.layout import Layout
+from flyball_proto.metric import Kind
 from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.benchmarks.fleet_readings import GPUS, SCALE, loaded_columns, wavers
 
-GPUS = 8
-GPU_METRICS = 16
-HOST_METRICS = 43
 _SECOND_NS = 1_000_000_000
 _CONNECT = "/flyball.v1.Telemetry/Connect"
 _BLOCK_OF_SEQUENCES = 1 << 21  # sequences of a run begin here, so that their varint keeps its length
 _TIME = struct.Struct("<qq")
-_STEPS = 251  # rows of random steps, which all hosts share, each from its own place
+_STEP = re.compile(rb"\x28" + re.escape(bytes((0x80, 0x80, 0x80, 0x01))))  # a report's step, as records begin
+_ROWS = 251
+_TROUBLED, _TROUBLE = 20, 1.8  # of so many hosts one has so many times the usual load
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Load:
     ca_file: Path | None = None
     certificates: Path | None = None  # holds agents/HOST.crt and agents/HOST.key; one for all hosts is ALL.crt
     ramp_seconds: float = 5.0
+    ranks: int = 0
 
 
 @dataclass(slots=True)
@@ -71,70 +73,81 @@ class Tally:
         self.errors[name] = self.errors.get(name, 0) + 1
 
 
-def metrics() -> tuple[list[Metric], list[Metric]]:
-    """Declarations of a host's and of a GPU's readings: half gauges, half counters."""
-    host = [
-        gauge(f"load_host{n}_ratio", "ratio", f"Host gauge {n}.", scale=10_000)
-        if n % 2
-        else counter(f"load_host{n}_bytes_total", "bytes", f"Host counter {n}.")
-        for n in range(HOST_METRICS)
-    ]
-    gpu = [
-        gauge(f"load_gpu{n}_watts", "watts", f"GPU gauge {n}.", ("gpu",), scale=1000)
-        if n % 2
-        else counter(f"load_gpu{n}_joules_total", "joules", f"GPU counter {n}.", ("gpu",), scale=1000)
-        for n in range(GPU_METRICS)
-    ]
-    return host, gpu
-
-
 def host_layout(host: int) -> Layout:
     """171 columns: 43 of the host, 16 of each GPU."""
-    of_host, of_gpu = metrics()
-    gpus = [f"GPU-{host:08x}-{index:04x}" for index in range(GPUS)]
-    return Layout((*(Column(m) for m in of_host), *(Column(m, (gpu,)) for gpu in gpus for m in of_gpu)))
+    return Layout(tuple(column for column, _ in loaded_columns(host)))
 
 
-def increments() -> NDArray[np.int64]:
-    """Steps of all columns, row by row: half of the gauges move by noise around a level, counters grow unevenly."""
-    noise = np.random.default_rng(1)
-    of_host, of_gpu = metrics()
-    counters = np.array([m.kind is Kind.COUNTER for m in (*of_host, *of_gpu * GPUS)])
-    shape = (_STEPS, len(counters))
-    moving = noise.random(shape) < 0.5
-    levels = np.where(moving, noise.normal(0, 400, shape).astype(np.int64), 0)
-    rates = noise.integers(1, 1 << 16, len(counters))
-    grown = np.where(moving, rates * noise.uniform(0.5, 1.5, shape), 0).astype(np.int64)
-    return np.where(counters, grown, np.diff(levels, axis=0, append=levels[:1]))
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What the readings do, row by row and round and round: hosts share it, each from a place of its own."""
+
+    first: NDArray[np.int64]  # values of gauges in each row; of counters 0
+    steps: NDArray[np.int64]  # from each row to the next
+    counters: NDArray[np.bool_]
+
+
+def course(factor: float, seed: int) -> Course:
+    """Half of the readings that waver move each second: gauges by noise around their level, counters unevenly."""
+    noise = np.random.default_rng(seed)
+    columns, usual = zip(*loaded_columns(0), strict=True)
+    counters = np.array([column.metric.kind is Kind.COUNTER for column in columns])
+    waver = np.array([wavers(column) for column in columns])
+    most = np.array([1.0 if column.metric.name.endswith("_ratio") else np.inf for column in columns])
+    levels = np.array(usual) * np.where(waver, factor, 1.0)
+    shape = (_ROWS, len(columns))
+    moved = noise.random(shape) < 0.5
+    grown = np.where(moved, levels * noise.uniform(0.5, 1.5, shape), 0)
+    there = np.minimum(levels * np.where(waver & moved, noise.normal(1, 0.03, shape), 1), most)
+    gauges = (there * SCALE).astype(np.int64)
+    steps = np.where(counters, (grown * SCALE).astype(np.int64), np.diff(gauges, axis=0, append=gauges[:1]))
+    return Course(np.where(counters, 0, gauges), steps, counters)
 
 
 class Recorder:
     """Makes the records of one host by patching the bytes of one."""
 
-    def __init__(self, host: int, layout: Layout, steps: NDArray[np.int64]) -> None:
+    def __init__(self, host: int, layout: Layout, course: Course, ranks: int) -> None:
         noise = random.Random(host)
         count = len(layout.columns)
-        self._steps = steps
-        self._step = noise.randrange(_STEPS)
+        self._course = course
+        self._row = noise.randrange(_ROWS)
         record = pb.Record(
             sequence=_BLOCK_OF_SEQUENCES, time_ns=1, boot_ns=1, layout=layout.digest, values=bytes(8 * count)
         )
         for index in range(GPUS):
             record.gpu_processes.add(gpu=f"GPU-{host:08x}-{index:04x}", pid=1000 + index, memory_used_bytes=1 << 34)
+        record.steps.extend(_reports(host, ranks))
         self._bytes = bytearray(record.SerializeToString())
         values_at = bytes(self._bytes).index(bytes(8 * count))
         self._times_at = bytes(self._bytes).index(b"\x11" + _TIME.pack(1, 1)[:8]) + 1
+        self._steps_at = [found.end() for found in _STEP.finditer(self._bytes, values_at + 8 * count)]
         self._values = np.frombuffer(self._bytes, np.dtype("<i8"), count, values_at)
-        self._values[:] = [noise.randrange(1 << 40) for _ in range(count)]
+        begun = [noise.randrange(1 << 40) for _ in range(count)]
+        self._values[:] = np.where(course.counters, begun, course.first[self._row])
 
     def record(self, sequence: int, time_ns: int, boot_ns: int) -> bytes:
         """The next record."""
-        patched = self._bytes
-        patched[1:5] = _varint4(_BLOCK_OF_SEQUENCES + sequence)
+        patched, number = self._bytes, _varint4(_BLOCK_OF_SEQUENCES + sequence)
+        patched[1:5] = number
         struct.pack_into("<q", patched, self._times_at, time_ns)
         struct.pack_into("<q", patched, self._times_at + 9, boot_ns)
-        self._values += self._steps[(sequence + self._step) % _STEPS]
-        return bytes(patched)
+        for at in self._steps_at:
+            patched[at - 4 : at] = number
+        made = bytes(patched)
+        self._values += self._course.steps[self._row]
+        self._row = (self._row + 1) % _ROWS
+        return made
+
+
+def _reports(host: int, ranks: int) -> Iterator[pb.StepReport]:
+    """Of the ranks on a host: one step a second; sixteen hosts train together."""
+    for rank in range(ranks):
+        yield pb.StepReport(
+            run=f"run-{host // 16}", rank=host % 16 * ranks + rank, world_size=16 * ranks, pid=1000 + rank,
+            step=_BLOCK_OF_SEQUENCES, steps=1, step_seconds=0.97, data_wait_seconds=0.02, samples=64,
+            section_seconds={"data": 0.02, "forward": 0.3, "backward": 0.55, "optimizer": 0.1},
+        )  # fmt: skip
 
 
 def _varint4(number: int) -> bytes:
@@ -144,12 +157,12 @@ def _varint4(number: int) -> bytes:
 class Host:
     """One generated agent: sends live, keeps what is not acknowledged, replays under grants."""
 
-    def __init__(self, load: Load, number: int, tally: Tally, steps: NDArray[np.int64]) -> None:
+    def __init__(self, load: Load, number: int, tally: Tally, course: Course) -> None:
         self._load = load
         self._tally = tally
         self.name = f"load{number:05d}"
         self._layout = host_layout(number)
-        self._recorder = Recorder(number, self._layout, steps)
+        self._recorder = Recorder(number, self._layout, course, load.ranks)
         noise = random.Random(number)
         self._first = noise.randrange(60_000 // load.interval_ms if load.interval_ms < 60_000 else 1)
         self._epoch = pb.Epoch(
@@ -290,13 +303,13 @@ async def live(load: Load, host: Host, number: int, tally: Tally, storms: list[f
 async def generate(load: Load) -> dict[str, object]:
     """Run the fleet; returns what the JSON says."""
     tally = Tally()
-    steps = increments()
+    usual, troubled = course(1.0, seed=1), course(_TROUBLE, seed=2)
     begun = time.monotonic()
     end = begun + load.seconds
     storms = [begun + load.seconds * (n + 1) / (load.storms + 1) for n in range(load.storms)]
     async with asyncio.TaskGroup() as group:
         for number in range(load.first_host, load.first_host + load.hosts):
-            host = Host(load, number, tally, steps)
+            host = Host(load, number, tally, usual if number % _TROUBLED else troubled)
             group.create_task(live(load, host, number, tally, storms, end))
     return {
         "hosts": load.hosts,
@@ -319,6 +332,7 @@ def parse() -> Load:
     parser.add_argument("--send-every-ms", type=int, default=1000)
     parser.add_argument("--storms", type=int, default=0, help="how often all hosts break off and reconnect")
     parser.add_argument("--ramp-seconds", type=float, default=5)
+    parser.add_argument("--ranks", type=int, default=0, help="that train on each host and report their steps")
     parser.add_argument("--ca-file", type=Path)
     parser.add_argument("--certificates", type=Path, help="folder of HOST.crt and HOST.key")
     return Load(**vars(parser.parse_args()))
