@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,8 @@ class Names:
     def __init__(self, project: "Project") -> None:
         self._project = project
         self._bindings: dict[Module, dict[str, str]] = {}
-        self._stars: dict[Module, list[str]] = {}
+        self._stars: dict[Module, tuple[tuple[Module | None, str], ...]] = {}
+        self._from_star: dict[tuple[Module, str], str | None] = {}
         self._resolved: dict[tuple[Module, str], str] = {}
         self._frameworks: dict[Module, frozenset[str]] = {}
 
@@ -100,10 +101,7 @@ class Names:
 
     def binding(self, module: Module, name: str) -> str | None:
         """What a module's own name stands for: an import, a definition, an alias, a star import, or a builtin."""
-        if module not in self._bindings:
-            self._bindings[module] = {}
-            self._bindings[module] = dict(self._bound(module))
-        found = self._bindings[module].get(name)
+        found = self._own(module).get(name)
         if found is None:
             found = self._from_stars(module, name)
         if found is None and not module.binds(module.tree, name):
@@ -122,6 +120,13 @@ class Names:
         yield from (target for _, target in _imports(module))
         yield from _star_imports(module)
 
+    def _own(self, module: Module) -> Mapping[str, str]:
+        """What a module's imports, definitions and aliases bind, star imports aside."""
+        found = self._bindings.get(module)
+        if found is None:
+            found = self._bindings[module] = dict(self._bound(module))
+        return found
+
     def _bound(self, module: Module) -> Iterator[tuple[str, str]]:
         """Aliases first, definitions next, imports last: a later pair wins."""
         imports = dict(_imports(module))
@@ -137,19 +142,40 @@ class Names:
         yield from imports.items()
 
     def _from_stars(self, module: Module, name: str) -> str | None:
-        if module not in self._stars:
-            self._stars[module] = list(_star_imports(module))
-        for star in self._stars[module]:
-            inside = self._project.module_of(module, star)
-            if inside is not None and inside is not module and (found := self._exported(inside, name)):
-                return found
-            if inside is None and star.startswith("torch") and name in _TORCH_STARS:
-                return f"{star}.{name}"
-        return None
+        key = (module, name)
+        if key not in self._from_star:
+            self._from_star[key] = None  # two files that import all of each other: the name is from elsewhere
+            self._from_star[key] = self._exported(module, name)
+        return self._from_star[key]
 
     def _exported(self, module: Module, name: str) -> str | None:
-        found = self.binding(module, name)
-        return None if found is None or found.startswith("builtins.") else self.resolve(module, found)
+        """What the first of a module's star imports that binds a name binds it to."""
+        for inside, star in self._stars_of(module):
+            if inside is None:
+                if name in _TORCH_STARS and star.startswith("torch"):
+                    return f"{star}.{name}"
+                continue
+            found = self._own(inside).get(name)
+            if found is not None and not found.startswith("builtins."):
+                return self.resolve(inside, found)
+        return None
+
+    def _stars_of(self, module: Module) -> tuple[tuple[Module | None, str], ...]:
+        """All that a module imports by stars, also by those of what it imports so: the project's modules, libraries."""
+        if module not in self._stars:
+            found: dict[tuple[Module | None, str], None] = {}
+            self._reach(module, found, {module})
+            self._stars[module] = tuple(found)
+        return self._stars[module]
+
+    def _reach(self, module: Module, found: dict[tuple[Module | None, str], None], seen: set[Module]) -> None:
+        for star in _star_imports(module):
+            inside = self._project.module_of(module, star)
+            if inside not in seen:
+                found[inside, star] = None
+            if inside is not None and inside not in seen:
+                seen.add(inside)
+                self._reach(inside, found, seen)
 
     def _follow(self, module: Module, dotted: str) -> str:
         for _ in range(_DEEPEST):

@@ -88,3 +88,38 @@ def test_files_of_a_package_know_each_other_by_its_name() -> None:
     )
     assert set(project.modules) == {"agents.learners.base", "agents.learners.ppo"}
     assert project.find("agents.learners.base.Base") is not None
+
+
+def test_star_imports_lead_through_circles_to_the_definition() -> None:
+    """Files that import all of each other still tell where a name is defined; the first star that knows it counts."""
+    project = project_of({
+        "app/one.py": "from .two import *\nfrom .three import *\nhelp_me, unknown, open\n",
+        "app/two.py": "from .one import *\nfrom .four import *\n",
+        "app/three.py": "from .two import *\ndef help_me():\n    pass\n",
+        "app/four.py": "from torch.nn import *\nfrom torch.optim import *\ndef help_me():\n    pass\nLinear, Adam\n",
+        "train.py": "",
+        "app/five.py": "from .one import *\nhelp_me, Linear\n",
+    })  # fmt: skip
+    named = {
+        path: [_qualified(project.modules[path], name) for name in names]
+        for path, names in (
+            ("app.one", ["help_me", "unknown", "open"]), ("app.four", ["Linear"]), ("app.five", ["help_me", "Linear"]),
+        )
+    }  # fmt: skip
+    assert named == {
+        "app.one": ["app.four.help_me", None, "builtins.open"],
+        "app.four": ["torch.nn.Linear"],
+        "app.five": ["app.four.help_me", "torch.nn.Linear"],
+    }
+
+
+def test_star_imports_are_searched_once_however_many_ways_lead_to_a_file() -> None:
+    """Each of thirty files imports all of the two below it: of a million ways to the lowest, one is gone."""
+    files = {f"app/at_{n}.py": f"from .at_{n + 1} import *\nfrom .at_{n + 2} import *\n" for n in range(30)}
+    files |= {
+        "app/at_30.py": "",
+        "app/at_31.py": "def deep():\n    pass\n",
+        "train.py": "from app.at_0 import *\ndeep, no\n",
+    }
+    module = project_of(files).modules["train"]
+    assert [_qualified(module, each) for each in ("deep", "no")] == ["app.at_31.deep", None]
