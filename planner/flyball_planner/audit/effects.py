@@ -42,6 +42,7 @@ class Effects:
         self._of_function: dict[ast.AST, EffectSet] = {}
         self._of_loop: dict[ast.AST, EffectSet] = {}
         self._leads: dict[Module, Leads] = {}
+        self._zeroing: dict[Module, frozenset[str]] = {}
         self._names: dict[Module, Mapping[ast.AST, frozenset[str]]] = {}
 
     def step_loops(self, module: Module) -> list[Loop]:
@@ -89,12 +90,21 @@ class Effects:
             return frozenset({Effect.BACKWARD}) if "ctx" not in ast.unparse(call.func.value) else NONE
         if name == "optimizer_step":
             return frozenset({Effect.STEP})
-        if name == "step" and isinstance(call.func, ast.Attribute) and self._is_optimizer(module, call.func.value):
-            return frozenset({Effect.STEP})
+        if name.startswith("step") and isinstance(call.func, ast.Attribute):
+            text = ast.unparse(call.func.value)
+            if text in self._zeroed(module) or (name == "step" and self._is_optimizer(module, call.func.value, text)):
+                return frozenset({Effect.STEP})
         return NONE
 
-    def _is_optimizer(self, module: Module, receiver: ast.expr) -> bool:
-        text = ast.unparse(receiver)
+    def _zeroed(self, module: Module) -> frozenset[str]:
+        """What a module calls `.zero_grad()` on: if it has steps too, it is an optimizer or wraps one."""
+        found = self._zeroing.get(module)
+        if found is None:
+            held = (each.func.value for each in module.calls_named("zero_grad") if isinstance(each.func, ast.Attribute))
+            found = self._zeroing[module] = frozenset(map(ast.unparse, held))
+        return found
+
+    def _is_optimizer(self, module: Module, receiver: ast.expr, text: str) -> bool:
         if _NO_STEPPERS.search(text):
             return False
         if _STEPPERS.search(text):
@@ -169,7 +179,8 @@ class Effects:
             for name, called in self._called_by_name(module):
                 for each in called:
                     callers.setdefault(each, set()).add(name)
-        return Leads(_closure(callers, BACKWARD), _closure(callers, STEP))
+        steps = frozenset(each for module in group for each in module.called_names if each.startswith("step_"))
+        return Leads(_closure(callers, BACKWARD), _closure(callers, STEP | steps))
 
     def _called_by_name(self, module: Module) -> Iterator[tuple[str, Iterable[str]]]:
         named = self._names_of(module)

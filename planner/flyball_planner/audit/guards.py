@@ -46,7 +46,7 @@ _LOGGING = re.compile(
 )
 _ENDS = re.compile(
     r"\b(step|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
-    r"|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
+    r"|==\s*len\(|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]", re.IGNORECASE)
@@ -154,9 +154,10 @@ def _of_several(module: Module, test: ast.BoolOp, *, negated: bool) -> Rarity:
     """All must hold: the rarest counts. One suffices: the most frequent counts."""
     each = [_rarity(module, value, negated=negated) for value in test.values]
     order = list(Rarity)
-    rarest_first = sorted(each, key=order.index)
-    conjunction = isinstance(test.op, ast.And) is not negated
-    return rarest_first[0] if conjunction else rarest_first[-1]
+    if isinstance(test.op, ast.And) is not negated:
+        return min(each, key=order.index)
+    often = [rarity for rarity in each if rarity is not Rarity.RARE]  # `… or step + 1 == len(loader)` adds one turn
+    return max(often or each, key=order.index)
 
 
 def _of_modulo(test: ast.expr, *, negated: bool) -> Rarity | None:

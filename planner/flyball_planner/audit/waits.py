@@ -51,7 +51,9 @@ _LOGGING_FUNCTIONS = frozenset(
 
 
 def waits(project: "Project", region: Region) -> Iterator[Wait]:
-    """The expressions of a region that wait for the device."""
+    """The expressions of a region that wait for the device; what is pickled must come to the host."""
+    if any((region.module.qualified(each.func) or "").startswith("pickle.") for each in region.all(ast.Call)):
+        return
     for call in region.all(ast.Call):
         found = _in_call(project, region, call)
         if found is not None:

@@ -63,6 +63,25 @@ def test_frameworks_call_hooks() -> None:
     assert [each.node.lineno for each in project.loops.evaluation] == [6]
 
 
+@pytest.mark.parametrize(
+    ("calls", "trains"),
+    [
+        ("schedule.zero_grad(); loss.backward(); schedule.step_and_update_lr()", True),
+        ("schedule.zero_grad(); loss.backward(); schedule.step()", True),
+        ("optimizer.zero_grad(); loss.backward(); schedule.step_and_update_lr()", False),
+        ("loss.backward(); schedule.step()", False),
+        ("schedule.zero_grad(); schedule.step_and_update_lr()", False),
+    ],
+)
+def test_what_empties_gradients_and_steps_wraps_an_optimizer(calls: str, trains: bool) -> None:
+    """Whatever it is called, and though its class is not at hand; a scheduler empties nothing."""
+    project, module = module_of(
+        f"import torch\nfrom far import Schedule\ndef train(model, loader, optimizer):\n"
+        f"    schedule = Schedule(optimizer)\n    for batch in loader:\n        loss = model(batch)\n        {calls}\n"
+    )
+    assert bool(list(project.loops.training_of(module))) is trains
+
+
 def test_other_frameworks_loops_are_left_alone() -> None:
     """Code of Paddle looks alike and means something else."""
     project, _ = module_of(f"import paddle\nfor batch in loader:\n    {STEP}\n")
@@ -92,6 +111,8 @@ def test_other_frameworks_loops_are_left_alone() -> None:
         ("value > 3", Rarity.OTHER),
         ("step == 0", Rarity.RARE),
         ("step % 10 == 0 or value > 3", Rarity.OTHER),
+        ("step % 10 == 0 or step + 1 == len(loader)", Rarity.PERIODIC),
+        ("(step + 1) % accumulation == 0 or step + 1 == len(loader)", Rarity.ACCUMULATED),
         ("time.time() - last > 30", Rarity.PERIODIC),
     ],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.library import is_module_base, made
 from flyball_planner.audit.flow.values import MODEL, UNKNOWN, Tag, Tags, Value
+from flyball_planner.audit.module import Function, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -51,6 +52,13 @@ class Classes:
         """Whether a class is an nn.Module."""
         return any(is_module_base(each) for each in self.bases(definition))
 
+    def learns_nothing(self, definition: Definition) -> bool:
+        """Whether a module is seen to hold no parameters: its class makes no parts, and is handed settings alone."""
+        if not isinstance(definition.node, ast.ClassDef) or self.bases(definition) != {"torch.nn.Module"}:
+            return False
+        methods = [each for each in definition.node.body if isinstance(each, Function)]
+        return not any(_makes_parts(each) or (each.name == "__init__" and _is_handed_parts(each)) for each in methods)
+
     def method(self, definition: Definition, name: str) -> Definition | None:
         """A method of a class, its own or inherited within the project."""
         for each in self.lineage(definition):
@@ -86,3 +94,21 @@ class Classes:
         for each in found:
             found += [other for other in self._heirs.get(each, ()) if other not in found]
         return found
+
+
+_REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})
+
+
+def _makes_parts(method: Function) -> bool:
+    """Whether a method calls a class, or anything else that gives a module what can be learnt."""
+    names = (last_name(each) for each in ast.walk(method) if isinstance(each, ast.Call))
+    return any(each[:1].isupper() or each in _REGISTERING for each in names)
+
+
+def _is_handed_parts(method: Function) -> bool:
+    """Whether an argument may be a module: none is whose default is a number, a text or a switch."""
+    arguments = method.args
+    handed = [*arguments.posonlyargs, *arguments.args][1:] + arguments.kwonlyargs
+    defaults = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+    plain = [each for each in defaults if isinstance(each, ast.Constant) and each.value is not None]
+    return len(plain) < len(handed) or arguments.vararg is not None or arguments.kwarg is not None

@@ -26,6 +26,9 @@ TEXTS = re.compile(
 )
 """What parts of a batch are called that are no tensors, though the batch is moved to a device with them."""
 
+COUNTS = re.compile(r"(^|_)(counts?|size)$|^(num|n)_")
+"""What numbers are called that models give beside their tensors."""
+
 CREATION = frozenset({
     "tensor", "zeros", "ones", "full", "empty", "eye", "arange", "range", "linspace", "logspace", "rand",
     "randn", "randint", "randperm", "normal", "as_tensor", "from_numpy", "scalar_tensor", "FloatTensor",

@@ -7,7 +7,7 @@ from typing import Any
 from flyball_planner.audit.flow.expressions import evaluate, iterated, part
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.library import guess
+from flyball_planner.audit.flow.library import COUNTS, guess
 from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
 
 
@@ -37,10 +37,16 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         assign(frame, target.value, Value(element=value))
     elif isinstance(target, ast.Tuple | ast.List):
         for number, each in enumerate(target.elts):
-            assign(frame, each, part(value, number, len(target.elts)))
+            assign(frame, each, _counted(each, part(value, number, len(target.elts))))
     elif isinstance(target, ast.Subscript):
         evaluate(frame, target.slice)
         _put(frame, target, value)
+
+
+def _counted(target: ast.expr, value: Value) -> Value:
+    """Of what a model gives, a part that is called a count is none of its tensors."""
+    counts = value.has(Tag.OUTPUT) and isinstance(target, ast.Name) and COUNTS.search(target.id)
+    return UNKNOWN if counts else value
 
 
 def named(frame: Frame, name: str, value: Value) -> Value:

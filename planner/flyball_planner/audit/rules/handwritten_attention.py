@@ -53,12 +53,8 @@ def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | N
     if "softmax" in last_name(call).lower():
         if module.qualified(call.func) in _SOFTMAX:
             return given
-        if (
-            last_name(call) == "softmax"
-            and isinstance(call.func, ast.Attribute)
-            and module.qualified(call.func) is None
-        ):
-            return call.func.value
+        if last_name(call) == "softmax" and module.qualified(call.func) is None:  # a tensor's method, or one of several
+            return call.func.value if isinstance(call.func, ast.Attribute) else given
     may_be_layer = isinstance(call.func, ast.Attribute | ast.Call) and "Softmax(" in module.source.text
     return given if may_be_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()" else None
 

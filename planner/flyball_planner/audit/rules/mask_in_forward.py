@@ -15,7 +15,7 @@ from flyball_planner.audit.shapes import follows_from_shapes, is_kept
 MASKS = ("tril", "triu", "generate_square_subsequent_mask", "arange")
 """In files without these words no mask is made."""
 
-TRIANGLES = frozenset({"tril", "triu"})
+TRIANGLES = frozenset({"tril", "triu", "tril_", "triu_"})
 MAKERS = frozenset({"generate_square_subsequent_mask"})
 
 SCORING = frozenset({"softmax", "scaled_dot_product_attention", "masked_fill", "masked_fill_", "where", "baddbmm"})

@@ -43,7 +43,8 @@ def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
         for call in region.all(ast.Call):
             value = project.flow.value(region.module, call.func)
             runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
-            if runs and not _is_predictor(project, region, call, value) and _records(project, region, call):
+            learns = value.definition is None or not project.flow.learns_nothing(value.definition)
+            if runs and learns and not _is_predictor(project, region, call, value) and _records(project, region, call):
                 yield call
 
 

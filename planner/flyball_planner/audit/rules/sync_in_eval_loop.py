@@ -1,6 +1,7 @@
 """`sync-in-eval-loop`: evaluation reads each batch's result on the host, instead of all of them once."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
@@ -13,6 +14,9 @@ from flyball_planner.audit.waits import told, waits
 
 TEXT = frozenset({"generate", "decode", "batch_decode", "sample"})
 """Calls in loops whose results are needed on the host one by one."""
+
+_WRITING = re.compile(r"(?<![a-z])(generat|decod|sampl)")
+"""In names of functions that are such a loop themselves."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -40,6 +44,9 @@ def _in_loop(project: Project, turns: Turns) -> Iterator[Match]:
 
 
 def _writes_text(project: Project, turns: Turns) -> bool:
+    function = turns.module.function_of(turns.node)
+    if function is not None and _WRITING.search(function.name):
+        return True
     calls = (call for region in project.loops.regions(turns) for call in region.all(ast.Call))
     return any(last_name(each) in TEXT for each in calls)
 
