@@ -85,4 +85,5 @@ QWEN3_MOE = Family(
         "num_experts_per_tok": 8,
         "moe_intermediate_size": 768,
     },
+    {"num_local_experts": "num_experts"},  # as transformers 5 writes it
 )
