@@ -19,6 +19,10 @@ PARAMETERS = (
 """Of `torch.utils.data.DataLoader`, in their order; the rest are keywords alone."""
 
 
+DEEPEST = 3
+"""Functions, one handing a loader to the other, through which its batches are followed."""
+
+
 @dataclass(frozen=True)
 class Loader:
     """One call of `torch.utils.data.DataLoader`, or of a class derived from it that takes the same arguments."""
@@ -106,6 +110,20 @@ def streams(project: "Project", loader: Loader) -> bool:
 def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For]]:
     """The loops whose iterable is, or wraps, what the call makes."""
     return project.loops.over_values.get(loader.call, [])
+
+
+def behind(project: "Project", module: Module, node: ast.expr, depth: int = DEEPEST) -> Iterator[Loader]:
+    """The loaders whose batches an expression gives, also through what is handed one: `cycle(loader)`."""
+    for part in ast.walk(node):
+        made_at = project.flow.value(module, part).made_at if isinstance(part, ast.expr) else None
+        if made_at is None or made_at[1] is node:
+            continue
+        home, made = made_at
+        own = [each for each in loaders(home, project) if each.call is made]
+        yield from own
+        if not own and depth:
+            for each in (*made.args, *(keyword.value for keyword in made.keywords)):
+                yield from behind(project, home, each, depth - 1)
 
 
 _SETTINGS = ("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")

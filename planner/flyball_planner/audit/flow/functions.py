@@ -1,5 +1,7 @@
 """What functions and classes of libraries give, by their full names."""
 
+import ast
+
 from flyball_planner.audit.flow.expressions import combine, iterated
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import Arguments
@@ -28,6 +30,7 @@ from flyball_planner.audit.flow.values import (
     element_of,
     placed,
 )
+from flyball_planner.audit.module import Module
 
 
 def loss_of(frame: Frame, given: Arguments) -> Value:
@@ -62,15 +65,15 @@ def _passed(frame: Frame, given: Arguments) -> Value:
     value = given.positional[0] if given.positional else given.keyword("iterable") or UNKNOWN
     if value.tags & {Tag.LOADER, Tag.DATASET} or value.items is not None:
         return value
-    return Value(element=iterated(frame, value)) if value != UNKNOWN else UNKNOWN
+    return Value(element=iterated(frame, value), made_at=value.made_at) if value != UNKNOWN else UNKNOWN
 
 
 def _builtin(frame: Frame, name: str, given: Arguments) -> Value:
     each = [iterated(frame, value) for value in given.positional]
     if name == "enumerate":
-        return Value(element=Value(items=(ON_HOST, each[0] if each else UNKNOWN)))
+        return Value(element=Value(items=(ON_HOST, each[0] if each else UNKNOWN)), made_at=_loader_of(given))
     if name == "zip":
-        return Value(element=Value(items=tuple(each)))
+        return Value(element=Value(items=tuple(each)), made_at=_loader_of(given))
     if name == "next":
         return each[0] if each else UNKNOWN
     if name in {"sum", "max", "min", "abs", "pow", "divmod"}:
@@ -78,6 +81,11 @@ def _builtin(frame: Frame, name: str, given: Arguments) -> Value:
     if name == "getattr" and len(given.positional) > 1 and given.positional[1].literal:
         return attribute_of(frame, given.positional[0], str(given.positional[1].literal.value))
     return UNKNOWN
+
+
+def _loader_of(given: Arguments) -> tuple[Module, ast.Call] | None:
+    """Where the loader was made that is gone through: it is known behind `enumerate` and its like, too."""
+    return next((each.made_at for each in given.positional if each.has(Tag.LOADER) or each.element), None)
 
 
 def _of_torch(name: str, given: Arguments, frame: Frame) -> Value:

@@ -8,7 +8,7 @@ from flyball_planner.audit.flow.expressions import evaluate, iterated, part
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.library import COUNTS, guess
-from flyball_planner.audit.flow.values import LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
+from flyball_planner.audit.flow.values import BATCH, LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
 
 
 def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -182,9 +182,20 @@ def joined(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value
 
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
-    each = iterated(frame, evaluate(frame, node.iter))
+    over = evaluate(frame, node.iter)
+    each = iterated(frame, over)
+    if each == UNKNOWN and _is_handed_loader(frame, node.iter):
+        each = BATCH
     _repeat(frame, node, lambda: assign(frame, node.target, each))
     return True
+
+
+def _is_handed_loader(frame: Frame, node: ast.expr) -> bool:
+    """Whether a call that nobody knows goes through a loader: `logger.every(10, loader)`, `mix(("train", loader))`."""
+    if not isinstance(node, ast.Call):
+        return False
+    parts = [part for each in node.args for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    return any(frame.values.get(each, UNKNOWN).has(Tag.LOADER) for each in parts)
 
 
 def _while(frame: Frame, node: ast.While) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import hides_arguments, is_constant
-from flyball_planner.audit.loaders import loaders
+from flyball_planner.audit.loaders import behind
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
@@ -15,7 +15,7 @@ from flyball_planner.audit.rule import CERTAIN, Match, Rule
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Copies to the device, in the turns of loops over pinned batches."""
+    """Copies to the device, in turns that get pinned batches."""
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
         if not _is_pinned(project, turns):
             continue
@@ -26,15 +26,20 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 
 def _is_pinned(project: Project, turns: Turns) -> bool:
-    """Whether the loop's loader is seen to pin."""
-    if not isinstance(turns.node, ast.For):
-        return False
-    for part in ast.walk(turns.node.iter):
-        value = project.flow.value(turns.module, part)
-        if value.has(Tag.LOADER) and value.made_at is not None:
-            home, made = value.made_at
-            return any(each.call is made and each.constant("pin_memory") is True for each in loaders(home, project))
-    return False
+    """Whether each loader is seen to pin whose batches a turn is given, or fetches."""
+    sources = list(_sources(project, turns))
+    found = [each for module, node in sources for each in behind(project, module, node)]
+    return bool(found) and all(each.constant("pin_memory") is True for each in found)
+
+
+def _sources(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.expr]]:
+    """What a turn gets batches from: the loop's own iterable, or what it asks for the next."""
+    if isinstance(turns.node, ast.For):
+        yield turns.module, turns.node.iter
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call):
+            if last_name(call) == "next" and call.args:
+                yield region.module, call.args[0]
 
 
 def _blocks(project: Project, region: Region, call: ast.Call) -> bool:
@@ -52,7 +57,7 @@ def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
     return Match(
         call,
         f"`{module.quote(call)}` waits until the copy is done",
-        f"the loader of the loop at {turns.module.path}:{turns.node.lineno} pins its batches: they could be copied "
+        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} pins its batches: they could be copied "
         "beside the kernels",
         CERTAIN,
         module=module,

@@ -43,13 +43,18 @@ def _has_epochs(project: Project, loader: Loader) -> bool:
     return any(_is_repeated(project, module, node, loader) for module, node in loops_over(project, loader))
 
 
-def _is_repeated(project: Project, module: Module, node: ast.AST, loader: Loader) -> bool:
-    """Whether a loop over the loader runs again and again, while the loader stays."""
+DEEPEST = 3
+"""Functions between the loop over epochs and the one over batches."""
+
+
+def _is_repeated(project: Project, module: Module, node: ast.AST, loader: Loader, depth: int = DEEPEST) -> bool:
+    """Whether a loop over the loader, or a call that leads to it, runs again and again, while the loader stays."""
     for above in module.ancestors(node):
         if isinstance(above, Loop):
             return not _holds(above, loader.call)
         if isinstance(above, Function):
-            return any(_is_in_loop(there, call, loader) for there, call in _calls(project, module, above))
+            calls = _calls(project, module, above) if depth else ()
+            return any(_is_repeated(project, there, call, loader, depth - 1) for there, call in calls)
     return False
 
 
@@ -57,10 +62,6 @@ def _calls(project: Project, module: Module, function: Function) -> Iterator[tup
     for there, call in project.flow.callers(function.name, module):
         if any(each.node is function for each in project.flow.callees(there, call)):
             yield there, call
-
-
-def _is_in_loop(module: Module, call: ast.Call, loader: Loader) -> bool:
-    return any(isinstance(each, Loop) and not _holds(each, loader.call) for each in module.ancestors(call))
 
 
 def _holds(loop: ast.AST, call: ast.Call) -> bool:
