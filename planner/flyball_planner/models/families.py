@@ -88,7 +88,7 @@ def published_families() -> Mapping[str, Family]:
     return {
         network.name: Family(
             network.name,
-            f"published network ({network.source.split(',')[0]})",
+            _summary(network),
             keys,
             partial(_published_cost, network.name),
         )
