@@ -61,7 +61,7 @@ def _of_plan(path: Path, provider: str, live: bool) -> Told:
 
     specification = load(path)
     machine = specification.machine
-    best = choose_for(specification, shown=1).best
+    best = choose_for(specification).best
     hours = whole_seconds(specification.subject, best).times(1 / 3600)
     asked = _live(machine.device) if live else chosen_offers(machine, specification.price)
     found = _of_provider(asked, provider)

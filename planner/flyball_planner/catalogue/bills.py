@@ -52,7 +52,9 @@ def compare(
     if not 0 <= least < inf or devices < 1 or repeated < 0:
         raise PlanError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
     span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
-    bills = [_bill(each, span, devices, repeated) for each in found if each.devices >= 1]
+    together = {name: min(devices, find_device(name).devices_a_node) for name in {each.device for each in found}}
+    whole = [_apart(each, together[each.device]) for each in found if each.devices >= 1]
+    bills = [_bill(each, span, devices, repeated) for each in whole]
     return sorted(bills, key=lambda bill: (bool(bill.offer.caveat), bill.usd, bill.offer.provider, bill.offer.instance))
 
 
@@ -60,7 +62,7 @@ def _bill(offer: Offer, hours: Interval, devices: int, repeated: float) -> Bill:
     instances = ceil(devices / offer.devices)
     on_demand = offer.on_demand_usd_per_hour
     return Bill(
-        offer=_apart(offer, devices),
+        offer=offer,
         instances=instances,
         idle_devices=int(instances * offer.devices) - devices,
         on_demand_usd=None if on_demand is None else hours.times(on_demand * instances),
@@ -68,9 +70,8 @@ def _bill(offer: Offer, hours: Interval, devices: int, repeated: float) -> Bill:
     )
 
 
-def _apart(offer: Offer, devices: int) -> Offer:
-    """The offer, with a caveat where its instances tear a node apart."""
-    together = min(devices, find_device(offer.device).devices_a_node)
+def _apart(offer: Offer, together: int) -> Offer:
+    """The offer, with a caveat where its instances tear apart what a node holds together."""
     if offer.devices >= together:
         return offer
     said = f"only {offer.devices:g} of a node's {together} together, the others over a network"

@@ -1,6 +1,7 @@
 """Which layouts are possible at all: each rule is a mask over columns, with the reason for what it refuses."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +16,7 @@ Mask = NDArray[np.bool_]
 
 
 class Refusal(Struct, frozen=True):
-    """A rule, the layouts that break it, and how to say so."""
+    """A rule, the layouts that break it, and how to say so. Of a grid the mask has the axes that the rule looks at."""
 
     reason: str
     broken: Mask
@@ -37,7 +38,7 @@ def allowed(subject: TransformerShape | ModelCost, training: Training, layouts: 
 
 def unbroken(rules: Sequence[Refusal]) -> Mask:
     """The same of rules that were looked at already."""
-    mask: Mask = ~np.any([rule.broken for rule in rules], axis=0)
+    mask: Mask = ~reduce(np.logical_or, (rule.broken for rule in rules))
     return mask
 
 

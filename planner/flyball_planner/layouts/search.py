@@ -1,44 +1,33 @@
 """The best way to spread a training: every layout that is allowed and fits, by the time of its step, with reasons."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
-from flyball_planner.layouts.candidates import Choices, candidates
+from flyball_planner.layouts.candidates import Choices, candidates, grid
 from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.ranking import Ranked, order, ranked
 from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.memory.verdict import FITS, Fit, fits
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.timing.build import build_work
-from flyball_planner.timing.estimate import StepEstimate, estimate_step, step_middle
+from flyball_planner.timing.build import build_work, over_machines
+from flyball_planner.timing.estimate import StepEstimate, Stretch, estimate_stretches, step_middle
 from flyball_planner.timing.work import taken
-from flyball_planner.training import Offload, Training
+from flyball_planner.training import Training
 
 Subject = TransformerShape | ModelCost
-Column = NDArray[np.float64]
+Positions = NDArray[np.intp]
 
 SHOWN = 10
-NEARLY = 0.01  # steps that differ by less are equal; then the simpler layout is better
-
-
-class Ranked(Struct, frozen=True):
-    """One layout of the list."""
-
-    layout: Layout
-    step_seconds: float
-    slower: float  # than the first, as a share
-    memory_bytes: float  # what the driver will show
-    memory_high_bytes: float  # at most, nine times in ten
-    reasons: tuple[str, ...]  # what is different from the first, and what that costs or saves
 
 
 class Search(Struct, frozen=True):
@@ -48,10 +37,10 @@ class Search(Struct, frozen=True):
     candidates: int
     allowed: int
     fitting: int
-    refused: Mapping[str, int]  # reason → layouts
     step: StepEstimate | None  # of the best, in the same order
     memory: MemoryEstimate | None
     obstacle: str = ""  # what stands in the way where nothing is allowed
+    smallest: Layout | None = None  # of those that are allowed, the one that takes least, where none surely fits
 
     @property
     def first(self) -> Layout:
@@ -71,6 +60,28 @@ class Search(Struct, frozen=True):
         )
 
 
+class Case(Struct, frozen=True):
+    """A training on some machines, and how many of its layouts are told."""
+
+    training: Training
+    machine: Machine
+    shown: int = SHOWN
+
+
+class _Looked(Struct, frozen=True):
+    """What the rules leave of a case's candidates; nothing of it is known to fit yet."""
+
+    possible: Layouts
+    found: Search
+
+
+class _Fastest(Struct, frozen=True):
+    """Of a case's layouts that fit, in order."""
+
+    rows: Positions
+    step: StepEstimate
+
+
 def search_layouts(
     subject: Subject,
     training: Training,
@@ -81,76 +92,77 @@ def search_layouts(
     constants: Constants = CONSTANTS,
 ) -> Search:
     """Every layout over the machine's devices, the fastest that surely fit first."""
-    every = candidates(subject, training, machine.devices, machine.devices_a_node, choices)
-    rules = refusals(subject, training, every)
-    possible = every.where(unbroken(rules))
-    refused = Counter({each.reason: int(each.broken.sum()) for each in rules})
-    if not len(possible):
-        return Search((), len(every), 0, 0, +refused, None, None, obstacle(rules))
-    memory = estimate_memory(subject, training, possible, machine.device, constants)
-    rows = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
-    if not len(rows):
-        return Search((), len(every), len(possible), 0, +refused, None, None)
-    fitting = possible.where(rows)
-    work = build_work(subject, training, fitting, machine)
-    best = _order(fitting, step_middle(work, belief))[:shown]
-    chosen, held = fitting.where(best), memory.where(rows[best])
-    step = estimate_step(subject, training, chosen, machine, belief, taken(work, best))
-    return Search(_ranked(chosen, step, held), len(every), len(possible), len(rows), +refused, step, held)
+    return search_each(subject, [Case(training, machine, shown)], choices, belief, constants)[0]
 
 
-def _order(layouts: Layouts, seconds: Column) -> NDArray[np.intp]:
-    """By time in steps of a percent, then by how much has to be set up, then by time."""
-    classes = np.floor(np.log(seconds / seconds.min()) / NEARLY)
-    parts = [layouts.pipeline > 1, layouts.tensor > 1, layouts.context > 1, layouts.interleave > 1, layouts.offload > 0]
-    effort = np.sum([each.astype(float) for each in parts], axis=0) + 0.1 * layouts.sharding
-    order: NDArray[np.intp] = np.lexsort((seconds, effort, classes))
-    return order
-
-
-def _ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate) -> list[Ranked]:
-    first = layouts[0]
+def search_each(
+    subject: Subject,
+    cases: Sequence[Case],
+    choices: Choices | None = None,
+    belief: Belief | None = None,
+    constants: Constants = CONSTANTS,
+) -> list[Search]:
+    """The same of cases that differ in batch and number of devices alone, in one pass: calls cost, not rows."""
+    looked = [_look(subject, each, choices) for each in cases]
+    every = Layouts.joined([each.possible for each in looked])
+    if not len(every):
+        return [each.found for each in looked]
+    memory = estimate_memory(subject, cases[0].training, every, cases[0].machine.device, constants)
+    surely = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
+    ends = np.cumsum([len(each.possible) for each in looked])
+    fitting = np.split(surely, np.searchsorted(surely, ends[:-1]))
+    if not len(surely):
+        return [_unfitting(each, memory, end) for each, end in zip(looked, ends, strict=True)]
+    fastest = _fastest(subject, cases, every, fitting, belief)
     return [
-        Ranked(
-            layout=layouts[row],
-            step_seconds=float(step.middle[row]),
-            slower=float(step.middle[row] / step.middle[0] - 1),
-            memory_bytes=float(memory.driver.middle[row]),
-            memory_high_bytes=float(memory.driver.high[row]),
-            reasons=_first_reasons(step, memory) if row == 0 else _differences(first, layouts[row], step, row),
-        )
-        for row in range(len(layouts))
+        _fitting(each.found, len(rows), best, every, memory) if len(rows) else _unfitting(each, memory, end)
+        for each, rows, best, end in zip(looked, fitting, fastest, ends, strict=True)
     ]
 
 
-def _first_reasons(step: StepEstimate, memory: MemoryEstimate) -> tuple[str, ...]:
-    whole = float(step.middle[0])
-    costs = [f"{name} {seconds / whole:.0%}" for name, seconds in list(step.parts_of(0).items())[:4]]
-    used = float(memory.driver.middle[0] / memory.usable_bytes)
-    return (f"of its step: {', '.join(costs)}", f"takes {used:.0%} of the device's memory")
+def _look(subject: Subject, case: Case, choices: Choices | None) -> _Looked:
+    """Apply the rules to a grid: each looks at a few of its axes."""
+    training, machine = case.training, case.machine
+    every = grid(subject, training, machine.devices, machine.devices_a_node, choices)
+    rules, real = refusals(subject, training, every), every.data >= 1
+    possible = every.rows(real & unbroken(rules))
+    why = "" if len(possible) else _obstacle(subject, case, choices)
+    found = Search((), every.count(real), len(possible), 0, None, None, why)
+    return _Looked(replace(possible, batch=np.full(len(possible), float(training.global_batch))), found)
 
 
-WORDS = {
-    "tensor": "tensor", "pipeline": "pipeline", "interleave": "chunks a stage", "context": "context",
-    "expert": "expert", "micro_batch": "micro-batch", "sharding": "sharding", "checkpointing": "checkpointing",
-    "offload": "offload",
-}  # fmt: skip
+def _obstacle(subject: Subject, case: Case, choices: Choices | None) -> str:
+    every = candidates(subject, case.training, case.machine.devices, case.machine.devices_a_node, choices)
+    return obstacle(refusals(subject, case.training, every))
 
 
-def _differences(first: Layout, other: Layout, step: StepEstimate, row: int) -> tuple[str, ...]:
-    changed = [
-        f"{said} {getattr(other, name)} instead of {getattr(first, name)}"
-        for name, said in WORDS.items()
-        if getattr(other, name) != getattr(first, name)
-    ]
-    here, there = step.parts_of(row), step.parts_of(0)
-    moved = {name: here.get(name, 0.0) - there.get(name, 0.0) for name in {*here, *there}}
-    worst = max(moved, key=lambda each: moved[each])
-    cost = [f"{worst} takes {moved[worst] / float(step.middle[0]):.1%} of a step more"] if moved[worst] > 0 else []
-    return (*changed, *cost)
+def _fastest(
+    subject: Subject, cases: Sequence[Case], every: Layouts, fitting: Sequence[Positions], belief: Belief | None
+) -> list[_Fastest]:
+    """For each case, among its rows that fit."""
+    rows = np.concatenate(fitting)
+    layouts = every.where(rows)
+    work = build_work(subject, cases[0].training, layouts, cases[0].machine)
+    work = over_machines(work, [(len(own), case.machine) for own, case in zip(fitting, cases, strict=True)])
+    seconds = step_middle(work, belief)
+    best, start = [], 0
+    for own, case in zip(fitting, cases, strict=True):
+        stretch = slice(start, start + len(own))
+        best.append(start + order(layouts.where(stretch), seconds[stretch])[: case.shown])
+        start = stretch.stop
+    told = [Stretch(case.training, case.machine, layouts.where(own)) for case, own in zip(cases, best, strict=True)]
+    steps = estimate_stretches(subject, told, taken(work, np.concatenate(best)), belief)
+    return [_Fastest(rows[own], step) for own, step in zip(best, steps, strict=True)]
 
 
-def offloading(choices: Choices | None = None) -> Choices:
-    """The same choices with states on the host where they would not fit otherwise."""
-    known = choices or Choices()
-    return Choices(**{name: getattr(known, name) for name in WORDS if name != "offload"}, offload=tuple(Offload))
+def _fitting(found: Search, fitting: int, best: _Fastest, every: Layouts, memory: MemoryEstimate) -> Search:
+    held = memory.where(best.rows)
+    told = ranked(every.where(best.rows), best.step, held)
+    return replace(found, best=told, fitting=fitting, step=best.step, memory=held)
+
+
+def _unfitting(looked: _Looked, memory: MemoryEstimate, end: int) -> Search:
+    if not len(looked.possible):
+        return looked.found
+    taken_bytes = memory.driver.middle[end - len(looked.possible) : end]
+    return replace(looked.found, smallest=looked.possible[int(np.argmin(taken_bytes))])

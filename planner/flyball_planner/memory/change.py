@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.memory.constants import CONSTANTS, Constants
-from flyball_planner.memory.estimate import Subject, estimate_memory
+from flyball_planner.memory.estimate import MemoryEstimate, Subject, estimate_memory
 from flyball_planner.memory.verdict import Fit, fits
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS, Format
@@ -31,14 +31,22 @@ def single_changes(
     subject: Subject, training: Training, layout: Layout, device: Device, constants: Constants = CONSTANTS
 ) -> list[Change]:
     """Every single change that saves anything worth it, the one that saves most first."""
-    before = float(estimate_memory(subject, training, Layouts.of(layout), device, constants).driver.middle[0])
-    found = []
-    for what, changed, moved in _changes(training, layout):
-        after = estimate_memory(subject, changed, Layouts.of(moved), device, constants)
-        saved = before - float(after.driver.middle[0])
-        if saved >= LEAST_SAVING * before:
-            found.append(Change(what, changed, moved, saved, fits(after)[0]))
-    return sorted(found, key=lambda change: -change.saved_bytes)
+    moved = list(_layout_changes(layout))
+    several = estimate_memory(subject, training, Layouts.of(layout, *(each for _, each in moved)), device, constants)
+    before, found = float(several.driver.middle[0]), []
+    for row, (what, each) in enumerate(moved, 1):
+        found.append(_change(what, training, each, before, several, row))
+    for what, changed in _training_changes(training):
+        after = estimate_memory(subject, changed, Layouts.of(layout), device, constants)
+        found.append(_change(what, changed, layout, before, after, 0))
+    saving = (each for each in found if each.saved_bytes >= LEAST_SAVING * before)
+    return sorted(saving, key=lambda change: -change.saved_bytes)
+
+
+def _change(
+    what: str, training: Training, layout: Layout, before_bytes: float, after: MemoryEstimate, row: int
+) -> Change:
+    return Change(what, training, layout, before_bytes - float(after.driver.middle[row]), fits(after)[row])
 
 
 def best_single_change(
@@ -46,13 +54,6 @@ def best_single_change(
 ) -> Change | None:
     """The change that frees most; nothing where none frees anything worth it."""
     return next(iter(single_changes(subject, training, layout, device, constants)), None)
-
-
-def _changes(training: Training, layout: Layout) -> Iterator[tuple[str, Training, Layout]]:
-    for what, moved in _layout_changes(layout):
-        yield what, training, moved
-    for what, changed in _training_changes(training):
-        yield what, changed, layout
 
 
 def _layout_changes(layout: Layout) -> Iterator[tuple[str, Layout]]:

@@ -1,6 +1,6 @@
 """The peak of a training's memory on its fullest device, by named part, for many layouts at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +11,7 @@ from flyball_planner.interval import Interval
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.network import network_phases, placed_cache
-from flyball_planner.memory.phases import PARTS, Phase
+from flyball_planner.memory.phases import Phase, Words, peak_of
 from flyball_planner.memory.transformer import transformer_phases
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -66,8 +66,8 @@ class MemoryEstimate(Struct, frozen=True):
     allocator_cache: Column  # between allocated and reserved
     outside: Mapping[str, Column]  # between reserved and driver: contexts and libraries
     upper_only: Mapping[str, Column]  # what widens the upper ends alone
-    stage: Sequence[str]  # of the pipeline that holds the peak
-    moment: Sequence[str]  # of the step at which it comes
+    stage: Words  # of the pipeline that holds the peak
+    moment: Words  # of the step at which it comes
     usable_bytes: float
 
     def __len__(self) -> int:
@@ -83,8 +83,8 @@ class MemoryEstimate(Struct, frozen=True):
             allocator_cache=self.allocator_cache[rows],
             outside=_rows_of(self.outside, rows),
             upper_only=_rows_of(self.upper_only, rows),
-            stage=[self.stage[row] for row in rows],
-            moment=[self.moment[row] for row in rows],
+            stage=self.stage[rows],
+            moment=self.moment[rows],
             usable_bytes=self.usable_bytes,
         )
 
@@ -104,13 +104,8 @@ def estimate_memory(
     constants: Constants = CONSTANTS,
 ) -> MemoryEstimate:
     """Estimate every layout; a single one is a column of length one."""
-    if isinstance(subject, TransformerShape):
-        phases = transformer_phases(subject, training, layouts, constants)
-    else:
-        phases = network_phases(subject, training, layouts, constants)
-    peak = _peak(phases)
-    factor = constants.whole_factor
-    parts = {name: factor * _chosen([phase.parts[name] for phase in phases], peak) for name in PARTS}
+    peak = peak_of(_phases(subject, training, layouts, constants), len(layouts))
+    parts = {name: constants.whole_factor * column for name, column in peak.parts.items()}
     allocated = _range(parts, constants, _spread(training, constants))
     loose: Column = sum((parts[name] for name in COMING_AND_GOING), np.zeros(len(layouts)))
     cache = constants.allocator_share * loose
@@ -129,25 +124,20 @@ def estimate_memory(
         allocator_cache=cache,
         outside=outside,
         upper_only=upper_only,
-        stage=[phases[int(each)].stage for each in peak],
-        moment=[phases[int(each)].moment for each in peak],
+        stage=peak.stage,
+        moment=peak.moment,
         usable_bytes=_usable(device, constants),
     )
 
 
+def _phases(subject: Subject, training: Training, layouts: Layouts, constants: Constants) -> Iterable[Phase]:
+    if isinstance(subject, TransformerShape):
+        return transformer_phases(subject, training, layouts, constants)
+    return network_phases(subject, training, layouts, constants)
+
+
 def _rows_of(columns: Mapping[str, Column], rows: Positions) -> dict[str, Column]:
     return {name: column[rows] for name, column in columns.items()}
-
-
-def _peak(phases: Sequence[Phase]) -> Positions:
-    totals = np.array([sum(phase.parts.values()) for phase in phases])
-    peak: Positions = totals.argmax(axis=0)
-    return peak
-
-
-def _chosen(columns: Sequence[Column], peak: Positions) -> Column:
-    chosen: Column = np.take_along_axis(np.array(columns), peak[None, :], axis=0)[0]
-    return chosen
 
 
 def _spread(training: Training, constants: Constants) -> Mapping[str, tuple[float, float]]:

@@ -5,7 +5,7 @@ import numpy as np
 from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.allocator import reserved_bytes
 from flyball_planner.memory.constants import Constants
-from flyball_planner.memory.phases import Phase, phase
+from flyball_planner.memory.phases import Phase
 from flyball_planner.memory.states import Held, states
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.precision import WIDTHS_BYTES
@@ -19,7 +19,7 @@ def network_phases(cost: ModelCost, training: Training, layouts: Layouts, consta
     size = len(layouts)
     if not cost.trained_by_gradient:
         weights = np.full(size, CLASSICAL_NUMBER_BYTES * cost.parameters)
-        return [phase("first", "fit", size, weights=weights, working=np.full(size, float(cost.working_bytes)))]
+        return [Phase("first", "fit", {"weights": weights, "working": np.full(size, float(cost.working_bytes))})]
     share = layouts.tensor * layouts.pipeline
     parameters = np.full(size, float(cost.parameters)) / share
     nothing = np.zeros(size)
@@ -35,13 +35,13 @@ def network_phases(cost: ModelCost, training: Training, layouts: Layouts, consta
     }
     activations, working = _activations(cost, training, layouts, constants)
     both = kept.gathered + kept.gathered_gradients
-    return [
-        phase("first", "backward", size, **always, gradients=kept.first_gradients, gathered_weights=both,
-              activations=activations, working=working),
-        phase("first", "end of backward", size, **always, gradients=kept.gradients, gathered_weights=both,
-              working=working),
-        phase("first", "optimizer step", size, **always, gradients=kept.gradients, optimizer_step=kept.transient),
-    ]  # fmt: skip
+    passing = {**always, "gathered_weights": both, "working": working}
+    moments: dict[str, dict[str, Column]] = {
+        "backward": {**passing, "gradients": kept.first_gradients, "activations": activations},
+        "end of backward": {**passing, "gradients": kept.gradients},
+        "optimizer step": {**always, "gradients": kept.gradients, "optimizer_step": kept.transient},
+    }
+    return [Phase("first", moment, parts) for moment, parts in moments.items()]
 
 
 def _activations(cost: ModelCost, training: Training, layouts: Layouts, constants: Constants) -> tuple[Column, Column]:

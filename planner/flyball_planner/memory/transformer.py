@@ -1,5 +1,7 @@
 """The moments at which a transformer's training may need most memory, on each stage of its pipeline."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -7,7 +9,7 @@ from flyball_planner.layouts.columns import Column, Layouts
 from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
 from flyball_planner.memory.adapters import layer_products
 from flyball_planner.memory.constants import Constants
-from flyball_planner.memory.phases import Phase, phase
+from flyball_planner.memory.phases import Phase
 from flyball_planner.memory.pieces import Anatomy, Piece, anatomy, pieces
 from flyball_planner.memory.states import Held, States, states
 from flyball_planner.models.transformer.cost import sequence_tokens
@@ -19,17 +21,15 @@ from flyball_planner.training import Lora, Method, Sharding, Training
 
 def transformer_phases(
     shape: TransformerShape, training: Training, layouts: Layouts, constants: Constants
-) -> list[Phase]:
+) -> Iterator[Phase]:
     """Every moment on every stage; the largest is the peak."""
     model = anatomy(shape)
     training = replace(training, sequence=sequence_tokens(shape, training.sequence))
     micro_batches = layouts.micro_batches(training.global_batch)
-    found = []
     for piece in pieces(model, layouts, micro_batches):
         held = _held(model, piece, training, layouts)
         kept = states(held, training, layouts, micro_batches, constants)
-        found += _moments(model, piece, kept, training, layouts, constants)
-    return found
+        yield from _moments(model, piece, kept, training, layouts, constants)
 
 
 def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) -> Held:
@@ -90,7 +90,7 @@ def _moments(
         "end of the backward pass": {"gradients": kept.gradients, "gathered_weights": both, "working": working},
         "optimizer's step": {"gradients": kept.gradients, "optimizer_step": kept.transient},
     }  # fmt: skip
-    return [phase(piece.name, moment, len(layouts), **always, **parts) for moment, parts in moments.items()]
+    return [Phase(piece.name, moment, {**always, **parts}) for moment, parts in moments.items()]
 
 
 def _output_gradient(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) -> Column:

@@ -1,17 +1,15 @@
 """The layout of a plan: the one that is asked for, or the fastest that fits."""
 
-import numpy as np
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
-from flyball_planner.layouts.candidates import candidates
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed
-from flyball_planner.layouts.search import SHOWN, search_layouts
-from flyball_planner.memory.constants import Constants
-from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.layouts.search import SHOWN, Case, Search, search_each
 from flyball_planner.plan.judge import Judged, judge, of_row
 from flyball_planner.plan.known import NOTHING, Known, known_of
 from flyball_planner.plan.subject import Subject, trained_by_gradient
@@ -27,16 +25,10 @@ class Choice(Struct, frozen=True):
     chosen_by: str  # specification, search, or nothing: there was no choice
 
 
-def choose_for(specification: Specification, shown: int = SHOWN) -> Choice:
-    """The choice for a specification, with all that it says."""
-    return choose(
-        specification.subject,
-        specification.training,
-        specification.machine,
-        specification.layout,
-        shown,
-        known_of(specification),
-    )
+def choose_for(specification: Specification) -> Choice:
+    """The choice for a specification, with all that it says; of other layouts nothing is told."""
+    said = specification
+    return choose(said.subject, said.training, said.machine, said.layout, shown=1, known=known_of(said))
 
 
 def choose(
@@ -48,37 +40,48 @@ def choose(
     known: Known = NOTHING,
 ) -> Choice:
     """The best layout and, of `shown` ones, those that come next; `PlanError` where none is possible at all."""
+    (found,) = choose_each(subject, [Case(training, machine, shown)], asked, known)
+    if isinstance(found, PlanError):
+        raise found
+    return found
+
+
+def choose_each(
+    subject: Subject, cases: Sequence[Case], asked: Layout | None = None, known: Known = NOTHING
+) -> list[Choice | PlanError]:
+    """The same of cases that differ in batch and number of devices alone."""
     if not trained_by_gradient(subject):
-        only = judge(subject, training, machine, Layout(devices_a_node=machine.devices_a_node), known)
-        return Choice(only, (), "nothing")
+        return [_only(subject, each, known) for each in cases]
     if asked is not None:
-        layout = _spread(subject, training, machine, asked)
-        return Choice(judge(subject, training, machine, layout, known), (), "specification")
+        return [_asked(subject, each, asked, known) for each in cases]
     taught = known.learned
-    found = search_layouts(subject, training, machine, belief=taught.belief, shown=shown, constants=taught.constants)
-    if found.step is None or found.memory is None:
-        if not found.allowed:
-            raise PlanError(found.why_none)
-        layout = _smallest(subject, training, machine, taught.constants)
-        return Choice(judge(subject, training, machine, layout, known), (), "search")
-    judged = [
-        of_row(training, machine, each.layout, found.step, found.memory, row, known)
-        for row, each in enumerate(found.best)
-    ]
-    return Choice(judged[0], tuple(judged[1:]), "search")
+    found = search_each(subject, cases, belief=taught.belief, constants=taught.constants)
+    return [_searched(subject, *each, known) for each in zip(cases, found, strict=True)]
 
 
-def _spread(subject: Subject, training: Training, machine: Machine, asked: Layout) -> Layout:
+def _only(subject: Subject, case: Case, known: Known) -> Choice:
+    layout = Layout(devices_a_node=case.machine.devices_a_node)
+    return Choice(judge(subject, case.training, case.machine, layout, known), (), "nothing")
+
+
+def _asked(subject: Subject, case: Case, asked: Layout, known: Known) -> Choice | PlanError:
     """The same layout over all devices of this machine."""
+    machine = case.machine
     layout = replace(asked, devices=machine.devices, devices_a_node=machine.devices_a_node)
-    if not allowed(subject, training, Layouts.of(layout)).all():
-        raise PlanError(f"the layout that is asked for cannot be spread over {machine.devices} devices")
-    return layout
+    if not allowed(subject, case.training, Layouts.of(layout)).all():
+        return PlanError(f"the layout that is asked for cannot be spread over {machine.devices} devices")
+    return Choice(judge(subject, case.training, machine, layout, known), (), "specification")
 
 
-def _smallest(subject: Subject, training: Training, machine: Machine, constants: Constants) -> Layout:
-    """Where nothing surely fits: what takes least, which says how far away fitting is."""
-    every = candidates(subject, training, machine.devices, machine.devices_a_node)
-    possible = every.where(allowed(subject, training, every))
-    taken = estimate_memory(subject, training, possible, machine.device, constants).driver.middle
-    return possible[int(np.argmin(taken))]
+def _searched(subject: Subject, case: Case, found: Search, known: Known) -> Choice | PlanError:
+    """The fastest; where nothing surely fits, what takes least, which says how far away fitting is."""
+    training, machine = case.training, case.machine
+    if found.step is not None and found.memory is not None:
+        best, *others = (
+            of_row(training, machine, each.layout, found.step, found.memory, row, known)
+            for row, each in enumerate(found.best)
+        )
+        return Choice(best, tuple(others), "search")
+    if found.smallest is None:
+        return PlanError(found.why_none)
+    return Choice(judge(subject, training, machine, found.smallest, known), (), "search")

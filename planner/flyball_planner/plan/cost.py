@@ -28,8 +28,11 @@ def cost_section(machine: Machine, seconds: Interval, price: Price) -> CostSecti
 
 def usd_of(machine: Machine, seconds: float, price: Price) -> float | None:
     """The most likely cost of a run of this length."""
-    found = cost_section(machine, Interval.exactly(seconds), price).cost_usd
-    return None if found is None else found.middle
+    hours = seconds * (1 / 3600)
+    if price.usd_per_device_hour is not None:
+        return hours * machine.devices * price.usd_per_device_hour
+    best = _cheapest(compare(chosen_offers(machine, price), hours, machine.devices), spot=price.spot)
+    return None if best is None else best[1].middle
 
 
 def chosen_offers(machine: Machine, price: Price) -> Sequence[Offer]:

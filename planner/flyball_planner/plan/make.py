@@ -9,12 +9,12 @@ from flyball_planner.memory.change import single_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan import advice
-from flyball_planner.plan.choose import Choice, choose_for
+from flyball_planner.plan.choose import Choice
 from flyball_planner.plan.cost import cost_section
 from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
 from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
-from flyball_planner.plan.scaling import scaled_batches, scaled_devices
+from flyball_planner.plan.scaling import choose_and_scale
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
 from flyball_planner.plan.told import calibration_section, loading_section, on_loading
 from flyball_planner.plan.whole import Whole, whole_run_of
@@ -27,12 +27,12 @@ from flyball_planner.specification.specification import Specification
 def make_plan(specification: Specification) -> Plan:
     """Everything that is known before the run."""
     subject = specification.subject
-    choice = choose_for(specification)
+    scaled = choose_and_scale(specification)
+    choice = scaled.choice
     judged = choice.best
     whole = whole_run_of(subject, judged)
     model = model_section(specification)
     cost = cost_section(judged.machine, whole.seconds, specification.price)
-    devices = scaled_devices(specification, judged)
     change = best_change(subject, judged)
     return Plan(
         title=specification.title,
@@ -43,13 +43,13 @@ def make_plan(specification: Specification) -> Plan:
         memory=memory_section(judged, change),
         computation=computation_section(specification, judged, whole),
         cost=cost,
-        scaling_devices=devices,
-        scaling_batches=scaled_batches(specification, judged),
+        scaling_devices=scaled.devices,
+        scaling_batches=scaled.batches,
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
             *advice.recommendations(subject, judged, change),
             *on_loading(judged),
-            *advice.on_scale(devices, judged.machine.devices),
+            *advice.on_scale(scaled.devices, judged.machine.devices),
             *advice.on_size(model.tokens_per_parameter),
             *advice.on_price(cost, specification.price.spot),
         ),

@@ -2,35 +2,53 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.errors import PlanError
-from flyball_planner.plan.choose import choose
+from flyball_planner.layouts.search import Case
+from flyball_planner.plan.choose import Choice, choose_each
 from flyball_planner.plan.cost import usd_of
 from flyball_planner.plan.judge import Judged
+from flyball_planner.plan.known import known_of
 from flyball_planner.plan.plan import ScalingRow
 from flyball_planner.plan.whole import whole_seconds
 from flyball_planner.plan.words import layout_in_short
 from flyball_planner.report.words import duration
 from flyball_planner.specification.specification import Specification
-from flyball_planner.training import Training
 
 
-def scaled_devices(specification: Specification, known: Judged) -> tuple[ScalingRow, ...]:
-    """One row a number of devices; the batch stays. Where no layout is possible there is no row.
+class Scaled(Struct, frozen=True):
+    """The plan's own layout, and a row for each other number of devices and each other batch."""
 
-    `known` is the plan's own layout, which is not looked for a second time.
+    choice: Choice
+    devices: tuple[ScalingRow, ...]
+    batches: tuple[ScalingRow, ...]
+
+
+def choose_and_scale(specification: Specification) -> Scaled:
+    """All of them are chosen in one pass. `PlanError` where the plan's own has no layout; others then have no row.
+
+    On other numbers of devices the batch stays; with other batches the samples of the whole run do.
     """
-    cases = [(specification.training, on(specification, devices)) for devices in specification.device_counts]
-    return tuple(_rows(specification, cases, known))
+    training, machine = specification.training, specification.machine
+    own = Case(training, machine)
+    wider = [Case(training, on(specification, each), shown=1) for each in specification.device_counts]
+    batches = [Case(replace(training, global_batch=each), machine, shown=1) for each in specification.batch_sizes]
+    cases = {_key(each): each for each in (*wider, *batches)} | {_key(own): own}
+    found = choose_each(specification.subject, [*cases.values()], specification.layout, known_of(specification))
+    choices = dict(zip(cases, found, strict=True))
+    choice = choices[_key(own)]
+    if isinstance(choice, PlanError):
+        raise choice
+    rows = ([choices[_key(each)] for each in some] for some in (wider, batches))
+    return Scaled(choice, *(tuple(_rows(specification, each)) for each in rows))
 
 
-def scaled_batches(specification: Specification, known: Judged) -> tuple[ScalingRow, ...]:
-    """One row a batch; the samples of the whole run stay."""
-    batches = [replace(specification.training, global_batch=batch) for batch in specification.batch_sizes]
-    return tuple(_rows(specification, [(each, specification.machine) for each in batches], known))
+def _key(case: Case) -> tuple[int, int]:
+    return case.machine.devices, case.training.global_batch
 
 
 def on(specification: Specification, devices: int) -> Machine:
@@ -40,26 +58,15 @@ def on(specification: Specification, devices: int) -> Machine:
     return replace(wider, host_memory_bytes=known.host_memory_bytes, host_cores=known.host_cores)
 
 
-def _rows(
-    specification: Specification, cases: Sequence[tuple[Training, Machine]], known: Judged
-) -> Iterator[ScalingRow]:
+def _rows(specification: Specification, choices: Sequence[Choice | PlanError]) -> Iterator[ScalingRow]:
     first: float | None = None
-    for training, where in cases:
-        judged = _judged(specification, training, where, known)
-        if judged is None:
+    for each in choices:
+        if isinstance(each, PlanError):
             continue
-        speed = judged.samples_per_second / where.devices
+        judged = each.best
+        speed = judged.samples_per_second / judged.machine.devices
         first = first or speed
         yield _row(specification, judged, speed / first)
-
-
-def _judged(specification: Specification, training: Training, where: Machine, known: Judged) -> Judged | None:
-    if where.devices == known.machine.devices and training == known.training:
-        return known
-    try:
-        return choose(specification.subject, training, where, specification.layout, shown=1, known=known.known).best
-    except PlanError:
-        return None
 
 
 def _row(specification: Specification, judged: Judged, efficiency: float) -> ScalingRow:

@@ -1,6 +1,9 @@
 """From a model, its training, layouts and machines to the work of a step."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from msgspec.structs import astuple, replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.layouts.columns import Layouts
@@ -29,6 +32,14 @@ def build_work(subject: TransformerShape | ModelCost, training: Training, layout
     return _network_work(subject, training, layouts, machine)
 
 
+def over_machines(work: Work, machines: Sequence[tuple[int, Machine]]) -> Work:
+    """The same with so many rows on each of some machines, which differ in their links alone."""
+    ends = np.cumsum([rows for rows, _ in machines])
+    stretches = np.split(work.fabric.devices_a_node, ends[:-1])
+    found = [_fabric(stretch, machine) for stretch, (_, machine) in zip(stretches, machines, strict=True)]
+    return replace(work, fabric=Fabric(*map(np.concatenate, zip(*map(astuple, found), strict=True))))
+
+
 def _transformer_work(shape: TransformerShape, training: Training, layouts: Layouts, machine: Machine) -> Work:
     body, head = transformer.passes(shape, training, layouts, machine.device)
     messages = transformer.messages(shape, training, layouts)
@@ -49,7 +60,7 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
         states=states_of(training, layouts, weights, trained),
         schedule=_schedule(training, layouts),
         unit=_unit(layouts, machine),
-        fabric=_fabric(layouts, machine),
+        fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
     )
 
@@ -69,7 +80,7 @@ def _network_work(model: ModelCost, training: Training, layouts: Layouts, machin
         states=states_of(training, layouts, weights, weights),
         schedule=_schedule(training, layouts),
         unit=_unit(layouts, machine),
-        fabric=_fabric(layouts, machine),
+        fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
     )
 
@@ -94,8 +105,8 @@ def _unit(layouts: Layouts, machine: Machine) -> Unit:
     return Unit(ones * achieved(machine.device).units, ones * machine.device.memory_bytes_per_second)
 
 
-def _fabric(layouts: Layouts, machine: Machine) -> Fabric:
-    ones = np.ones(len(layouts))
+def _fabric(devices_a_node: Column, machine: Machine) -> Fabric:
+    ones = np.ones(len(devices_a_node))
     within = machine.device.within_node or machine.device.host_link or PCIE
     between = machine.between_nodes or ETHERNET
     return Fabric(
@@ -103,7 +114,7 @@ def _fabric(layouts: Layouts, machine: Machine) -> Fabric:
         between=ones * between.bytes_per_second,
         hop_within=ones * within.latency_seconds,
         hop_between=ones * between.latency_seconds,
-        devices_a_node=layouts.devices_a_node,
+        devices_a_node=devices_a_node,
     )
 
 

@@ -1,6 +1,6 @@
 """How long an optimizer step takes in each of many layouts: parts in seconds, and a 90 % interval for their sum."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -67,6 +67,14 @@ class StepEstimate(Struct, frozen=True):
         return self.hardware_flops / (self.middle * self.peak_flops_per_second)
 
 
+class Stretch(Struct, frozen=True):
+    """Layouts of one training on some machines."""
+
+    training: Training
+    machine: Machine
+    layouts: Layouts
+
+
 def estimate_step(
     subject: Subject,
     training: Training,
@@ -79,10 +87,28 @@ def estimate_step(
 
     `work` is that of these layouts, where it is known already.
     """
-    known = belief or fitted()
-    work = work or build_work(subject, training, layouts, machine)
-    parts, (low, middle, high) = _parts_and_interval(work, known)
-    model, hardware = _flops(subject, training, layouts)
+    stretch = Stretch(training, machine, layouts)
+    return estimate_stretches(subject, [stretch], work or build_work(subject, training, layouts, machine), belief)[0]
+
+
+def estimate_stretches(
+    subject: Subject, stretches: Sequence[Stretch], work: Work, belief: Belief | None = None
+) -> list[StepEstimate]:
+    """The steps of several trainings of one model, whose work stands behind each other."""
+    parts, columns = _parts_and_interval(work, belief or fitted())
+    found, start = [], 0
+    for each in stretches:
+        rows = slice(start, start + len(each.layouts))
+        found.append(_estimate(subject, each, parts.rows(rows), *(column[rows] for column in columns)))
+        start = rows.stop
+    return found
+
+
+def _estimate(
+    subject: Subject, stretch: Stretch, parts: Parts, low: Column, middle: Column, high: Column
+) -> StepEstimate:
+    training, device = stretch.training, stretch.machine.device
+    model, hardware = _flops(subject, training, stretch.layouts)
     return StepEstimate(
         parts=parts,
         low=low,
@@ -92,7 +118,7 @@ def estimate_step(
         tokens=float(training.global_batch * training.sequence),
         model_flops=model,
         hardware_flops=hardware,
-        peak_flops_per_second=layouts.devices * machine.device.rate(training.precision.compute),
+        peak_flops_per_second=stretch.layouts.devices * device.rate(training.precision.compute),
     )
 
 
@@ -111,7 +137,7 @@ def _parts_and_interval(work: Work, known: Belief) -> tuple[Parts, Columns]:
     points = known.middle + STEP * np.vstack([np.zeros(len(known.names)), np.eye(len(known.names))])
     every = step_seconds(repeat(work, len(points)), row_by_row(np.repeat(points, len(work), axis=0)))
     middle, *moved = np.log(every.total).reshape(len(points), len(work))
-    return every.first(len(work)), interval(known, middle, (np.stack(moved, axis=1) - middle[:, None]) / STEP)
+    return every.rows(slice(len(work))), interval(known, middle, (np.stack(moved, axis=1) - middle[:, None]) / STEP)
 
 
 def logarithms(work: Work, point: Column) -> Column:

@@ -68,8 +68,9 @@ def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, widt
         return Products.none(len(layouts))
     steps = [each for each, _ in operators]
     convolved = np.array([each.kind is OperatorKind.CONVOLUTION for each in steps])[:, None]
-    ones = np.ones((len(steps), len(layouts)))
-    samples = layouts.micro_batch[None, :]
+    first, place = layouts.distinct("micro_batch")
+    ones = np.ones((len(steps), len(first)))
+    samples = layouts.micro_batch[None, first]
 
     def column(values: Sequence[float]) -> Table:
         table: Table = np.array(values)[:, None] * ones
@@ -87,4 +88,5 @@ def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, widt
         tile=np.where(convolved, FINE_TILE, TILE) * ones,
         block=block * ones,
         moved=width * (column([each.moved_bytes for each in steps]) * samples + COUNTED_BYTES * weights),
+        place=place,
     )

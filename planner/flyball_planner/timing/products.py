@@ -1,5 +1,6 @@
 """Matrix products on a device with matrix units: how long they take, from their shapes."""
 
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,9 @@ from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.precision import Format
 from flyball_planner.timing.coefficients import Coefficient
 
-Table = NDArray[np.float64]  # products × layouts
+Table = NDArray[np.float64]  # products × combinations of what they depend on
+Column = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 TILE = (
     128.0  # edge of the output tile that a thread block computes; the other edge is twice it (cuBLAS on Volta … Hopper)
@@ -36,26 +39,37 @@ class Products(Struct, frozen=True):
     tile: Table  # edge of the smallest piece that is computed at once
     block: Table  # edge of what a multiprocessor computes at once
     moved: Table  # bytes between memory and units, each number once
+    place: Places  # of each layout, its column in the tables
 
     @classmethod
     def none(cls, layouts: int) -> Self:
         """No product at all."""
-        return cls(*(np.zeros((0, layouts)) for _ in cls.__struct_fields__))
+        return cls(**dict.fromkeys(TABLES, np.zeros((0, layouts))), place=np.arange(layouts))
+
+    def at(self, place: Places) -> Self:
+        """A column of its own for each of some places in the tables."""
+        return type(self)(**{name: getattr(self, name)[:, place] for name in TABLES}, place=np.arange(len(place)))
 
     @property
-    def flops(self) -> Table:
+    def flops(self) -> Column:
         """Of one forward pass."""
-        return _added(2 * self.rows * self.inner * self.columns * self.count)
+        return self._added(2 * self.rows * self.inner * self.columns * self.count)
 
     @property
-    def weights(self) -> Table:
+    def weights(self) -> Column:
         """Numbers on the right-hand sides."""
-        return _added(self.inner * self.columns * self.count)
+        return self._added(self.inner * self.columns * self.count)
 
     @property
-    def trained_weights(self) -> Table:
+    def trained_weights(self) -> Column:
         """Those of them that are trained."""
-        return _added(self.inner * self.columns * self.count * self.trained)
+        return self._added(self.inner * self.columns * self.count * self.trained)
+
+    def _added(self, table: Table) -> Column:
+        return _added(table)[self.place] if len(table) else np.zeros(len(self.place))
+
+
+TABLES = tuple(name for name in Products.__struct_fields__ if name != "place")
 
 
 class Unit(Struct, frozen=True):
@@ -80,17 +94,21 @@ def block_edge(device: Device, compute: Format) -> float:
     return SIMPLE_BLOCK if compute is Format.FP32 and device.kind is not DeviceKind.CPU else TILE
 
 
-def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Table, Table]:
+def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Column, Column]:
     """The products themselves; and backward the gradients of their left-hand sides, and of the right-hand sides where
-    they are trained."""
-    rows, inner, columns = products.rows, products.inner, products.columns
+    they are trained. Layouts that share a column of the tables are on the same device at the same speed."""
+    rows, inner, columns, place = products.rows, products.inner, products.columns, products.place
     if not rows.size:
-        return np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+        return np.zeros(len(place)), np.zeros(len(place))
+    if rows.shape[1] < len(place):
+        one = np.zeros(rows.shape[1], dtype=np.intp)
+        one[place] = np.arange(len(place))
+        unit = Unit(unit.units[one], unit.bytes_per_second[one])
     rate = _rate(products, speed)
     forward = _seconds(rows, inner, columns, products, unit, speed.ramp, rate)
     left = _seconds(rows, columns, inner, products, unit, speed.ramp, rate)
     right = _seconds(inner, rows, columns, products, unit, speed.ramp, rate)
-    return _added(forward), _added(left) + _added(right * products.trained)
+    return _added(forward)[place], (_added(left) + _added(right * products.trained))[place]
 
 
 def _rate(products: Products, speed: Speed) -> Table:
@@ -116,6 +134,7 @@ def _seconds(
     return longest
 
 
-def _added(table: Table) -> Table:
-    total: Table = table.sum(axis=0)
+def _added(table: Table) -> Column:
+    """Row by row, so that a column's sum does not depend on what stands beside it."""
+    total: Column = reduce(np.add, table)
     return total

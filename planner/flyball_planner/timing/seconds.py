@@ -42,9 +42,9 @@ class Parts(Struct, frozen=True):
         whole: Column = np.sum([getattr(self, name) for name in PART_NAMES], axis=0)
         return whole
 
-    def first(self, rows: int) -> "Parts":
-        """Those of the first so many rows."""
-        return Parts(*(getattr(self, name)[:rows] for name in PART_NAMES))
+    def rows(self, rows: slice) -> "Parts":
+        """Some of the rows."""
+        return Parts(*(getattr(self, name)[rows] for name in PART_NAMES))
 
 
 PART_NAMES = Parts.__struct_fields__

@@ -13,7 +13,7 @@ from flyball_planner.precision import WIDTHS_BYTES, Format
 from flyball_planner.timing.achieved import best_rate
 from flyball_planner.timing.collectives import Column
 from flyball_planner.timing.extent import expert_layers, layers_of, sequence_of
-from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Products, block_edge
+from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Places, Products, block_edge
 from flyball_planner.timing.traffic import (
     COMPILED_LAUNCHES,
     attention_bytes,
@@ -30,6 +30,7 @@ FUSED_LOGIT_BYTES = 2.0  # in chunks: written and read once where it stays in th
 HEAD_LAUNCHES = 40.0  # embedding, head, loss, schedule; a micro-batch
 VOCAB_MULTIPLE = 128.0  # to which frameworks pad what a device holds of the vocabulary (Megatron-LM's default)
 BATCHED_BACKWARD = 2.0  # each of two products has two gradients
+DECISIVE = ("tensor", "pipeline", "context", "expert", "micro_batch")  # for what a device multiplies
 FLASH_BACKWARD = 2.5  # five products where the forward pass has two (Dao et al., 2022)
 
 
@@ -52,27 +53,30 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     tokens = _tokens(shape, training, layouts)
     compute = training.precision.compute
     wide = Format.BF16 if is_narrow(training) else compute
-    matrices = layer_products(shape, layouts, tokens)
-    entering: Column = np.zeros(len(layouts)) + sum(rows * inner * count for rows, inner, _, count, _ in matrices)
+    first, place = layouts.distinct(*DECISIVE)
+    few = layouts.where(first)
+    few_tokens = tokens[first]
+    matrices = layer_products(shape, few, few_tokens)
+    entering: Column = np.zeros(len(few)) + sum(rows * inner * count for rows, inner, _, count, _ in matrices)
     nothing, stages = np.zeros(len(layouts)), layouts.pipeline
     trained = float(training.method is Method.FULL)
     flash = training.attention is Attention.FLASH
     width = WIDTHS_BYTES[training.precision.activations]
     body = Pass(
-        products=_products(matrices, device, compute, trained, stages, width),
+        products=_products(matrices, device, compute, trained, few.pipeline, width, place),
         attention_flops=attention_flops(shape, training, layouts) / stages,
         attention_rate=nothing + best_rate(device, wide),
         attention_backward=nothing + (FLASH_BACKWARD if flash else BATCHED_BACKWARD),
         attention_kind=nothing + _attention_kind(training, compute),
         score_bytes=attention_bytes(shape, training, layouts, width) / stages,
         moved_bytes=moved_bytes(shape, training, layouts, width) / stages,
-        cast_bytes=cast_bytes(entering, training) / stages,
+        cast_bytes=cast_bytes(entering[place], training) / stages,
         launches=launches(shape, training, layouts) / stages,
     )
     logits = nothing if shape.patches else tokens * shape.vocab / layouts.tensor
     ones = nothing + 1
     head = Pass(
-        products=_products(head_products(shape, layouts, tokens), device, wide, trained, ones, width),
+        products=_products(head_products(shape, few, few_tokens), device, wide, trained, ones[first], width, place),
         attention_flops=nothing,
         attention_rate=ones,
         attention_backward=nothing,
@@ -105,11 +109,17 @@ def _tokens(shape: TransformerShape, training: Training, layouts: Layouts) -> Co
 
 
 def _products(
-    dimensions: Sequence[Dimensions], device: Device, compute: Format, trained: float, stages: Column, width: float
+    dimensions: Sequence[Dimensions],
+    device: Device,
+    compute: Format,
+    trained: float,
+    stages: Column,
+    width: float,
+    place: Places,
 ) -> Products:
     """As a table; edges are bytes of `width` a number."""
     if not dimensions:
-        return Products.none(len(stages))
+        return Products.none(len(place))
     ones = np.ones(len(stages))
     rows, inner, columns, count, kind = (np.stack([each[place] * ones for each in dimensions]) for place in range(5))
     return Products(
@@ -123,6 +133,7 @@ def _products(
         tile=np.full_like(rows, TILE),
         block=np.full_like(rows, block_edge(device, compute)),
         moved=width * (rows * inner + inner * columns + rows * columns),
+        place=place,
     )
 
 

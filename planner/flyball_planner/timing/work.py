@@ -4,14 +4,14 @@ Separate from the seconds, so that a fit may try many coefficients on the work o
 """
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.timing.collectives import Fabric, Group
-from flyball_planner.timing.products import Products, Table, Unit
+from flyball_planner.timing.products import TABLES, Products, Table, Unit
 
 Column = NDArray[np.float64]
 
@@ -103,18 +103,31 @@ def taken(work: Work, rows: NDArray[np.intp]) -> Work:
     return cast("Work", _changed(work, lambda column: column[..., rows]))
 
 
-def _changed(part: Struct | Table, change: Callable[[Table], Table]) -> Struct | Table:
+def _changed(part: Struct | Table, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Struct | Table:
     if isinstance(part, np.ndarray):
         return change(part)
+    if isinstance(part, Products):
+        return part.at(change(part.place))
     return type(part)(*(_changed(getattr(part, name), change) for name in part.__struct_fields__))
 
 
 def _join(parts: Sequence[Struct | Table]) -> Struct | Table:
     first = parts[0]
+    if isinstance(first, Products):
+        return _join_products([each for each in parts if isinstance(each, Products)])
     if not isinstance(first, np.ndarray):
         return type(first)(*(_join([getattr(part, name) for part in parts]) for name in first.__struct_fields__))
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    if first.ndim == 1:
+    return _join_arrays([part for part in parts if isinstance(part, np.ndarray)])
+
+
+def _join_products(parts: Sequence[Products]) -> Products:
+    whole = [each.at(each.place) for each in parts]
+    tables = {name: _join_arrays([getattr(each, name) for each in whole]) for name in TABLES}
+    return Products(**tables, place=np.arange(sum(len(each.place) for each in whole)))
+
+
+def _join_arrays(arrays: Sequence[Table]) -> Table:
+    if arrays[0].ndim == 1:
         return np.concatenate(arrays)
     height = max(len(each) for each in arrays)
     padded = [np.pad(each, ((0, height - len(each)), (0, 0)), constant_values=0.0) for each in arrays]

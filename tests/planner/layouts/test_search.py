@@ -13,7 +13,7 @@ from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed, refusals
-from flyball_planner.layouts.search import search_layouts
+from flyball_planner.layouts.search import Case, search_each, search_layouts
 from flyball_planner.memory.estimate import estimate_memory
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
@@ -55,6 +55,28 @@ def test_the_first_is_as_fast_as_any_and_says_why() -> None:
         float(estimate_step(LLAMA_70B, LARGE, Layouts.of(found.first), CLUSTER).middle[0])
     )
     assert found.candidates > found.allowed > found.fitting >= len(found.best)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.sampled_from(["gpt2", "mixtral-8x7b", "t5-small"]),
+    st.lists(st.tuples(st.sampled_from([1, 3, 4, 8, 16]), st.sampled_from([1, 6, 64])), min_size=2, max_size=5),
+    st.sampled_from([1, 3]),
+)
+def test_cases_that_are_searched_together_are_found_as_alone(
+    name: str, sizes: list[tuple[int, int]], shown: int
+) -> None:
+    """Numbers of devices and batches in one pass: counts, layouts, seconds, bytes, and why there is none."""
+    shape = named_shape(name)
+    cases = [Case(replace(SMALL, global_batch=batch), machine("RTX 3060", devices), shown) for devices, batch in sizes]
+    for case, found in zip(cases, search_each(shape, cases), strict=True):
+        alone = search_layouts(shape, case.training, case.machine, shown=shown)
+        for field in ("candidates", "allowed", "fitting", "obstacle", "smallest"):
+            assert getattr(found, field) == getattr(alone, field)
+        assert [each.layout for each in found.best] == [each.layout for each in alone.best]
+        for one, other in zip(found.best, alone.best, strict=True):
+            assert one.step_seconds == pytest.approx(other.step_seconds, rel=1e-12)
+            assert one.memory_high_bytes == pytest.approx(other.memory_high_bytes, rel=1e-12)
 
 
 def test_ten_thousand_candidates_take_less_than_a_second() -> None:

@@ -1,5 +1,7 @@
 """Tests of the time of a step: its parts, and the laws it must obey."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,11 +19,13 @@ from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.build import build_work
 from flyball_planner.timing.coefficients import Coefficients, fitted, from_logarithms
-from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval
+from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval, step_middle
 from flyball_planner.timing.seconds import PART_NAMES, step_seconds
+from flyball_planner.timing.work import join, repeat, taken
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding, Training
 
 GPT = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128)
+MIXTURE = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128, experts=Experts(8, 2, 4096))
 TRAINING = Training(1024, 64, find_optimizer("adamw"), precision=PRECISIONS["fp16"], framework="deepspeed")
 NODE = machine("A100 SXM 80GB", 8)
 SIXTEEN = machine("A100 SXM 80GB", 16, network="1600 Gbps")
@@ -59,6 +63,23 @@ def test_one_joined_call_gives_what_a_call_for_each_coefficient_gives() -> None:
     together = step_interval(work, fitted())
     apart = predict_interval(fitted(), lambda point: logarithms(work, point))
     assert np.array(together) == pytest.approx(np.array(apart), rel=1e-9)
+
+
+def test_a_layout_takes_as_long_among_others_as_alone() -> None:
+    """What many layouts multiply alike is computed once for all of them, and their works can be parted and joined."""
+    choices = product((1, 2, 4), (1, 2), (1, 4), (Sharding.NONE, Sharding.ZERO1), (1, 2))
+    layouts = [
+        Layout(8, tensor=tensor, pipeline=pipeline, micro_batch=micro_batch, sharding=sharding, expert=expert)
+        for tensor, pipeline, micro_batch, sharding, expert in choices
+    ]
+    many = build_work(MIXTURE, TRAINING, Layouts.of(*layouts), NODE)
+    assert many.body.products.rows.shape[1] < len(layouts)
+    alone = [build_work(MIXTURE, TRAINING, Layouts.of(each), NODE) for each in layouts]
+    expected = pytest.approx([float(step_middle(each)[0]) for each in alone], rel=1e-12)
+    assert step_middle(many).tolist() == expected
+    assert step_middle(join(alone)).tolist() == expected
+    assert step_middle(repeat(many, 2)).tolist()[len(layouts) :] == expected
+    assert step_middle(taken(many, np.arange(len(layouts))[::-1])).tolist()[::-1] == expected
 
 
 def test_recomputation_costs_about_a_forward_pass() -> None:

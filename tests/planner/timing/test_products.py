@@ -12,6 +12,7 @@ from flyball_planner.timing.achieved import best_rate
 from flyball_planner.timing.products import (
     PLAIN,
     SIMPLE_BLOCK,
+    TABLES,
     TILE,
     Products,
     Speed,
@@ -31,7 +32,8 @@ def product(rows: float, inner: float, columns: float, trained: float = 1.0, blo
     """A single product in 16 bits."""
     moved = 2.0 * (rows * inner + inner * columns + rows * columns)
     columns_of = (rows, inner, columns, 1.0, RATE, trained, PLAIN, TILE, block, moved)
-    return Products(*(np.array([[float(each)]]) for each in columns_of))
+    tables = (np.array([[float(each)]]) for each in columns_of)
+    return Products(**dict(zip(TABLES, tables, strict=True)), place=np.array([0]))
 
 
 def forward_seconds(products: Products, unit: Unit, speed: Speed) -> Table:

@@ -1,5 +1,7 @@
 """FLOPs of a transformer, and utilisation by each of the published conventions."""
 
+from functools import lru_cache
+
 from flyball_planner.models.cost import Block, OperatorKind
 from flyball_planner.models.transformer.cost import blocks, sequence_tokens
 from flyball_planner.models.transformer.layers import layer_groups
@@ -15,6 +17,7 @@ def forward_flops(shape: TransformerShape, sequence: int, *, causal: bool = Fals
     return sum(_flops(block) for block in blocks(shape, sequence_tokens(shape, sequence), causal=causal))
 
 
+@lru_cache(maxsize=64)  # a plan asks many times for the few trainings that it compares
 def training_flops(
     shape: TransformerShape, sequence: int, checkpointing: Checkpointing = Checkpointing.NONE, *, causal: bool = False
 ) -> float:
