@@ -1,1 +1,27 @@
-"""What a user touches: `import flyball` in a training script, and the `flyball` command."""
+"""What a user touches: `import flyball` in a training script, and the `flyball` command.
+
+Names of the planner are here too; the planner is imported when one of them is asked for:
+
+>>> from flyball import StorageEstimator
+>>> estimator = StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0)
+>>> round(estimator.estimate_storage(100_000, 500).total_storage_gb, 2)
+1.4
+"""
+
+from importlib import import_module
+
+_OF_THE_PLANNER = {
+    "StorageEstimator": "flyball_planner.storage.estimator",
+    "register_hardware": "flyball_planner.catalogue.devices",
+    "register_model": "flyball_planner.models.families",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_THE_PLANNER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OF_THE_PLANNER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *_OF_THE_PLANNER))

@@ -92,7 +92,12 @@ def find_device(name: str) -> Device:
 
 
 def register_hardware(entry: Device | Mapping[str, object]) -> Device:
-    """Add a device, or what the keys of a hardware file say of one; the same name again replaces it."""
+    """Add a device, or what the keys of a hardware file say of one; the same name again replaces it.
+
+    >>> made = register_hardware({"name": "A100 at 250 W", "like": "A100 80GB", "power_watts": 250})
+    >>> made.power_watts, find_device("a100 at 250 w").memory_bytes / 2**30
+    (250.0, 80.0)
+    """
     if not isinstance(entry, Device):
         text = {key: "" if value is None else str(value) for key, value in entry.items()}
         place = Place(f"register_hardware({text.get('name', '')!r})")

@@ -127,7 +127,11 @@ def _published_family(name: str) -> Family:
 
 
 def model_cost(name: str, specification: Mapping[str, object]) -> ModelCost:
-    """What a model costs that is specified so; a wrong key is told as `UnfitKey`."""
+    """What a model costs that is specified so; a wrong key is told as `UnfitKey`.
+
+    >>> model_cost("random_forest", {"n": 100_000, "p": 20, "trees": 50}).implementation
+    'scikit-learn RandomForest (CART, exact splits, a tree a core)'
+    """
     family = find_family(name)
     return family.build(read_specification(family.specification, family.name, specification))
 
@@ -141,7 +145,11 @@ def transformer_shape(name: str, specification: Mapping[str, object]) -> Transfo
 
 
 def specification_keys(name: str) -> tuple[Key, ...]:
-    """All keys of a model's specification, with bounds, defaults and meaning."""
+    """All keys of a model's specification, with bounds, defaults and meaning.
+
+    >>> [key.name for key in specification_keys("kmeans") if not key.required]
+    ['k', 'iterations', 'restarts', 'precision']
+    """
     return keys_of(find_family(name).specification)
 
 
@@ -152,7 +160,20 @@ def register_model(
     *,
     summary: str = "",
 ) -> Family:
-    """Add a model of one's own; it is found by its name like the others."""
+    """Add a model of one's own; it is found by its name like the others.
+
+    >>> from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
+    >>> class Bottleneck(Specification, frozen=True, kw_only=True):
+    ...     width: int
+    >>> def cost(wanted: Bottleneck) -> ModelCost:
+    ...     wide, narrow = wanted.width, wanted.width // 4
+    ...     product = Operator("down", OperatorKind.MATMUL, 2.0 * wide * narrow, 2.0 * (wide + narrow), 1, wide, narrow)
+    ...     block = Block("bottleneck", 1, wide * narrow, (product,), kept_elements=wide, boundary_elements=narrow)
+    ...     return ModelCost("bottleneck", "my own", "my code", wide * narrow, 0, 1.0, (block,))
+    >>> family = register_model("bottleneck", Bottleneck, cost, summary="one narrow product")
+    >>> model_cost("bottleneck", {"width": 1024}).parameters
+    262144
+    """
     if not name or name in _BY_NAME or name in published_families():
         raise PlanError(f"a model named {name!r} comes with the planner; give yours another name")
     family = Family(name, summary or (specification.__doc__ or "").strip(), specification, build)

@@ -65,7 +65,14 @@ def recommend(
     estimator: StorageEstimator | None = None,
     known: Callable[[Machine], Known] = nothing_known,
 ) -> Recommendation:
-    """Accelerators for a network, a machine for a classical model; without one, what a hierarchical learner needs."""
+    """Accelerators for a network, a machine for a classical model; without one, what a hierarchical learner needs.
+
+    >>> from flyball_planner.models.families import model_cost
+    >>> demand = Demand(samples=10_000_000, hours=1)
+    >>> found = recommend(demand, model_cost("xgboost_like", {"n": 10_000_000, "p": 50, "trees": 500}))
+    >>> found.hosts[0].told()
+    '$0.11 for 0.6 h with 1 x Azure Standard_D4s_v5, eastus, undated'
+    """
     if subject is None:
         return _for_service(demand, estimator or StorageEstimator())
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:

@@ -113,7 +113,15 @@ class ScalingFit(Struct, frozen=True, dict=True):
 
 
 def fit(points: Sequence[Point]) -> ScalingFit:
-    """Weigh all laws by the measured times."""
+    """Weigh all laws by the measured times.
+
+    >>> found = fit([Point(size, 0.2 + size * 1e-4) for size in (100, 1_000, 10_000, 50_000) for _ in range(3)])
+    >>> found.law
+    'O(n)'
+    >>> foreseen = found.seconds(1e9)
+    >>> 0.5e5 < foreseen.low <= foreseen.middle <= foreseen.high < 10e5
+    True
+    """
     sizes, logs = _checked(points)
     freedom = len(points) - 1 + PRIOR_MEASUREMENTS
     weighed = [_weighed(law, sizes, logs, freedom) for law in LAWS]

@@ -108,7 +108,24 @@ class StorageEstimator(Struct, frozen=True):
         return replace(self, learnt={**self.learnt, **learn(counts, self.zipf_alpha)})
 
     def estimate_storage(self, num_samples: int, avg_tokens_per_sample: float) -> StorageEstimate:
-        """How much so many samples of so many tokens leave behind."""
+        """How much so many samples of so many tokens leave behind.
+
+        >>> estimator = StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0)
+        >>> estimate = estimator.estimate_storage(num_samples=100_000, avg_tokens_per_sample=500)
+        >>> round(estimate.total_storage_gb, 2)
+        1.4
+        >>> [round(level.storage_mb, 1) for level in estimate.level_estimates]
+        [1196.8, 185.3, 15.0, 1.1]
+        >>> [round(level.deduplication, 3) for level in estimate.level_estimates]
+        [0.6, 0.42, 0.294, 0.206]
+
+        Counts of a finished training take the place of what was assumed:
+
+        >>> from flyball_planner.storage.learnt import LevelCount
+        >>> counted = estimator.calibrated([LevelCount(0, observations=3e6, unique=9e5, storage_bytes=7.2e8)])
+        >>> round(counted.estimate_storage(100_000, 500).level_estimates[0].storage_mb)
+        784
+        """
         if num_samples < 1 or not avg_tokens_per_sample > 0:
             raise PlanError(
                 f"{num_samples} samples of {avg_tokens_per_sample} tokens leave nothing; give more than 0 of each"

@@ -39,7 +39,11 @@ class Configuration(Mapping[str, Value]):
 
 
 def grid(values: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
-    """Every combination, the last name varying fastest."""
+    """Every combination, the last name varying fastest.
+
+    >>> [str(each) for each in grid({"depth": [3, 4], "chunk_size": [5, 10]})]
+    ['chunk_size=5 depth=3', 'chunk_size=10 depth=3', 'chunk_size=5 depth=4', 'chunk_size=10 depth=4']
+    """
     choices = {name: tuple(each) for name, each in values.items()}
     empty = [name for name, each in choices.items() if not each]
     if empty or not choices:
