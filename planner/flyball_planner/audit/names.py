@@ -136,6 +136,8 @@ class Names:
                 for each in assignment.targets if root in imports else ():
                     if isinstance(each, ast.Name) and each.id != root:
                         yield each.id, f"{imports[root]}.{rest}" if rest else imports[root]
+            elif isinstance(assignment.value, ast.Subscript) and ast.unparse(assignment.value) == _ITSELF:
+                yield from ((each.id, module.name) for each in assignment.targets if isinstance(each, ast.Name))
         for definition in (*module.functions, *module.all(ast.ClassDef)):
             if is_top_level(module, definition):
                 yield definition.name, f"{module.name}.{definition.name}"
@@ -191,6 +193,9 @@ class Names:
             dotted = f"{target}.{after}" if after else target
         return dotted
 
+
+_ITSELF = "sys.modules[__name__]"
+"""How a module names itself."""
 
 _CUSTOMARY = {
     "torch": "torch",

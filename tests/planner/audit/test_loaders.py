@@ -6,6 +6,7 @@ import pytest
 
 from flyball_planner.audit.loaders import (
     Loader,
+    behind,
     costs_little,
     keyword,
     loaders,
@@ -181,3 +182,16 @@ def test_a_keyword_is_found_or_is_none() -> None:
     assert found is not None
     assert ast.unparse(found) == "a=2"
     assert keyword(call, "b") is None
+
+
+def test_the_loader_behind_what_passes_its_batches_on_is_found() -> None:
+    """Through a library's function and one of the project's."""
+    text = (
+        "from far import endless\ndef again(each):\n    while True:\n        yield from each\n"
+        "loader = DataLoader(data)\nmine, theirs = again(loader), endless(loader)\n"
+        "next(mine), next(theirs), next(other)\n"
+    )
+    project, module = module_of(HEAD + text)
+    (made,) = loaders(module, project)
+    found = [list(behind(project, module, call.args[0])) for call in module.calls_named("next")]
+    assert [[each.call for each in several] for several in found] == [[made.call], [made.call], []]

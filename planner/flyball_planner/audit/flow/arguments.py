@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
-from flyball_planner.audit.flow.library import annotated, guess
-from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value
+from flyball_planner.audit.flow.library import annotated
+from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value, join_all
 from flyball_planner.audit.module import Function, Module
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def bind(flow: "Flow", module: Module, node: Callable, owner: Value | None, give
         if env.get(each.arg, UNKNOWN) == UNKNOWN:
             env[each.arg] = supposed(flow, module, node, each)
     if arguments.vararg is not None:
-        env[arguments.vararg.arg] = UNKNOWN
+        rest = given.positional[len(names) :]
+        env[arguments.vararg.arg] = Value(element=join_all(rest)) if rest else UNKNOWN
     if arguments.kwarg is not None:
         env[arguments.kwarg.arg] = UNKNOWN
     return env
@@ -60,7 +61,7 @@ def supposed(flow: "Flow", module: Module, node: Callable, argument: ast.arg) ->
             return said
     if _is_forward(flow, module, node):
         return _of_forward(node, argument)
-    return guess(argument.arg) if flow.uses_torch(module) else UNKNOWN
+    return flow.guesses.of(module, argument.arg) if flow.uses_torch(module) else UNKNOWN
 
 
 def _annotation(module: Module, node: ast.expr) -> str:

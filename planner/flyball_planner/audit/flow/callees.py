@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow
 
 Callees = tuple[Definition, ...]
-"""One function, or none: of several that a call may run, nobody knows which."""
+"""One function, or none; several where the code chooses one of them while running."""
 
 
 class Resolver:
@@ -36,7 +36,9 @@ class Resolver:
     def _by_value(self, module: Module, call: ast.Call) -> Callees:
         called = self._flow.value(module, call.func)
         found = called.definition or self._flow.project.find(module.qualified(call.func))
-        return () if found is None else self._run(found, is_instance=called.is_instance)
+        if found is None:
+            return tuple(each for choice in called.choices for each in self._run(choice))
+        return self._run(found, is_instance=called.is_instance)
 
     def _run(self, found: Definition, *, is_instance: bool = False) -> Callees:
         if not isinstance(found.node, ast.ClassDef):
@@ -71,6 +73,8 @@ class Resolver:
         if holder is None or self._flow.attributes.may_hold(Definition(module, holder), called.attr):
             return None
         method = self._flow.method(Definition(module, holder), called.attr)
+        if method is None or is_abstract(method.node):
+            method = self._flow.only_heir(Definition(module, holder), called.attr) or method
         if method is None:
             return ()
         return None if is_property(method.node) else (method,)
@@ -109,6 +113,19 @@ def _class_around(module: Module, name: ast.Name) -> ast.ClassDef | None:
             own = isinstance(each, Function) and first and first[0].arg == name.id and not is_static(each)
             return module.class_of(each) if own else None
     return None
+
+
+def is_abstract(node: ast.AST) -> bool:
+    """Whether a method only stands for those of heirs: it says nothing, passes, or raises."""
+    body = getattr(node, "body", [])
+    return isinstance(body, list) and all(isinstance(each, _EMPTY) or _is_bare(each) for each in body)
+
+
+_EMPTY = (ast.Pass, ast.Raise)
+
+
+def _is_bare(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def is_static(node: ast.AST) -> bool:

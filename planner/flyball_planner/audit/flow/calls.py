@@ -2,6 +2,7 @@
 
 import ast
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.expressions import combine, evaluate
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.functions import loss_of, of_library
@@ -13,7 +14,9 @@ from flyball_planner.audit.flow.values import (
     Tag,
     Value,
     flat,
+    join_all,
 )
+from flyball_planner.audit.module import Function
 
 
 def call(frame: Frame, node: ast.Call) -> Value:
@@ -47,6 +50,8 @@ def call_value(frame: Frame, node: ast.Call, called: Value, given: Arguments) ->
     """What calling a value gives."""
     if called.definition is not None:
         return _own(frame, node, called, given)
+    if called.choices:
+        return join_all([_one_of(frame, node, each, given) for each in called.choices])
     if called.name is not None:
         return of_library(frame, called.name, given)
     if called.has(Tag.CRITERION):
@@ -94,6 +99,12 @@ def _own(frame: Frame, node: ast.Call, called: Value, given: Arguments) -> Value
     if called.has(Tag.MODEL):
         return _as_output(frame, result or UNKNOWN)
     return result or UNKNOWN
+
+
+def _one_of(frame: Frame, node: ast.Call, choice: Definition, given: Arguments) -> Value:
+    """What a call gives if this is the function that is called."""
+    owner = frame.flow.owner(choice.module, choice.node) if isinstance(choice.node, Function) else None
+    return _own(frame, node, Value(definition=choice, element=owner), given)
 
 
 def _as_output(frame: Frame, value: Value) -> Value:

@@ -67,6 +67,18 @@ class Classes:
                 return Definition(each.module, found)
         return None
 
+    def only_heir(self, definition: Definition, name: str) -> Definition | None:
+        """The method of that name, if a single one of the project's classes that derive from a class has one."""
+        own = getattr(definition.node, "name", "")
+        names = {*self.heirs(own)} - {own}
+        heirs = (
+            Definition(module, each)
+            for module in self.project.modules.values() if names
+            for each in module.all(ast.ClassDef) if each.name in names and method_of(each, name) is not None
+        )  # fmt: skip
+        found = [each for each in heirs if definition in self.lineage(each)]
+        return self.method(found[0], name) if len(found) == 1 else None
+
     def instance_of(self, definition: Definition) -> Value:
         """Any object of a class."""
         return Value(self._class_tags(definition), definition=definition, is_instance=True)

@@ -10,6 +10,7 @@ from flyball_planner.audit.flow.attributes import Attributes
 from flyball_planner.audit.flow.callees import Resolver
 from flyball_planner.audit.flow.classes import Classes
 from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anything
+from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
 from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.losses import backward_names
@@ -35,6 +36,7 @@ class Flow(Classes):
     def __init__(self, project: "Project") -> None:
         super().__init__(project)
         self.attributes = Attributes(self)
+        self.guesses = Guesses()
         self._resolver = Resolver(self)
         self.call = calls.call
         self.assign = statements.assign
@@ -88,9 +90,10 @@ class Flow(Classes):
             for caller, call in self.callers(function.name, module)
             if function in [each.node for each in self.callees(caller, call)]
         ]
-        return bool(sites) and all(not self._is_recorded(caller, call, depth) for caller, call in sites)
+        return bool(sites) and all(not self.is_recorded(caller, call, depth) for caller, call in sites)
 
-    def _is_recorded(self, module: Module, call: ast.Call, depth: int) -> bool:
+    def is_recorded(self, module: Module, call: ast.Call, depth: int = 3) -> bool:
+        """Whether history is on at a call, for some of those at least that lead to it."""
         if not self.records_history(module, call):
             return False
         around = module.function_of(call)
@@ -208,7 +211,7 @@ class Flow(Classes):
         module = frame.module
         if frame.node is not module.tree and module.binds(module.tree, name):
             found = self.frame(module, module.tree).env.get(name)
-            if found is not None:
+            if found is not None and not found.is_unknown:
                 return found
         target = self.project.names.binding(module, name)
         if target is None or (target.startswith("builtins.") and module.binds(module.tree, name)):

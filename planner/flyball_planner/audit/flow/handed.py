@@ -1,10 +1,10 @@
 """What a call hands over, and what several calls of one function hand over together."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from flyball_planner.audit.flow.values import Value, join, join_all
+from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value, join, join_all
 
 
 class Arguments(NamedTuple):
@@ -42,3 +42,11 @@ def joined_arguments(sites: Sequence[Arguments]) -> Arguments:
         for name, value in each.keywords:
             keywords[name] = join(keywords[name], value) if name in keywords else value
     return Arguments(positional, tuple(keywords.items()), all(each.complete for each in sites))
+
+
+def hands_over_loader(values: Mapping[ast.AST, Value], node: ast.expr) -> bool:
+    """Whether a call is handed a loader, in a tuple too: `logger.every(10, loader)`, `mix(("train", loader))`."""
+    if not isinstance(node, ast.Call):
+        return False
+    parts = [part for each in node.args for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    return any(values.get(each, UNKNOWN).has(Tag.LOADER) for each in parts)

@@ -1,15 +1,23 @@
-"""What is a loss by what is done with it."""
+"""What is a loss, or a network, by what is done with it."""
 
 import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.module import Module
+from flyball_planner.audit.module import Module, last_name
 
 _RUNNERS = re.compile(
     r"(^|\.)_*(\w*accelerator|fabric|\w*engine|booster|strategy|trainer|self|model|optim\w*|plugin|amp|autograd)$"
 )
 """Whose `.backward(loss)` is handed the loss, where other `.backward()` are the loss's own."""
+
+
+def model_names(module: Module) -> Iterator[str]:
+    """Names, of variables or attributes, that a module treats as networks: it asks for parameters, or evaluates."""
+    for each in module.calls_named("parameters", "named_parameters", "eval"):
+        held = each.func.value if isinstance(each.func, ast.Attribute) else None
+        if not each.args and not each.keywords and isinstance(held, ast.Name | ast.Attribute):
+            yield held.id if isinstance(held, ast.Name) else held.attr
 
 
 def backward_names(module: Module) -> Iterator[str]:
@@ -18,9 +26,25 @@ def backward_names(module: Module) -> Iterator[str]:
         if isinstance(each.func, ast.Attribute) and each.func.attr in {"backward", "manual_backward"}:
             handed = bool(each.args) and _RUNNERS.search(ast.unparse(each.func.value))
             inner: ast.expr = each.args[0] if handed else each.func.value
-            while isinstance(inner, ast.BinOp | ast.Call):
-                inner = inner.left if isinstance(inner, ast.BinOp) else (inner.args or [inner.func])[0]
+            inner = _scaled(inner)
             if isinstance(inner, ast.Name):
                 yield inner.id
             elif isinstance(inner, ast.Attribute):
                 yield inner.attr
+
+
+_SCALING = frozenset({"scale", "mean", "sum", "scale_loss", "stack", "div", "mul"})
+
+
+def _scaled(node: ast.expr) -> ast.expr:
+    """The loss itself within what only scales or sums it: `scaler.scale(loss / n)`, `loss.mean()`."""
+    while isinstance(node, ast.BinOp | ast.Call):
+        if isinstance(node, ast.BinOp):
+            node = node.left
+        elif last_name(node) in _SCALING and node.args:
+            node = node.args[0]
+        elif last_name(node) in _SCALING and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            break
+    return node

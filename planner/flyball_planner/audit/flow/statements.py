@@ -6,9 +6,10 @@ from typing import Any
 
 from flyball_planner.audit.flow.expressions import evaluate, iterated, part
 from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.library import COUNTS, guess
-from flyball_planner.audit.flow.values import BATCH, LOSS, ON_HOST, UNKNOWN, Tag, Value, flat, join
+from flyball_planner.audit.flow.library import COUNTS
+from flyball_planner.audit.flow.values import BATCH, LOSS, MODEL, ON_HOST, UNKNOWN, Tag, Value, flat, join
 
 
 def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -53,18 +54,22 @@ def named(frame: Frame, name: str, value: Value) -> Value:
     """A value that a name tells something about, if nothing else is known of it."""
     if (
         name in frame.backward
-        and not value.tags & _PLACED
+        and (not value.tags & _PLACED or value.has(Tag.OUTPUT))
         and value.literal is None
         and not value.is_instance
         and value.items is None
     ):
         return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
+    if value.tags == _MOVED and frame.flow.guesses.of(frame.module, name).has(Tag.MODEL):
+        return MODEL._replace(made_by=value.made_by, made_at=value.made_at)
     if value.is_unknown and frame.flow.uses_torch(frame.module):
-        return guess(name)._replace(made_by=value.made_by, made_at=value.made_at)
+        return frame.flow.guesses.of(frame.module, name)._replace(made_by=value.made_by, made_at=value.made_at)
     return value
 
 
 _PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})
+_MOVED = frozenset({Tag.DEVICE})
+"""What nobody knows, moved to a device: a module, or a tensor."""
 
 
 def _put(frame: Frame, target: ast.Subscript, value: Value) -> None:
@@ -184,18 +189,10 @@ def joined(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     over = evaluate(frame, node.iter)
     each = iterated(frame, over)
-    if each == UNKNOWN and _is_handed_loader(frame, node.iter):
+    if each == UNKNOWN and hands_over_loader(frame.values, node.iter):
         each = BATCH
     _repeat(frame, node, lambda: assign(frame, node.target, each))
     return True
-
-
-def _is_handed_loader(frame: Frame, node: ast.expr) -> bool:
-    """Whether a call that nobody knows goes through a loader: `logger.every(10, loader)`, `mix(("train", loader))`."""
-    if not isinstance(node, ast.Call):
-        return False
-    parts = [part for each in node.args for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
-    return any(frame.values.get(each, UNKNOWN).has(Tag.LOADER) for each in parts)
 
 
 def _while(frame: Frame, node: ast.While) -> bool:

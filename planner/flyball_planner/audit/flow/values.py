@@ -71,6 +71,8 @@ class Value(NamedTuple):
     fields: "tuple[tuple[str, Value], ...]" = ()
     """Of a dict with constant keys, and of an object made with keywords: each."""
     literal: Literal | None = None
+    choices: tuple[Definition, ...] = ()
+    """The project's functions and classes of which it is one, if which is told while running."""
 
     def has(self, *tags: Tag) -> bool:
         """Whether it carries all of these tags."""
@@ -150,6 +152,7 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
         items=_joined_items(first.items, second.items, depth),
         element=_joined_optional(element_of(first), element_of(second), depth),
         fields=_joined_fields(first, second, depth),
+        choices=_choices(first, second),
         **same,
     )
 
@@ -178,6 +181,19 @@ def element_of(value: Value) -> Value | None:
     if value.fields and not value.is_instance:
         return join_all(each for _, each in value.fields)
     return None
+
+
+MOST_CHOICES = 4
+"""Functions of which one is called that are all followed; of more, none."""
+
+
+def _choices(first: Value, second: Value) -> tuple[Definition, ...]:
+    """What may be called, where two ways give different functions."""
+    if first.definition == second.definition:
+        return () if first.choices == second.choices == () else tuple(dict.fromkeys(first.choices + second.choices))
+    own = (each.definition for each in (first, second) if each.definition is not None and not each.is_instance)
+    found = tuple(dict.fromkeys((*first.choices, *own, *second.choices)))
+    return found if len(found) <= MOST_CHOICES else ()
 
 
 def _joined_items(

@@ -22,6 +22,7 @@ _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments that mean something else for a tensor on a device, or for the one that is moved there."""
 
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
+_FILLING = frozenset({"uniform_", "normal_", "random_", "bernoulli_", "exponential_", "fill_", "zero_"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
 _NOW_AND_THEN = Rarity.OTHER
 """Behind a condition on the data: worth a note."""
@@ -57,17 +58,33 @@ def _is_module(project: Project, module: Module, function: Function) -> bool:
 def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     """The call that made the tensor in host memory which a call moves to a device."""
     assert isinstance(call.func, ast.Attribute)  # noqa: S101  the caller asked
-    held = project.flow.value(region.module, call.func.value)
-    if held.made_at is None or held.made_at[0] is not region.module or not held.has(Tag.CPU):
+    made_at = project.flow.value(region.module, _filled(call.func.value)).made_at
+    if made_at is None or made_at[0] is not region.module:
         return None
-    made = held.made_at[1]
-    name = region.module.qualified(made.func) or ""
-    known = name.startswith("torch.") and name.removeprefix("torch.") in _FILLED | _COMPUTED | _RANDOM
+    made = made_at[1]
+    if not project.flow.value(region.module, made).has(Tag.CPU):
+        return None
+    name = (region.module.qualified(made.func) or "").removeprefix("torch.")
+    known = name in _FILLED | _COMPUTED | _RANDOM or _is_of_numbers(name, made)
     plain = argument(made, "device") is None and argument(made, "generator") is None and not hides_arguments(made)
     here = project.flow.value(region.module, call).on_device and region.module.function_of(
         made
     ) is region.module.function_of(call)
     return made if known and plain and here and _runs_in(region, made) else None
+
+
+def _filled(node: ast.expr) -> ast.expr:
+    """What is filled in place before it is moved: `torch.empty(n).uniform_(0, 1)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+        node = node.func.value
+    return node
+
+
+def _is_of_numbers(name: str, made: ast.Call) -> bool:
+    """Whether a tensor of a number in the code is made, or of sizes, by the old name; lists of data are on the host."""
+    if name == "tensor":
+        return len(made.args) == 1 and isinstance(made.args[0], ast.Constant)
+    return name == "FloatTensor" and len(made.args) > 1
 
 
 def _runs_in(region: Region, made: ast.Call) -> bool:

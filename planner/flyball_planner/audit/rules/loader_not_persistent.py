@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.expressions import iterated_value
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
 from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, Loop
 from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
 SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=")
@@ -40,7 +43,29 @@ def _has_epochs(project: Project, loader: Loader) -> bool:
             project, loader.module, SINGLE_EPOCH
         )
         return several and "lightning" in loader.module.frameworks
-    return any(_is_repeated(project, module, node, loader) for module, node in loops_over(project, loader))
+    over = loops_over(project, loader) or _handing(project, loader)
+    return any(_is_repeated(project, module, node, loader) for module, node in over)
+
+
+def _handing(project: Project, loader: Loader) -> Iterator[tuple[Module, ast.AST]]:
+    """The calls that hand it to a function of the project which goes through what it is handed."""
+    module = loader.module
+    for call in module.all(ast.Call):
+        made = [project.flow.value(module, each).made_at for each in call.args]
+        if any(each is not None and each[1] is loader.call for each in made) and _leads_to_loop(project, module, call):
+            yield module, call
+
+
+def _leads_to_loop(project: Project, module: Module, call: ast.Call) -> bool:
+    called = [Region(home, node) for home, node in project.flow.callees(module, call) if isinstance(node, Function)]
+    regions = [region for each in called for region in reached(project, each)]
+    loops = [(region.module, each) for region in regions for each in region.all(ast.For)]
+    return any(_gives_batches(project, home, each.iter) for home, each in loops)
+
+
+def _gives_batches(project: Project, module: Module, iterable: ast.expr) -> bool:
+    each = iterated_value(project.flow.value(module, iterable))
+    return any(part.has(Tag.BATCH) for part in (each, *(each.items or ())))
 
 
 DEEPEST = 3

@@ -10,6 +10,7 @@ from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
 
 DIFFERENTIATING = frozenset(
     {"backward", "grad", "requires_grad_", "manual_backward", "set_grad_enabled", "vjp", "jacobian"}
@@ -36,6 +37,38 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             call = next(_recorded(project, turns), None)
             if call is not None:
                 yield _match(turns, call)
+    for turns in project.loops.training_of(module):
+        switch = switch_of(project, turns)
+        evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
+        if evaluation is not None:
+            yield _shared(turns, *evaluation)
+
+
+def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Iterator[tuple[Module, ast.Call]]:
+    """The calls that have a training loop evaluate, with history on."""
+    inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
+    held = set(ast.walk(switch))
+    runs = any(
+        each not in held
+        and project.flow.value(turns.module, each.func).has(Tag.MODEL)
+        and project.flow.records_history(turns.module, each)
+        for each in turns.region.all(ast.Call)
+    )
+    if runs and not any(last_name(each) == "set_grad_enabled" for each in inside):
+        calls = evaluating_calls(project, turns, switch)
+        yield from ((module, call) for module, call in calls if project.flow.is_recorded(module, call))
+
+
+def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
+    return Match(
+        turns.node,
+        "this loop evaluates too, with autograd's history on",
+        f"`{caller.quote(call)}` at {caller.path}:{call.lineno} has it run the model without `backward()`, and nothing "
+        "turns history off",
+        LIKELY,
+        change="Put the forward pass into `with torch.set_grad_enabled(train):`, or call the function within "
+        "`torch.no_grad()`.",
+    )
 
 
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:

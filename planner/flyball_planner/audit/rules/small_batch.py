@@ -24,6 +24,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         value = loader.constant("batch_size")
         if size is not None and _is_small(value, SMALL) and _trains(project, loader) and not _is_collated(loader):
             yield _match(_literal(module, size), value)
+        if size is None and _takes_one(loader) and _trains(project, loader):
+            yield _match(loader.call, 1)
     for call in trainer_settings(module, project):
         given = keyword(call, "per_device_train_batch_size")
         literal = project.flow.value(module, given.value).literal if given is not None else None
@@ -38,6 +40,12 @@ def _is_small(value: object, largest: int) -> bool:
 def _is_collated(loader: Loader) -> bool:
     """A single item that its own function makes a batch of: a bag, a slide, packed texts."""
     return loader.constant("batch_size") == 1 and loader.argument("collate_fn") is not None
+
+
+def _takes_one(loader: Loader) -> bool:
+    """Whether nothing says how large batches are, in which case each is of one sample."""
+    others = ("batch_sampler", "sampler", "collate_fn")
+    return loader.is_complete and not any(loader.argument(each) is not None for each in others)
 
 
 def _trains(project: Project, loader: Loader) -> bool:

@@ -74,3 +74,17 @@ def test_names_that_tell_enough_need_no_values(monkeypatch: pytest.MonkeyPatch) 
     assert _run("helper()") == ["helper"]
     assert _run("self.shared()") == ["shared"]
     assert _run("x.backward()") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "runs"),
+    [
+        ("chosen = helper if x else step\nchosen()", {"helper", "step"}),
+        ("chosen = {'a': helper, 'b': step}[x]\nchosen()", {"helper", "step"}),
+        ("if x:\n    chosen = helper\nelse:\n    chosen = self.shared\nchosen()", {"helper", "shared"}),
+        ("chosen = helper if x else torch.zeros\nchosen()", {"helper"}),
+    ],
+)
+def test_of_functions_that_are_chosen_while_running_each_may_run(body: str, runs: set[str]) -> None:
+    """By a condition, from a table, or in branches."""
+    assert set(_run(body)) == runs

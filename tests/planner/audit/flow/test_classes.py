@@ -50,3 +50,45 @@ def test_heirs_are_those_that_name_it_as_their_base() -> None:
     classes = Classes(project_of(FILES))
     assert classes.heirs("Base") == ["Base", "Model", "MyLoss"]
     assert classes.heirs("Circle") == ["Circle"]
+
+
+def test_a_method_of_a_single_heir_is_known() -> None:
+    """A template's step is that of the one class that fills it in; of two, nobody knows which."""
+    files = {
+        "base.py": "class Loop:\n    def step(self): raise NotImplementedError\n    def stop(self): pass\n",
+        "main.py": "from base import Loop\nclass Mine(Loop):\n    def step(self): return 1\n"
+        "    def stop(self): return 2\n"
+        "class Deeper(Mine):\n    def stop(self): return 3\nclass Other:\n    def step(self): return 4\n",
+    }
+    project = project_of(files)
+    classes = Classes(project)
+    loop = _class(project, "base.Loop")
+    found = classes.only_heir(loop, "step")
+    assert found is not None
+    assert found.module.name == "main"
+    assert found.node.lineno == 3
+    assert classes.only_heir(loop, "stop") is None
+    assert classes.only_heir(loop, "absent") is None
+
+
+def test_a_module_of_settings_alone_learns_nothing() -> None:
+    """One that makes parts, or is handed what may be one, does."""
+    text = """
+        from torch import nn
+        class Window(nn.Module):
+            def __init__(self, size=8, *, centre=True): self.size = size
+            def forward(self, x): return x[: self.size]
+        class Handed(nn.Module):
+            def __init__(self, body, size=8): self.body = body
+        class Made(nn.Module):
+            def __init__(self, size=8): self.body = nn.Linear(size, size)
+        class Registered(nn.Module):
+            def __init__(self): self.register_parameter("scale", None)
+        class Derived(Window): pass
+        class Any(nn.Module):
+            def __init__(self, **parts): self.parts = parts
+        """
+    project = project_of({"main.py": text})
+    names = ("Window", "Handed", "Made", "Registered", "Any")
+    classes = Classes(project)
+    assert [each for each in names if classes.learns_nothing(_class(project, f"main.{each}"))] == ["Window"]

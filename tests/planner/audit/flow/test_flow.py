@@ -216,3 +216,52 @@ def test_a_failure_on_the_way_leaves_the_next_question_whole(monkeypatch: pytest
         with pytest.raises(TypeError):
             value_of(project, module, "loss")
     assert value_of(project, module, "loss").has(Tag.LOSS)
+
+
+@pytest.mark.parametrize(
+    ("code", "there"),
+    [
+        ("batch['images']", True), ("batch['text']", False), ("batch['source_name']", False),
+        ("batch.labels", True), ("batch.dataset_names", False), ("batch.sid", False), ("batch.input_ids", True),
+    ],
+)  # fmt: skip
+def test_texts_of_a_batch_that_is_moved_are_no_tensors(code: str, there: bool) -> None:
+    """Their names tell them; what else a batch holds lies where it lies."""
+    loop = "from torch.utils.data import DataLoader\nfor batch in DataLoader(data):\n    batch = batch.to('cuda')\n"
+    project, module = module_of(f"{HEAD}{loop}    result = {code}\n    result\n")
+    assert value_of(project, module, "result").on_device is there
+
+
+def test_what_may_be_none_is_what_else_it_may_be() -> None:
+    """A loader that some runs do not have is a loader, made where it was made; a constant is not the same in all."""
+    text = "from torch.utils.data import DataLoader\nloader = DataLoader(data) if data else None\nloader\n"
+    project, module = module_of(text)
+    value = value_of(project, module, "loader")
+    assert value.tags == {Tag.LOADER}
+    assert value.made_at is not None
+    project, module = module_of("size = 4 if data else None\nsize\n")
+    assert value_of(project, module, "size").literal is None
+
+
+def test_a_stream_of_batches_tells_where_its_loader_was_made() -> None:
+    """Behind `enumerate`, `zip` and progress bars, also in variables."""
+    text = """
+        from torch.utils.data import DataLoader
+        from tqdm import tqdm
+        loader = DataLoader(data)
+        numbered = tqdm(enumerate(loader), total=3)
+        paired = zip(loader, names)
+        numbered, paired
+        """
+    project, module = module_of(text)
+    for name in ("numbered", "paired"):
+        made_at = value_of(project, module, name).made_at
+        assert made_at is not None
+        assert ast.unparse(made_at[1]) == "DataLoader(data)"
+
+
+def test_a_count_that_a_model_gives_is_no_tensor() -> None:
+    """Its loss is."""
+    project, module = module_of(f"{HEAD}\nvalue, sample_count = model(x)\nvalue, sample_count\n")
+    assert value_of(project, module, "value").on_device
+    assert not value_of(project, module, "sample_count").tags

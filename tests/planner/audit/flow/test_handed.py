@@ -2,8 +2,8 @@
 
 import ast
 
-from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
-from flyball_planner.audit.flow.values import LOSS, MODEL, ON_HOST, UNKNOWN, Tag
+from flyball_planner.audit.flow.handed import Arguments, handed, hands_over_loader, joined_arguments
+from flyball_planner.audit.flow.values import LOSS, MODEL, ON_HOST, UNKNOWN, Tag, Value
 
 
 def _call(code: str) -> ast.Call:
@@ -32,3 +32,12 @@ def test_several_calls_hand_over_either() -> None:
     assert both.positional[1] == ON_HOST
     assert both.keyword("k") == ON_HOST
     assert not both.complete
+
+
+def test_a_call_that_is_handed_a_loader_is_known() -> None:
+    """By itself or in a tuple; what is no call hands nothing over."""
+    for code, known in (("every(10, a)", True), ("mix(('train', a))", True), ("every(10, b)", False)):
+        call = _call(code)
+        names = {each: Value(frozenset({Tag.LOADER})) for each in ast.walk(call) if getattr(each, "id", "") == "a"}
+        assert hands_over_loader(names, call) is known
+    assert not hands_over_loader({}, ast.Name("a"))

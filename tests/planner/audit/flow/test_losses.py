@@ -1,8 +1,8 @@
-"""A loss is what `.backward()` is called on, or handed to."""
+"""A loss is what `.backward()` is called on, or handed to; a network is asked for parameters, or evaluates."""
 
 import pytest
 
-from flyball_planner.audit.flow.losses import backward_names
+from flyball_planner.audit.flow.losses import backward_names, model_names
 from tests.planner.audit.projects import module_of
 
 
@@ -12,9 +12,25 @@ from tests.planner.audit.projects import module_of
         ("loss.backward()", {"loss"}), ("(loss / 4).backward()", {"loss"}), ("self.total.backward()", {"total"}),
         ("accelerator.backward(error)", {"error"}), ("scaler.scale(loss).backward()", {"loss"}),
         ("loss.backward(gradient)", {"loss"}), ("self.manual_backward(loss)", {"loss"}), ("loss.item()", set()),
+        ("self._fabric.backward(error)", {"error"}), ("self._accelerator.backward(error)", {"error"}),
+        ("loss.mean().backward()", {"loss"}), ("torch.sum(losses).backward()", {"losses"}),
+        ("mse_loss(output, target).backward()", set()),
     ],
 )  # fmt: skip
 def test_the_name_behind_a_backward_pass_is_found(code: str, names: set[str]) -> None:
     """Scaled, divided, an attribute, or in the hands of a runner."""
     _, module = module_of(code)
     assert set(backward_names(module)) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("Adam(actor.parameters())", {"actor"}), ("self.critic.eval()", {"critic"}),
+        ("frame.eval('a + b')", set()), ("parameters()", set()), ("list(a.b.named_parameters())", {"b"}),
+    ],
+)  # fmt: skip
+def test_a_network_is_told_by_what_is_asked_of_it(code: str, names: set[str]) -> None:
+    """Of its parameters, or that it evaluate; a call with arguments is another's."""
+    _, module = module_of(code)
+    assert set(model_names(module)) == names
