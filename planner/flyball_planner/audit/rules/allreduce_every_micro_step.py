@@ -20,6 +20,7 @@ _WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "apex.parall
 _WRAPPED = re.compile("DistributedDataParallel")
 _HELD_BACK = re.compile(
     r"no_sync|no_backward_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce|\.accumulate\(|sync_gradients"
+    r"|(all_?reduce|average|sync|reduce)_grad"
 )
 _THINNED = frozenset({Rarity.ACCUMULATED, Rarity.PERIODIC})
 
@@ -48,7 +49,8 @@ def _is_accelerated(project: Project, region: Region, call: ast.Call) -> bool:
     """Whether Accelerate runs the pass: its `prepare` wraps the model whenever there are several processes."""
     if not isinstance(call.func, ast.Attribute) or not call.args:
         return False
-    return project.flow.value(region.module, call.func.value).has(Tag.ACCELERATOR)
+    runner = call.func.value
+    return "accelerator" in ast.unparse(runner) and project.flow.value(region.module, runner).has(Tag.ACCELERATOR)
 
 
 def _steps_seldom(project: Project, turns: Turns) -> bool:
