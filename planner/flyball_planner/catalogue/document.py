@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from flyball_planner.catalogue.devices import devices, profiles
 from flyball_planner.catalogue.entries import KEYS
 from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.catalogue.tables import table
+from flyball_planner.catalogue.tables import Row, table
 from flyball_planner.precision import Format
 
 EXAMPLE = """\
@@ -63,6 +64,9 @@ def page() -> str:
         _table("Processors", PROCESSOR_HEADS, [_processor(each) for each in processors]),
         _table("Links", ("link", "place", "GB/s one way", "µs"), _links()),
         _table("Networks", ("network", "Gbit/s", "of a"), _networks()),
+        _table("Storage", STORAGE_HEADS, [tuple(row[key] for key in STORAGE_KEYS) for row in table("storage")]),
+        _table("Prices", ("provider", "offers", "devices", "asked"), _prices()),
+        _table("Left out", ("what", "of it", "why"), [(r["name"], r["what"], r["why"]) for r in table("left_out")]),
     )
     return "\n".join(parts)
 
@@ -108,6 +112,25 @@ def _links() -> list[tuple[str, ...]]:
 
 def _networks() -> list[tuple[str, ...]]:
     return [(row["name"], row["gigabits_per_second"], row["scope"]) for row in table("networks")]
+
+
+STORAGE_HEADS = ("storage", "read MB/s", "write MB/s", "reads a second", "writes a second", "µs", "of a", "sure")
+STORAGE_KEYS = (
+    "name", "read_mb_per_second", "write_mb_per_second", "read_operations_per_second", "write_operations_per_second",
+    "latency_microseconds", "scope", "confidence",
+)  # fmt: skip
+
+
+def _prices() -> list[tuple[str, ...]]:
+    """How many offers of each provider, and when they were asked."""
+    found = sorted(table("prices"), key=lambda row: row["provider"])
+    return [_provider(name, list(rows)) for name, rows in groupby(found, key=lambda row: row["provider"])]
+
+
+def _provider(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    dates = sorted({row["as_of"] for row in rows if row["as_of"][:1].isdigit()})
+    asked = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "undated"
+    return name, str(len(rows)), str(len({row["device"] for row in rows})), asked
 
 
 def _figure(value: float | None, unit: float) -> str:
