@@ -2,7 +2,7 @@
 
 import csv
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
@@ -14,6 +14,9 @@ from flyball_planner.calibration.belief import Belief
 Vector = NDArray[np.float64]
 Coefficient = float | Vector
 """One for all rows, or one for each."""
+
+
+FILE = Path(__file__).with_name("data") / "coefficients.csv"
 
 
 class Coefficients(Struct, frozen=True):
@@ -84,5 +87,5 @@ def with_pace(belief: Belief) -> Belief:
 
 
 def _rows() -> list[dict[str, str]]:
-    text = files("flyball_planner.timing").joinpath("data/coefficients.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
