@@ -81,13 +81,16 @@ def _formatted(region: Region) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
     for operation in region.all(ast.BinOp):
         if isinstance(operation.op, ast.Mod) and _is_text(operation.left):
             right = operation.right
-            yield operation, right.elts if isinstance(right, ast.Tuple) else [right]
+            parts = right.elts if isinstance(right, ast.Tuple) else [right]
+            yield operation, [each.value if isinstance(each, ast.Starred) else each for each in parts]
     for call in region.all(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "format" and _is_text(call.func.value):
             yield call, [*call.args, *(each.value for each in call.keywords)]
 
 
 def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):  # `"%9s" * 2 + "%9.4g"`
+        return _is_text(node.left)
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 

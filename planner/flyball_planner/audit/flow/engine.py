@@ -13,7 +13,7 @@ from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anythi
 from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.losses import backward_names
+from flyball_planner.audit.flow.losses import loss_names
 from flyball_planner.audit.flow.values import UNKNOWN, Value, join
 from flyball_planner.audit.module import Function, Module
 
@@ -277,7 +277,7 @@ class Flow(Classes):
         """Names, of variables or attributes, on which the module calls `.backward()`, or hands to one."""
         known = self._backward.get(module)
         if known is None:
-            known = self._backward[module] = frozenset(backward_names(module))
+            known = self._backward[module] = loss_names(module)
         return known
 
     @property

@@ -134,11 +134,18 @@ def _slice(frame: Frame, node: ast.Slice) -> Value:
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
-    if isinstance(node.op, ast.Mod) and left.literal is not None and isinstance(left.literal.value, str):
+    if isinstance(node.op, ast.Mod) and _is_text(node.left):
         return ON_HOST
     if isinstance(node.op, ast.Add) and left.items is not None and right.items is not None:
         return Value(items=(*left.items, *right.items))
     return combine((left, right))
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether a text is filled in: one in the code, or several put together."""
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:

@@ -20,6 +20,31 @@ def model_names(module: Module) -> Iterator[str]:
             yield held.id if isinstance(held, ast.Name) else held.attr
 
 
+_LOSS = re.compile(r"loss$|^loss_(?!fn|func|w|coef|scale|mult|ratio|type|name|dict|mask)")
+"""What a part of a loss is called; not the function that gives it, nor what it is weighed with."""
+
+
+def loss_names(module: Module) -> frozenset[str]:
+    """Names, of variables or attributes, of what is differentiated, and of the losses that are added up to it."""
+    names = frozenset(backward_names(module))
+    sums = (each.value for each in module.all(ast.Assign) if names & {_named(target) for target in each.targets})
+    parts = {_named(part) for each in sums if isinstance(each, ast.BinOp) for part in _operands(each)}
+    return names | {each for each in parts if each is not None and _LOSS.search(each)}
+
+
+def _operands(node: ast.expr) -> Iterator[ast.expr]:
+    """What arithmetic is done with."""
+    if isinstance(node, ast.BinOp):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    else:
+        yield node
+
+
+def _named(node: ast.AST) -> str | None:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+
+
 def backward_names(module: Module) -> Iterator[str]:
     """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one."""
     for each in module.all(ast.Call):

@@ -16,6 +16,8 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
         found = frame.flow.attributes.load(held, name)
         if found != UNKNOWN:
             return found
+        if frame.flow.uses_torch(frame.module) and not frame.flow.attributes.may_hold(held.definition, name):
+            return frame.flow.guesses.of(frame.module, name)  # a base class that is not at hand stores it
     return _attribute_by_tags(held, name)
 
 

@@ -11,13 +11,16 @@ from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import mentions
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel"})
-_WRAPPED = re.compile("DistributedDataParallel")
+_SMART = re.compile(r"^(\w+_)?(DDP|ddp)(_model)?$")
+"""What a function of theirs is called that wraps a model: `smart_DDP(model)`."""
+
+_WRAPPED = re.compile(r"DistributedDataParallel|DDP\(")
 _HELD_BACK = re.compile(
     r"no_sync|no_backward_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce|\.accumulate\(|sync_gradients"
     r"|(all_?reduce|average|sync|reduce)_grad"
@@ -88,7 +91,8 @@ def _wraps(module: Module, scope: ast.AST) -> bool:
     scopes = [scope]
     if isinstance(scope, ast.ClassDef):
         scopes = [each for each in scope.body if isinstance(each, Function)]
-    return any(module.qualified(call.func) in _WRAPPERS for each in scopes for call in module.calls_of(each))
+    calls = (call for each in scopes for call in module.calls_of(each))
+    return any(module.qualified(call.func) in _WRAPPERS or _SMART.search(last_name(call)) for call in calls)
 
 
 def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
