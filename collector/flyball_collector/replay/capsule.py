@@ -94,7 +94,9 @@ def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
 
 
 def is_capsule(path: Path) -> bool:
-    """Whether the file begins as a capsule does."""
+    """Whether the file begins as a capsule does. A pipe is none, and is not read: what was read would be gone."""
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PK\x03\x04"

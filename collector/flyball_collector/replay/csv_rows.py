@@ -4,12 +4,14 @@ import csv
 import gzip
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
 import msgspec
 
+from flyball_collector.replay.csv_times import seconds_of
 from flyball_collector.replay.errors import ReplayError
 
 GPU_COLUMNS = (
@@ -29,10 +31,11 @@ COLUMNS = ("timestamp", "host", "gpu", *GPU_COLUMNS, *HOST_COLUMNS, *STEP_COLUMN
 NUMBERS = (*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds", "step")
 """The columns of numbers; bit n of `Row.present` stands for the n-th."""
 
+_GZIP = b"\x1f\x8b"  # how a packed file begins (RFC 1952)
 _UNKNOWN = frozenset({"", "nan", "null", "none", "n/a", "na"})
 _LARGEST = 1e15
-_LATEST = 1e11
-"""Beyond the year 5000: milliseconds, most likely."""
+_LARGEST_RATIO = 1.5
+"""A share may be a little more than all, by rounding or where a limit is exceeded; what is larger is percent."""
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -53,7 +56,10 @@ def read_rows(path: Path | str, ignored: dict[str, None]) -> Iterator[Row]:
     try:
         with _open(Path(path)) as file:
             yield from _rows(file, str(path), ignored)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise ReplayError(f"{path}: cannot be read: byte 0x{byte:02x} is no UTF-8; save the file as UTF-8") from None
+    except (OSError, EOFError, csv.Error) as error:
         raise ReplayError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -86,22 +92,26 @@ class _Header:
         host = line[self._host].strip() or worker or "host"
         if present & self._steps:
             worker = worker or host
-        return Row(_time(text), text, host, line[self._gpu].strip(), worker, present, tuple(numbers))
+        return Row(_seconds(text), text, host, line[self._gpu].strip(), worker, present, tuple(numbers))
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+@contextmanager
+def _open(path: Path) -> Iterator[TextIO]:
+    """The text of a file, unpacked where it begins as gzip does, whatever its name."""
+    with path.open("rb") as file:
+        packed = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
+        with (
+            gzip.open(file) if packed else nullcontext(file) as plain,
+            TextIOWrapper(plain, "utf-8-sig", newline="") as text,
+        ):
+            yield text
 
 
 def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[Row]:
     reader = csv.reader(file, skipinitialspace=True)
     columns = [column.strip() for column in next(reader, [])]
-    if "timestamp" not in columns:
-        raise ReplayError(f"{name}:1: no column 'timestamp'; known columns are {', '.join(COLUMNS)}")
-    if not set(columns) & {*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds"}:
-        raise ReplayError(f"{name}:1: no column with readings; known columns are {', '.join(COLUMNS)}")
+    if (fault := _fault(columns)) is not None:
+        raise ReplayError(f"{name}:1: {fault}")
     ignored.update(dict.fromkeys(column for column in columns if column not in COLUMNS))
     header = _Header(columns)
     for line in filter(None, reader):
@@ -109,6 +119,22 @@ def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[
             yield header.row(line)
         except _BadCell as bad:
             raise ReplayError(f"{name}:{reader.line_num}: {bad}") from None
+
+
+def _fault(columns: Sequence[str]) -> str | None:
+    """What is wrong with a header line."""
+    twice = [column for column in COLUMNS if columns.count(column) > 1]
+    if twice:
+        return f"column {twice[0]!r} stands there twice; name each once"
+    if "timestamp" not in columns:
+        other = next((mark for mark in (";", "\t", "|") if len(columns) == 1 and mark in columns[0]), None)
+        hint = (
+            f"columns are parted by {other!r}; expected commas" if other else f"known columns are {', '.join(COLUMNS)}"
+        )
+        return f"no column 'timestamp'; {hint}"
+    if not set(columns) & {*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds"}:
+        return f"no column with readings; known columns are {', '.join(COLUMNS)}"
+    return None
 
 
 def _number(cell: str, column: str) -> float | None:
@@ -120,27 +146,16 @@ def _number(cell: str, column: str) -> float | None:
         if cell.strip().lower() in _UNKNOWN:
             return None
         raise _BadCell(f"{column}: {cell.strip()!r} is no number; leave the cell empty where unknown") from None
-    if 0 <= number <= _LARGEST:
+    if 0 <= number <= (_LARGEST_RATIO if column.endswith("_ratio") else _LARGEST):
         return number
     if math.isnan(number):
         return None
-    raise _BadCell(f"{column}: {cell.strip()} is out of range")
+    share = "; expected a share from 0 to 1" if column.endswith("_ratio") else ""
+    raise _BadCell(f"{column}: {cell.strip()} is out of range{share}")
 
 
-def _time(text: str) -> float:
+def _seconds(text: str) -> float:
     try:
-        seconds = float(text)
-    except ValueError:
-        return _instant(text)
-    if not 0 <= seconds < _LATEST:
-        raise _BadCell(f"timestamp {text} is out of range; expected seconds, or a date and time by ISO 8601")
-    return seconds
-
-
-def _instant(text: str) -> float:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        hint = "expected seconds, or a date and time by ISO 8601 such as 2026-01-31T12:00:00Z"
-        raise _BadCell(f"timestamp {text!r}: {hint}") from None
-    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+        return seconds_of(text)
+    except ValueError as error:
+        raise _BadCell(str(error)) from None

@@ -7,6 +7,7 @@ import pytest
 
 from flyball_collector.replay.csv_series import RUN, CsvSeries, read
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.told import play_csv
 
 
 def written(tmp_path: Path, text: str, name: str = "series.csv") -> Path:
@@ -79,7 +80,17 @@ def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path)
         ("timestamp,host\n0,a\n", "series.csv:1: no column with readings"),
         ("timestamp,cpu_busy_ratio\n0,1\n1,much\n", "series.csv:3: cpu_busy_ratio: 'much' is no number"),
         ("timestamp,cpu_busy_ratio\nnoon,1\n", "series.csv:2: timestamp 'noon'"),
-        ("timestamp,cpu_busy_ratio\n1795000000000,1\n", "series.csv:2: timestamp 1795000000000 is out of range"),
+        ("timestamp,cpu_busy_ratio\n99999999999,1\n", "series.csv:2: timestamp 99999999999 is out of range"),
+        ("timestamp,cpu_busy_ratio\n-1,1\n", "series.csv:2: timestamp -1 is out of range"),
+        ("timestamp,cpu_busy_ratio\nnan,1\n", "series.csv:2: timestamp nan is out of range"),
+        ("timestamp,cpu_busy_ratio\n1e30,1\n", "series.csv:2: timestamp 1e30 is out of range"),
+        ("timestamp,cpu_busy_ratio\n9999-01-01,1\n", "series.csv:2: timestamp 9999-01-01 is out of range"),
+        ("timestamp,cpu_busy_ratio\n1,95\n", "series.csv:2: cpu_busy_ratio: 95 is out of range; expected a share"),
+        (
+            "timestamp,cpu_busy_ratio,cpu_busy_ratio\n1,1,1\n",
+            "series.csv:1: column 'cpu_busy_ratio' stands there twice",
+        ),
+        ("timestamp;cpu_busy_ratio\n1;1\n", "series.csv:1: no column 'timestamp'; columns are parted by ';'"),
         ("timestamp,cpu_busy_ratio\n0,inf\n", "series.csv:2: cpu_busy_ratio: inf is out of range"),
         ("timestamp,cpu_busy_ratio\n", "series.csv: no rows"),
         ("", "series.csv:1: no column 'timestamp'"),
@@ -95,13 +106,37 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "series.csv.gz"
     with pytest.raises(ReplayError, match="cannot be read"):
         read([path])
-    path.write_bytes(b"\x00\x01\x02")
+    path.write_bytes(b"\x1f\x8b\x02")
     with pytest.raises(ReplayError, match="cannot be read"):
         read([path])
     other = tmp_path / "series.csv"
     other.write_bytes(b"timestamp,host,cpu_busy_ratio\n0,\xff\xfe,1\n")
-    with pytest.raises(ReplayError, match="cannot be read"):
+    with pytest.raises(ReplayError, match="cannot be read: byte 0xff is no UTF-8"):
         read([other])
+
+
+def test_a_packed_file_is_known_by_its_beginning(tmp_path: Path) -> None:
+    """Its name does not matter: what is called .gz may be plain text, and the other way round."""
+    text = "timestamp,cpu_busy_ratio\n0,1\n"
+    packed, plain = tmp_path / "series.csv", tmp_path / "series.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    plain.write_text(text, encoding="utf-8")
+    assert [read([path]).count for path in (packed, plain)] == [1, 1]
+
+
+@pytest.mark.parametrize("parts", [1, 10**3, 10**6, 10**9])
+def test_parts_of_a_second_are_told_by_their_size(tmp_path: Path, parts: int) -> None:
+    """Milliseconds, microseconds and nanoseconds since 1970 play as the same seconds do."""
+    rows = "".join(f"{(1_770_000_000 + second) * parts},1\n" for second in (0, 3))
+    first, second = series(tmp_path, "timestamp,cpu_busy_ratio\n" + rows).samples()
+    assert (first.seconds, second.seconds) == (1_770_000_000, 1_770_000_003)
+    assert first.text == str(1_770_000_000 * parts)
+
+
+def test_the_latest_times_can_be_played(tmp_path: Path) -> None:
+    """A jump from zero to the last second that is accepted overflows nothing."""
+    found = series(tmp_path, "timestamp,host,cpu_busy_ratio\n0,a,1\n6999999999,a,1\n")
+    assert sum(1 for _ in play_csv(found)) == 2
 
 
 def test_unknown_columns_are_named_and_left_out(tmp_path: Path) -> None:
