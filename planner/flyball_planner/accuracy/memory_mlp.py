@@ -1,5 +1,7 @@
 """Judges predicted peaks of perceptrons above what the driver shows of an idle training."""
 
+from math import ceil, floor
+
 from flyball_planner.accuracy.judging import Outcome, Outcomes, predict_rows, sum_up
 from flyball_planner.accuracy.result import COLD, Findings, Unsuited
 from flyball_planner.accuracy.rows.perceptrons import perceptron, perceptron_layout, perceptron_training
@@ -37,10 +39,16 @@ def _predict(configuration: Configuration) -> Interval:
     layouts = Layouts.of(perceptron_layout(configuration))
     device = find_device(DEVICE)
     estimate = estimate_memory(perceptron(configuration), perceptron_training(configuration), layouts, device)
-    shown, floor = estimate.driver[0], CONSTANTS.context_bytes
-    middle = shown.middle - floor
+    middle = estimate.driver[0].middle - CONSTANTS.context_bytes
     reserved = estimate.reserved[0]
-    return Interval(middle - (reserved.middle - reserved.low), middle, middle + (reserved.high - reserved.middle))
+    return _as_shown(
+        Interval(middle - (reserved.middle - reserved.low), middle, middle + reserved.high - reserved.middle)
+    )
+
+
+def _as_shown(interval: Interval) -> Interval:
+    """The driver shows whole MiB, of a run as of the floor."""
+    return Interval(floor(interval.low / MIB) * MIB, interval.middle, ceil(interval.high / MIB) * MIB)
 
 
 def _measure(row: Row) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.columns import Column, Layouts
+from flyball_planner.memory.allocator import SMALL_SEGMENT
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.network import network_phases, placed_cache
 from flyball_planner.memory.phases import Phase, Words, peak_of
@@ -113,7 +114,7 @@ def estimate_memory(
         cache = placed_cache(subject, training, layouts, allocated.middle, otherwise=cache)
     upper_only = {"fragmentation": constants.fragmentation_share * loose, "spikes": constants.spike_share * loose}
     widening = np.hypot(*upper_only.values())
-    reserved = _wider(allocated, cache, cache, np.maximum(cache, widening))
+    reserved = _wider(allocated, cache, *_of_segments(device, cache, np.maximum(cache, widening)))
     outside = _outside(layouts, device, constants)
     beyond = np.sum(list(outside.values()), axis=0)
     return MemoryEstimate(
@@ -154,6 +155,12 @@ def _range(parts: Mapping[str, Column], constants: Constants, spread: Mapping[st
     squares = np.array([[(spread[name][side] * column) ** 2 for name, column in parts.items()] for side in (0, 1)])
     below, above = constants.spread_factor * np.sqrt(squares.sum(axis=1) + (WHOLE_SPREAD * middle) ** 2)
     return Range(np.maximum(0.0, middle - below), middle, middle + above)
+
+
+def _of_segments(device: Device, *spreads: Column) -> Iterable[Column]:
+    """Spreads of what is reserved: the driver gives whole segments, and whether one more was needed nobody can tell."""
+    segment = SMALL_SEGMENT if device.kind is DeviceKind.GPU else 0.0
+    return (np.hypot(each, segment) for each in spreads)
 
 
 def _wider(inner: Range, more: Column, below: Column, above: Column) -> Range:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.memory.allocator import SMALL_SEGMENT
 from flyball_planner.memory.constants import GIB, Constants
 from flyball_planner.memory.estimate import Subject, estimate_memory
 from flyball_planner.models.cost import Block, ModelCost
@@ -205,6 +206,17 @@ def test_fragmentation_widens_the_upper_end_alone() -> None:
     )
     assert (calm.driver.middle, calm.driver.low) == (torn.driver.middle, torn.driver.low)
     assert torn.driver.high[0] > calm.driver.high[0]
+
+
+def test_a_small_model_is_as_uncertain_as_a_segment() -> None:
+    """The driver gives memory in whole segments of 2 MiB: nothing that is reserved is known better than that."""
+    cost = ModelCost("", "", "", 1000, 0, 1.0, (Block("layer", 1, 1000, (), kept_elements=100),))
+    training = Training(1, 32, find_optimizer("sgd"), PRECISIONS["fp32"])
+    held = estimate_memory(cost, training, Layouts.of(Layout(micro_batch=32)), CARD)
+    assert held.reserved.high[0] - held.reserved.middle[0] >= SMALL_SEGMENT
+    assert held.reserved.middle[0] - held.reserved.low[0] >= min(SMALL_SEGMENT, held.reserved.middle[0])
+    host = estimate_memory(cost, training, Layouts.of(Layout(micro_batch=32)), replace(CARD, kind=DeviceKind.CPU))
+    assert host.reserved.high[0] - host.reserved.middle[0] < SMALL_SEGMENT
 
 
 def test_what_lies_outside_is_named() -> None:
