@@ -115,15 +115,13 @@ def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For
 def behind(project: "Project", module: Module, node: ast.expr, depth: int = DEEPEST) -> Iterator[Loader]:
     """The loaders whose batches an expression gives, also through what is handed one: `cycle(loader)`."""
     for part in ast.walk(node):
-        made_at = project.flow.value(module, part).made_at if isinstance(part, ast.expr) else None
-        if made_at is None or made_at[1] is node:
-            continue
-        home, made = made_at
-        own = [each for each in loaders(home, project) if each.call is made]
-        yield from own
-        if not own and depth:
-            for each in (*made.args, *(keyword.value for keyword in made.keywords)):
-                yield from behind(project, home, each, depth - 1)
+        makers = project.flow.value(module, part).makers if isinstance(part, ast.expr) else ()
+        for home, made in makers:
+            own = [each for each in loaders(home, project) if each.call is made]
+            yield from own
+            if not own and depth and made is not node:
+                for each in (*made.args, *(keyword.value for keyword in made.keywords)):
+                    yield from behind(project, home, each, depth - 1)
 
 
 _SETTINGS = ("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")

@@ -152,9 +152,9 @@ class Loops:
         for module in self._modules:
             for loop in module.all(ast.For):
                 for each in ast.walk(loop.iter):
-                    made_at = self._project.flow.value(module, each).made_at if isinstance(each, ast.expr) else None
-                    if made_at is not None:
-                        found.setdefault(made_at[1], []).append((module, loop))
+                    makers = self._project.flow.value(module, each).makers if isinstance(each, ast.expr) else ()
+                    for _, made in makers:
+                        found.setdefault(made, []).append((module, loop))
         return found
 
     def is_micro(self, region: Region, node: ast.AST) -> bool:

@@ -30,7 +30,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         value.made_at is None
         and value.made_by is None
         and called.name
-        and (value.tags & _MADE_BY_CALLS or value == UNKNOWN or _gives_batches(value))
+        and (value.tags & _MADE_BY_CALLS or value == UNKNOWN or value.gives_batches)
     ):
         value = value._replace(made_by=called.name, made_at=(frame.module, node))
     return flat(value)
@@ -39,11 +39,6 @@ def call(frame: Frame, node: ast.Call) -> Value:
 _MADE_BY_CALLS = frozenset(
     {Tag.LOADER, Tag.OPTIMIZER, Tag.SCHEDULER, Tag.SCALER, Tag.MODEL, Tag.TRAINER, Tag.DATASET, Tag.CPU}
 )
-
-
-def _gives_batches(value: Value) -> bool:
-    """Whether a value is a stream of a loader's batches: `cycle(loader)`."""
-    return value.element is not None and not value.tags and value.element.has(Tag.BATCH)
 
 
 def call_value(frame: Frame, node: ast.Call, called: Value, given: Arguments) -> Value:

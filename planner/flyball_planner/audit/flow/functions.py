@@ -1,7 +1,5 @@
 """What functions and classes of libraries give, by their full names."""
 
-import ast
-
 from flyball_planner.audit.flow.expressions import combine, iterated
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import Arguments
@@ -30,7 +28,6 @@ from flyball_planner.audit.flow.values import (
     element_of,
     placed,
 )
-from flyball_planner.audit.module import Module
 
 
 def loss_of(frame: Frame, given: Arguments) -> Value:
@@ -65,15 +62,15 @@ def _passed(frame: Frame, given: Arguments) -> Value:
     value = given.positional[0] if given.positional else given.keyword("iterable") or UNKNOWN
     if value.tags & {Tag.LOADER, Tag.DATASET} or value.items is not None:
         return value
-    return Value(element=iterated(frame, value), made_at=value.made_at) if value != UNKNOWN else UNKNOWN
+    return _through(iterated(frame, value), value) if value != UNKNOWN else UNKNOWN
 
 
 def _builtin(frame: Frame, name: str, given: Arguments) -> Value:
     each = [iterated(frame, value) for value in given.positional]
     if name == "enumerate":
-        return Value(element=Value(items=(ON_HOST, each[0] if each else UNKNOWN)), made_at=_loader_of(given))
+        return _through(Value(items=(ON_HOST, each[0] if each else UNKNOWN)), *given.positional)
     if name == "zip":
-        return Value(element=Value(items=tuple(each)), made_at=_loader_of(given))
+        return _through(Value(items=tuple(each)), *given.positional)
     if name == "next":
         return each[0] if each else UNKNOWN
     if name in {"sum", "max", "min", "abs", "pow", "divmod"}:
@@ -83,9 +80,10 @@ def _builtin(frame: Frame, name: str, given: Arguments) -> Value:
     return UNKNOWN
 
 
-def _loader_of(given: Arguments) -> tuple[Module, ast.Call] | None:
-    """Where the loader was made that is gone through: it is known behind `enumerate` and its like, too."""
-    return next((each.made_at for each in given.positional if each.has(Tag.LOADER) or each.element), None)
+def _through(element: Value, *over: Value) -> Value:
+    """A stream of elements: where the loader was made that it goes through is known behind `enumerate`, too."""
+    source = next((each for each in over if each.gives_batches), UNKNOWN)
+    return Value(element=element, made_at=source.made_at, made_in=source.made_in)
 
 
 def _of_torch(name: str, given: Arguments, frame: Frame) -> Value:

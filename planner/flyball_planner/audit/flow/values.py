@@ -73,6 +73,8 @@ class Value(NamedTuple):
     literal: Literal | None = None
     choices: tuple[Definition, ...] = ()
     """The project's functions and classes of which it is one, if which is told while running."""
+    made_in: "tuple[tuple[Module, ast.Call], ...]" = ()
+    """The calls of which one made it, if it is a loader, or goes through one."""
 
     def has(self, *tags: Tag) -> bool:
         """Whether it carries all of these tags."""
@@ -81,7 +83,22 @@ class Value(NamedTuple):
     @property
     def is_unknown(self) -> bool:
         """Whether nothing is known of it, except perhaps which call made it."""
-        return not self.tags and self._replace(made_by=None, made_at=None) == UNKNOWN
+        return not self.tags and self._replace(made_by=None, made_at=None, made_in=()) == UNKNOWN
+
+    @property
+    def makers(self) -> "tuple[tuple[Module, ast.Call], ...]":
+        """The calls of which one made it, as far as they are known."""
+        return self.made_in or (() if self.made_at is None else (self.made_at,))
+
+    @property
+    def gives_batches(self) -> bool:
+        """Whether it is a loader, or goes through one."""
+        return Tag.LOADER in self.tags or (self.element is not None and self.element.is_of_batch)
+
+    @property
+    def is_of_batch(self) -> bool:
+        """Whether it is a batch, or a tuple that holds one: its number, say, and the batch."""
+        return Tag.BATCH in self.tags or any(Tag.BATCH in each.tags for each in self.items or ())
 
     @property
     def on_device(self) -> bool:
@@ -153,6 +170,7 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
         element=_joined_optional(element_of(first), element_of(second), depth),
         fields=_joined_fields(first, second, depth),
         choices=_choices(first, second),
+        made_in=_made_in(first, second),
         **same,
     )
 
@@ -193,6 +211,14 @@ def _choices(first: Value, second: Value) -> tuple[Definition, ...]:
         return () if first.choices == second.choices == () else tuple(dict.fromkeys(first.choices + second.choices))
     own = (each.definition for each in (first, second) if each.definition is not None and not each.is_instance)
     found = tuple(dict.fromkeys((*first.choices, *own, *second.choices)))
+    return found if len(found) <= MOST_CHOICES else ()
+
+
+def _made_in(first: Value, second: Value) -> tuple[tuple[Module, ast.Call], ...]:
+    """Where two loaders were made, of which one is gone through."""
+    if first.makers == second.makers or not (first.gives_batches and second.gives_batches):
+        return first.made_in if first.made_in == second.made_in else ()
+    found = tuple(dict.fromkeys(first.makers + second.makers))
     return found if len(found) <= MOST_CHOICES else ()
 
 

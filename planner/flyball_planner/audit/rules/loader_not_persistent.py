@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
-from flyball_planner.audit.flow.expressions import iterated_value
-from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
 from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, Loop
@@ -43,7 +41,9 @@ def _has_epochs(project: Project, loader: Loader) -> bool:
             project, loader.module, SINGLE_EPOCH
         )
         return several and "lightning" in loader.module.frameworks
-    over = loops_over(project, loader) or _handing(project, loader)
+    loops: list[tuple[Module, ast.AST]] = [*loops_over(project, loader)]
+    shared = any(len(project.flow.value(module, getattr(node, "iter", node)).makers) > 1 for module, node in loops)
+    over = loops if loops and not shared else list(_handing(project, loader)) or loops
     return any(_is_repeated(project, module, node, loader) for module, node in over)
 
 
@@ -60,12 +60,7 @@ def _leads_to_loop(project: Project, module: Module, call: ast.Call) -> bool:
     called = [Region(home, node) for home, node in project.flow.callees(module, call) if isinstance(node, Function)]
     regions = [region for each in called for region in reached(project, each)]
     loops = [(region.module, each) for region in regions for each in region.all(ast.For)]
-    return any(_gives_batches(project, home, each.iter) for home, each in loops)
-
-
-def _gives_batches(project: Project, module: Module, iterable: ast.expr) -> bool:
-    each = iterated_value(project.flow.value(module, iterable))
-    return any(part.has(Tag.BATCH) for part in (each, *(each.items or ())))
+    return any(project.flow.value(home, each.iter).gives_batches for home, each in loops)
 
 
 DEEPEST = 3

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns
@@ -46,6 +47,7 @@ def _models(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.Call]]
                 and not called.has(Tag.CRITERION)
                 and called.made_at is not None
                 and _is_whole(called.made_by)
+                and not _is_part(project, *called.made_at)
             ):
                 yield called.made_at
 
@@ -54,6 +56,13 @@ def _is_whole(made_by: str | None) -> bool:
     """Whether it is a model, not a part of PyTorch's own."""
     name = (made_by or "").rpartition(".")[2]
     return not name.endswith(_OUTSIDE)
+
+
+def _is_part(project: Project, home: Module, made: ast.Call) -> bool:
+    """Whether a module makes it for itself: the whole is compiled, not each of its parts."""
+    function = home.function_of(made)
+    holder = home.class_of(function) if function is not None else None
+    return holder is not None and project.flow.is_module(Definition(home, holder))
 
 
 RULE = Rule(
