@@ -67,7 +67,8 @@ class Project:
         key = (importer.name.rpartition(".")[0], dotted)
         if key not in self._imported:
             self._imported[key] = self._search(*key)
-        return self._imported[key]
+        found = self._imported[key]
+        return None if found is importer else found  # `import logging` in a logging.py means the library
 
     def split(self, importer: Module, dotted: str) -> tuple[Module, str] | None:
         """The project's module that a dotted name begins with, the longest one, and the rest of the name."""
@@ -187,7 +188,8 @@ class Project:
         root = _package_root(_root(paths), paths, (source.text for source, _ in files))
         modules: dict[str, Module] = {}
         for path, (source, tree) in zip(paths, files, strict=True):
-            name = _unused(_dotted(path, root), modules)
+            name = _dotted(path, root)
+            name = _unused(f"{name}~" if _imports_its_name(name, source.text) else name, modules)
             modules[name] = Module(source, tree, name, self)
         return modules
 
@@ -225,6 +227,12 @@ def _dotted(path: PurePath, root: PurePath) -> str:
     if len(parts) > 1 and parts[-1] == "__init__":
         parts.pop()
     return ".".join(parts)
+
+
+def _imports_its_name(name: str, text: str) -> bool:
+    """Whether a file alone at the top is called like a library that it imports: `torch.py` of a package, by itself."""
+    imports = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{re.escape(name)}\b", re.MULTILINE)
+    return "." not in name and imports.search(text) is not None
 
 
 def _unused(name: str, taken: Mapping[str, Module]) -> str:

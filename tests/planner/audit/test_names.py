@@ -123,3 +123,21 @@ def test_star_imports_are_searched_once_however_many_ways_lead_to_a_file() -> No
     }
     module = project_of(files).modules["train"]
     assert [_qualified(module, each) for each in ("deep", "no")] == ["app.at_31.deep", None]
+
+
+def test_a_file_that_imports_its_own_name_means_the_library() -> None:
+    """`torch.py` of a package, whether its folder is named or not; itself it is called as Python's table has it."""
+    text = "import sys\nimport torch\nme = sys.modules[__name__]\ndef load(): pass\nme.load, torch.load\n"
+    for path in ("torch.py", "book/torch.py"):
+        files = {path: text, "book/main.py": "from book.torch import load\nload\n"}
+        project = project_of(files if "/" in path else {path: text})
+        module = next(each for each in project.modules.values() if each.path == path)
+        library = [each for each in module.all(ast.Attribute) if ast.unparse(each) == "torch.load"]
+        own = [each for each in module.all(ast.Attribute) if ast.unparse(each) == "me.load"]
+        assert module.qualified(library[0]) == "torch.load"
+        definition = project.find(module.qualified(own[0]))
+        assert definition is not None
+        assert definition.module is module
+        if "/" in path:
+            main = next(each for each in project.modules.values() if each.path == "book/main.py")
+            assert project.find(main.qualified(main.all(ast.Name)[-1])) == definition

@@ -96,7 +96,8 @@ def _takes_any(node: Callable, owner: Value | None) -> bool:
     """Whether a call hands anything over, besides the instance."""
     arguments = node.args
     own = 1 if owner is not None and not is_static(node) else 0
-    return len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs) > own
+    named = len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs)
+    return named > own or arguments.vararg is not None
 
 
 def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:

@@ -74,7 +74,7 @@ def _moves_to_device(node: ast.Call, given: Arguments) -> bool:
 
 
 def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
-    if name in TO_HOST or name in METADATA or (name == "type" and not given.positional):
+    if name in TO_HOST or name in METADATA or (name == "type" and given == _NOTHING):
         return ON_HOST
     if name == "cpu":
         return Value((held.tags - {Tag.DEVICE}) | {Tag.CPU})
@@ -90,6 +90,9 @@ def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
     if held.has(Tag.GRADIENT) and name == "norm":
         found = found.tagged(Tag.NORM)
     return Value(found.tags, element=Value(found.tags)) if name in {"split", "chunk", "unbind"} else found
+
+
+_NOTHING = Arguments((), (), complete=True)
 
 
 def _moved(held: Value, name: str, given: Arguments) -> Value:

@@ -265,3 +265,18 @@ def test_a_count_that_a_model_gives_is_no_tensor() -> None:
     project, module = module_of(f"{HEAD}\nvalue, sample_count = model(x)\nvalue, sample_count\n")
     assert value_of(project, module, "value").on_device
     assert not value_of(project, module, "sample_count").tags
+
+
+def test_what_is_handed_over_without_a_name_is_known() -> None:
+    """`*values` holds what all calls put there; a type that is asked for by `*` may be one that is converted to."""
+    text = f"""{HEAD}
+def add(*values):
+    return [each for each in values]
+add(loss, 3)
+convert = lambda x, *args: x.type(*args)
+converted = convert(loss, torch.int64)
+converted
+"""
+    project, module = module_of(text)
+    assert value_of(project, module, "each").on_device
+    assert value_of(project, module, "converted").on_device
