@@ -1,6 +1,8 @@
 """Interfaces that damage or drop packets, and hosts whose TCP must send much again."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,58 @@ _FEWEST_ERRORS, _FEWEST_DROPS, _FEWEST_SEGMENTS = 10.0, 100.0, 1000.0  # a share
 _EXIT = 0.8  # of the entry level
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Counts of a minute: of packets along interfaces, of TCP's segments along hosts."""
+
+    packets: Floats
+    errors: Floats
+    drops: Floats
+    segments: Floats
+    again: Floats
+
+    @cached_property
+    def damaged(self) -> Floats:
+        """Share of the packets, along interfaces."""
+        return _share(self.errors, self.packets + self.errors)
+
+    @cached_property
+    def dropped(self) -> Floats:
+        """The same of what was dropped."""
+        return _share(self.drops, self.packets + self.drops)
+
+    @cached_property
+    def resent(self) -> Floats:
+        """Share of the segments, along hosts."""
+        return _share(self.again, self.segments)
+
+    def level(self, settings: HealthSettings) -> Floats:
+        """Along interfaces and then hosts: how many times what is told; little traffic has none."""
+        damaged = np.where(self.errors >= _FEWEST_ERRORS, self.damaged / settings.network_error_share, 0.0)
+        dropped = np.where(self.drops >= _FEWEST_DROPS, self.dropped / settings.network_drop_share, 0.0)
+        resent = np.where(self.segments >= _FEWEST_SEGMENTS, self.resent / settings.retransmit_share, 0.0)
+        return np.concatenate([np.maximum(damaged, dropped), resent])
+
+    @property
+    def evidence(self) -> dict[str, Floats]:
+        """Along interfaces and then hosts."""
+        no_interface, no_host = np.full(len(self.packets), np.nan), np.full(len(self.segments), np.nan)
+        return {
+            "error_ratio": np.concatenate([self.damaged, no_host]),
+            "drop_ratio": np.concatenate([self.dropped, no_host]),
+            "retransmit_ratio": np.concatenate([no_interface, self.resent]),
+        }
+
+    def words(self, place: int) -> str:
+        """Of one interface or host."""
+        if place >= len(self.packets):
+            return f"{self.resent[place - len(self.packets)]:.1%} of the last minute's TCP segments were sent again"
+        return (
+            f"{self.errors[place]:.0f} packets damaged ({self.damaged[place]:.2%}) and {self.drops[place]:.0f} dropped "
+            f"({self.dropped[place]:.2%}) in a minute"
+        )
+
+
 class NetworkDetector:
     """Shares of a minute's packets. Loss of TCP has no interface: its subject is the host's `tcp`."""
 
@@ -37,33 +91,8 @@ class NetworkDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """What came, what was damaged, dropped and sent again."""
         interfaces, hosts = view.resources("network_received_packets_total"), view.hosts
-        packets = self._interface(view, "packets", "network_received_packets_total", "network_sent_packets_total")
-        errors = self._interface(view, "errors", "network_received_errors_total", "network_sent_errors_total")
-        drops = self._interface(view, "drops", "network_received_drops_total", "network_sent_drops_total")
-        segments = self._host(view, "segments", "tcp_sent_segments_total")
-        again = self._host(view, "again", "tcp_retransmitted_segments_total")
-        error_share, drop_share = _share(errors, packets + errors), _share(drops, packets + drops)
-        resent = _share(again, segments)
-        settings = self._settings
-        level = np.concatenate(
-            [
-                np.maximum(
-                    np.where(errors >= _FEWEST_ERRORS, error_share / settings.network_error_share, 0.0),
-                    np.where(drops >= _FEWEST_DROPS, drop_share / settings.network_drop_share, 0.0),
-                ),
-                np.where(segments >= _FEWEST_SEGMENTS, resent / settings.retransmit_share, 0.0),
-            ]
-        )
-        count = len(interfaces)
-
-        def words(place: int) -> str:
-            if place >= count:
-                return f"{resent[place - count]:.1%} of the last minute's TCP segments were sent again"
-            return (
-                f"{errors[place]:.0f} packets damaged ({error_share[place]:.2%}) and {drops[place]:.0f} dropped "
-                f"({drop_share[place]:.2%}) in a minute"
-            )
-
+        seen = self._see(view)
+        level = seen.level(self._settings)
         yield Claims(
             kind=KIND,
             subjects=self._named(interfaces, hosts),
@@ -71,12 +100,18 @@ class NetworkDetector:
             stays=level >= _EXIT,
             confidence=np.full(len(level), 0.9),
             known=view.alive[np.concatenate([interfaces.hosts, hosts.hosts])],
-            because=words,
-            evidence={
-                "error_ratio": np.concatenate([error_share, np.full(len(hosts), np.nan)]),
-                "drop_ratio": np.concatenate([drop_share, np.full(len(hosts), np.nan)]),
-                "retransmit_ratio": np.concatenate([np.full(count, np.nan), resent]),
-            },
+            because=seen.words,
+            evidence=seen.evidence,
+        )
+
+    def _see(self, view: View) -> _Seen:
+        """The growth of a minute."""
+        return _Seen(
+            self._interface(view, "packets", "network_received_packets_total", "network_sent_packets_total"),
+            self._interface(view, "errors", "network_received_errors_total", "network_sent_errors_total"),
+            self._interface(view, "drops", "network_received_drops_total", "network_sent_drops_total"),
+            self._host(view, "segments", "tcp_sent_segments_total"),
+            self._host(view, "again", "tcp_retransmitted_segments_total"),
         )
 
     def _interface(self, view: View, name: str, received: str, sent: str) -> Floats:

@@ -1,0 +1,81 @@
+"""When a rank's slowness is its own, by how it stands to its past, its peers, and its place among them."""
+
+import numpy as np
+import pytest
+
+from flyball_collector.diagnosis.runs.onset import Moved
+from flyball_collector.diagnosis.runs.paces import Pace
+from flyball_collector.diagnosis.runs.run_view import RunView
+from flyball_collector.diagnosis.subject import Subject, subjects
+from flyball_collector.fleet.ranks import RankKey, Ranks
+
+RANKS = 4
+SLOWER = float(np.log(1.3))  # what the first rank's steps are beyond its past
+
+
+def pace(*, against_peers: float, out_of_place: float, complete: bool = True) -> Pace:
+    """A run of four ranks, of which the first became slower; its peers go as they did."""
+    only_first = np.eye(1, RANKS)[0]
+    unmoved = np.zeros(RANKS)
+    moved = Moved(
+        only_first > 0, np.ones(RANKS, dtype=bool), SLOWER * only_first, SLOWER * only_first, SLOWER * only_first,
+        unmoved, unmoved, unmoved, SLOWER * only_first, np.full(RANKS, 40), np.zeros(RANKS, dtype=bool),
+    )  # fmt: skip
+    return Pace(
+        runs=run(),
+        moved=moved,
+        fresh=np.ones(RANKS, dtype=bool),
+        now=np.exp(SLOWER * only_first),
+        usual=np.ones(RANKS),
+        shift=SLOWER * only_first,
+        against_peers=against_peers * only_first,
+        early_against_peers=against_peers * only_first,
+        out_of_place=out_of_place * only_first,
+        peers=np.ones(RANKS),
+        run_shift=np.zeros(1),
+        run_upper_shift=np.zeros(1),
+        complete=np.array([complete]),
+    )
+
+
+def run() -> RunView:
+    keys = tuple(RankKey("r", rank, f"h{rank}") for rank in range(RANKS))
+    unknown = np.full(RANKS, -1)
+    return RunView(
+        ranks=Ranks(max_ranks=RANKS),
+        keys=keys,
+        subjects=subjects([Subject(key.host, run=key.run, rank=key.rank) for key in keys]),
+        runs=subjects([Subject(run="r")]),
+        run_of=np.zeros(RANKS, dtype=np.int64),
+        sizes=np.array([RANKS]),
+        gpu_of=unknown,
+        run_of_gpu=unknown[:0],
+        work_of_gpu=unknown[:0],
+        total_steps=np.array([np.nan]),
+        started={},
+    )
+
+
+@pytest.mark.parametrize("out_of_place", [SLOWER, np.nan])
+def test_one_that_left_its_peers_behind_it_stays_apart(out_of_place: float) -> None:
+    """Also where its place among them is not known."""
+    found = pace(against_peers=SLOWER, out_of_place=out_of_place)
+    assert found.apart[0]
+    assert found.still_apart[0]
+
+
+def test_one_that_is_back_in_its_place_is_not_apart_any_more() -> None:
+    """Although its shift exceeds its peers': their pasts have become younger than its own."""
+    found = pace(against_peers=SLOWER, out_of_place=0.0)
+    assert not found.apart[0]
+    assert not found.still_apart[0]
+
+
+def test_one_that_is_no_slower_than_its_peers_became_is_not_apart_any_more() -> None:
+    """Although it is out of its place."""
+    assert not pace(against_peers=0.0, out_of_place=SLOWER).still_apart[0]
+
+
+def test_nothing_ends_while_most_of_the_peers_are_away() -> None:
+    """What they would say now is not known."""
+    assert pace(against_peers=0.0, out_of_place=0.0, complete=False).still_apart[0]
