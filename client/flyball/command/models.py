@@ -54,16 +54,18 @@ def _list() -> Told:
 
 def _details(name: str) -> Told:
     from flyball_planner.errors import PlanError
-    from flyball_planner.models.families import find_family, specification_keys
+    from flyball_planner.models.families import find_family, model_names, specification_keys
     from flyball_planner.models.transformer.named import shape_names
     from flyball_planner.report.section import Section, Table
+    from flyball_planner.specification.problems import unknown
 
     if name in shape_names():
         return _shape_details(name)
     try:
         family, keys = find_family(name), specification_keys(name)
-    except PlanError as error:
-        raise CommandError(str(error), WRONG) from None
+    except PlanError:
+        said = unknown("model", name, (*model_names(), *shape_names()))
+        raise CommandError(f"--details: {said} (all: flyball models --list)", WRONG) from None
     rows = tuple(
         (key.name, key.expected, "required" if key.required else str(key.default), key.meaning) for key in keys
     )

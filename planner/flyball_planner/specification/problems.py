@@ -4,9 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError, nearest
-
-MOST_KNOWN = 12  # names told when none is near; more would hide the message
+from flyball_planner.errors import MOST_TOLD, PlanError, meant
 
 
 class Problem(Struct, frozen=True):
@@ -34,8 +32,8 @@ class SpecificationError(PlanError):
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """That nothing has this name, with the one probably meant, or all if they are few."""
     names = list(known)
-    near = nearest(name, names)
-    if near:
-        return f"unknown {what} {name!r}; did you mean {near!r}?"
-    listed = ", ".join(sorted(names)[:MOST_KNOWN]) + (" …" if len(names) > MOST_KNOWN else "")
+    question = meant(name, names)
+    if question:
+        return f"unknown {what} {name!r}; {question}"
+    listed = ", ".join(sorted(names)[:MOST_TOLD]) + (" …" if len(names) > MOST_TOLD else "")
     return f"unknown {what} {name!r}; known: {listed}" if names else f"unknown {what} {name!r}"
