@@ -8,8 +8,8 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
-from flyball.command.output import FormOption, OutputOption, Told, tell, write_file
-from flyball.command.specifications import WRONG, HardwareFileOption, make_folder, use_hardware
+from flyball.command.output import FormOption, OutputOption, Told, tell, write_new
+from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
     from flyball_planner.configurations.configuration import Configuration
@@ -59,9 +59,7 @@ def configure(
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
     if write is not None:
-        make_folder(write)
-        for each in found:
-            write_file(write / f"{each.name}.yaml", each.specification)
+        write_new({write / f"{each.name}.yaml": each.specification for each in found})
     sections = tuple(section for each in found for section in _sections(each, disk))
     machine_words = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
     tell(Told(f"Configurations for {machine_words}", sections, _document(found, disk)), format_, output)

@@ -4,6 +4,7 @@ Rich is imported for a terminal alone: a pipe starts sooner without it, and gets
 """
 
 import json
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from msgspec import Struct
 
 from flyball.command.errors import CommandError
-from flyball.command.specifications import WRONG
+from flyball.command.specifications import WRONG, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +45,31 @@ FormOption = Annotated[
     typer.Option("--format", "-f", help="A table for the terminal, or a format for files; else by --output's suffix."),
 ]
 PlainFormOption = Annotated[PlainForm, typer.Option("--format", "-f", help="Lines for the terminal, or JSON.")]
-OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the screen.")]
+
+
+def writable(what: str, path: Path) -> Path:
+    """A file that can be written, or what stands in the way: told before anything is run."""
+    stands = path if path.exists() else path.parent
+    if path.is_dir():
+        raise CommandError(f"{what} {path} is a folder; name a file in it", WRONG)
+    if not path.parent.is_dir():
+        raise CommandError(f"{what} {path}: there is no folder {path.parent}; make it, or name another", WRONG)
+    if not os.access(stands, os.W_OK):
+        raise CommandError(f"{what} {path} cannot be written: {stands} is not yours to write", WRONG)
+    return path
+
+
+def _writable(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    return None if path is None else writable(parameter.opts[0], path)
+
+
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="A file instead of the screen.", callback=_writable)
+]
+JournalOption = Annotated[
+    Path | None,
+    typer.Option("--journal", help="A file that keeps results: what was stopped goes on.", callback=_writable),
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
 
 
@@ -101,10 +126,20 @@ def rendered(told: Told, form: Form) -> str:
     return sections_text(told.title, told.sections)
 
 
+def write_new(files: "Mapping[Path, str]") -> None:
+    """Files of `--write`, in a folder that is made where there is none; what is there already is left as it is."""
+    for path in files:
+        if path.exists():
+            raise CommandError(f"{path} is there already, and is left as it is; name another folder with --write")
+    for path, text in files.items():
+        make_folder(path.parent)
+        write_file(path, text)
+
+
 def write_file(path: Path, text: str) -> None:
     """Write a file and say so; what stands in the way is said in words."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"--output {path} cannot be written: {error.strerror or error}") from None
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
     typer.echo(f"{path}: {len(text.encode()):,} bytes", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell
+from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell, writable
 from flyball.command.specifications import (
     WRONG,
     CalibrationOption,
@@ -45,7 +45,7 @@ def plan(
     said = specification.report
     if format_ is None and output is None:
         format_ = Form(said.format) if said.format else None
-        output = file.parent / said.output if said.output else None
+        output = writable("report.output", file.parent / said.output) if said.output else None
     try:
         made = make_plan(specification)
     except PlanError as error:

@@ -1,6 +1,5 @@
 """`flyball scale -- COMMAND`: runs a command at growing sizes, finds the law of its growth, foretells larger ones."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +7,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
-from flyball.command.output import FormOption, OutputOption, Told, form_of, tell
+from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def scale(
     targets: Annotated[str, typer.Option(help="Sizes to foretell.")] = "100000000,1000000000",
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each size.")] = 3,
     budget: Annotated[float, typer.Option(min=1, help="Seconds after which no larger size is begun.")] = 3600.0,
-    journal: Annotated[Path | None, typer.Option(help="Keeps results: a stopped analysis goes on.")] = None,
+    journal: JournalOption = None,
     dask: DaskOption = "",
     format_: FormOption = None,
     output: OutputOption = None,

@@ -1,6 +1,5 @@
 """`flyball sweep -- COMMAND`: tries configurations for real and ranks them by what they get done in a second."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +7,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
-from flyball.command.output import FormOption, OutputOption, Told, form_of, tell
+from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def sweep(
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each configuration.")] = 1,
     at_once: Annotated[int, typer.Option(min=1, help="Configurations that run at once; they disturb each other.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that one run may take.")] = None,
-    journal: Annotated[Path | None, typer.Option(help="Keeps results: a stopped sweep goes on.")] = None,
+    journal: JournalOption = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
     dask: DaskOption = "",
     format_: FormOption = None,

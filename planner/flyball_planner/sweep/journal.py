@@ -26,8 +26,11 @@ class Journal:
         self.records: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise PlanError(f"{self.path} cannot keep results: {error.strerror or error}; give another file") from None
         try:
             self._lock(self._file)
             self._load(self._file)

@@ -127,8 +127,8 @@ def test_every_format_goes_to_the_screen_and_to_files(script: Path, tmp_path: Pa
     found = _found(capsys)
     assert set(found) == set(RULES.split(","))
     assert "-        total += loss\n+        total += loss.detach()\n" in str(found["retained-graph"]["diff"])
-    assert _audit(script, "--output", tmp_path / "no" / "audit.md") == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert _audit(script, "--output", tmp_path / "no" / "audit.md") == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) -> None:

@@ -1,0 +1,79 @@
+"""Where planning commands write: a place that is none is told before anything is run, and nothing is overwritten."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball.command import run
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """A specification that is quickly planned."""
+    path = tmp_path / "run.yaml"
+    path.write_text("model: gpt2\nhardware: RTX_4090_fp16\ntraining: {batch_size: 32, steps: 100}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("place", ["no/file.json", "folder"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "run.yaml", "--output"],
+        ["models", "--output"],
+        ["hardware", "--output"],
+        ["configure", "RTX_3060_fp16", "--output"],
+        ["prices", "H100", "--output"],
+        ["storage", "-n", "10", "-t", "5", "--output"],
+        ["recommend", "--samples", "10", "--hours", "1", "--output"],
+        ["calibrate", "runs.csv", "--output"],
+        ["scale", "--output"],
+        ["scale", "--journal"],
+        ["sweep", "--try", "a=1", "--output"],
+        ["sweep", "--try", "a=1", "--journal"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_run(
+    words: list[str], place: str, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No folder is made for a file, and no run is lost because its result has nowhere to go."""
+    monkeypatch.chdir(example.parent)
+    Path("folder").mkdir()
+    command = ["--", "touch", "it-was-run"] if words[0] in {"scale", "sweep"} else []
+    assert run([*words, place, *command]) == 2
+    told = capsys.readouterr()
+    assert f"{words[-1]} {place}" in told.err
+    assert ("there is no folder no" if place.startswith("no/") else "is a folder") in told.err
+    assert told.out == ""
+    assert {path.name for path in example.parent.iterdir()} == {"run.yaml", "folder"}
+
+
+def test_a_report_that_cannot_be_written_names_its_key(tmp_path: Path, capsys: Captured) -> None:
+    """The place stands in the specification, and so does the fault."""
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "model: gpt2\nhardware: M1_Pro\ntraining: {steps: 1}\nreport: {output: no/plan.html}\n", encoding="utf-8"
+    )
+    assert run(["plan", str(path)]) == 2
+    assert "report.output" in capsys.readouterr().err
+
+
+def test_only_the_example_that_is_named_is_written(tmp_path: Path, capsys: Captured) -> None:
+    """Into a folder that is made for it; a name that there is not makes none."""
+    assert run(["examples", "transformer", "--write", str(tmp_path / "new")]) == 0
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["transformer.yaml"]
+    assert run(["examples", "tronsformer", "--write", str(tmp_path / "other")]) == 2
+    assert not (tmp_path / "other").exists()
+    assert "there are" in capsys.readouterr().err
+
+
+def test_a_configuration_that_is_there_already_stays(tmp_path: Path, capsys: Captured) -> None:
+    """Somebody may have changed it."""
+    mine = tmp_path / "balanced.yaml"
+    mine.write_text("mine\n", encoding="utf-8")
+    assert run(["configure", "RTX_3060_fp16", "--write", str(tmp_path)]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["balanced.yaml"]
+    assert mine.read_text(encoding="utf-8") == "mine\n"
