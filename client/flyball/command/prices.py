@@ -1,6 +1,7 @@
 """`flyball prices`: what providers ask for a device, with place and date; for a plan, what the whole run would cost."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,8 @@ def prices(
 
     if bool(device) == (plan is not None):
         raise CommandError("name either a device or --plan FILE", WRONG)
+    if not live:
+        provider = _known(provider)
     try:
         told = _of_plan(plan, provider, live) if plan else _of_device(device, hours, devices, provider, live)
     except PlanError as error:
@@ -43,39 +46,54 @@ def prices(
     tell(told, format_, output)
 
 
+def _known(provider: str) -> str:
+    """A provider of the dated offers, by its own name."""
+    from flyball_planner.catalogue.prices import PROVIDERS
+    from flyball_planner.specification.document import Entry
+    from flyball_planner.specification.reading import Unfit, choice
+
+    try:
+        return str(choice(PROVIDERS).read(Entry(provider, 0))) if provider else ""
+    except Unfit as fault:
+        raise CommandError(f"--provider {provider}: expected {fault}", WRONG) from None
+
+
 def _of_device(device: str, hours: float, devices: int, provider: str, live: bool) -> Told:
     from flyball_planner.catalogue.bills import compare
     from flyball_planner.catalogue.devices import find_device
-    from flyball_planner.catalogue.prices import offers
+    from flyball_planner.catalogue.prices import of_provider, offers
 
     found = find_device(device)
-    bills = compare(_of_provider(_live(found) if live else offers(found), provider), hours, devices)
-    return _told(f"{devices} × {found.name} for {hours:g} h", bills)
+    asked = _live(found, provider) if live else of_provider(offers(found), provider)
+    return _told(f"{devices} × {found.name} for {hours:g} h", compare(asked, hours, devices))
 
 
 def _of_plan(path: Path, provider: str, live: bool) -> Told:
     from flyball_planner.catalogue.bills import compare
+    from flyball_planner.catalogue.prices import of_provider, offers
     from flyball_planner.plan.choose import choose_for
-    from flyball_planner.plan.cost import chosen_offers
     from flyball_planner.plan.whole import whole_seconds
 
     specification = load(path)
-    machine = specification.machine
+    machine, price = specification.machine, specification.price
     best = choose_for(specification).best
     hours = whole_seconds(specification.subject, best).times(1 / 3600)
-    asked = _live(machine.device) if live else chosen_offers(machine, specification.price)
-    found = _of_provider(asked, provider)
+    provider = provider or price.provider
+    asked = _live(machine.device, provider) if live else offers(machine.device)
+    found = of_provider(asked, provider, price.region)
     return _told(f"{specification.title}: {hours.middle:,.3g} h", compare(found, hours, machine.devices))
 
 
-def _live(device: "Device") -> "Sequence[Offer]":
+def _live(device: "Device", provider: str) -> "Sequence[Offer]":
     from flyball_planner.catalogue.live import live_offers
+    from flyball_planner.catalogue.prices import of_provider
 
-    return live_offers(device, datetime.now(UTC).date())
-
-
-def _of_provider(found: "Sequence[Offer]", provider: str) -> "Sequence[Offer]":
-    return [each for each in found if provider.casefold() in each.provider.casefold()]
+    every = live_offers(device, datetime.now(UTC).date(), tell=partial(typer.echo, err=True))
+    found = of_provider(every, provider)
+    if every and not found:
+        others = ", ".join(sorted({each.provider for each in every}))
+        raise CommandError(f"--provider {provider} has no live offer of {device.name}; {others} have some", WRONG)
+    return found
 
 
 def _told(title: str, bills: "Sequence[Bill]") -> Told:
@@ -83,7 +101,7 @@ def _told(title: str, bills: "Sequence[Bill]") -> Told:
 
     heads = ("Offer", "Region", "Prices as of", "Instances", "Idle", "On demand", "Spot", "Caveat")
     table = Table(tuple(map(_row, bills)), heads, (3, 4, 5, 6))
-    text = () if bills else ("No offer is known: give cost.usd_per_device_hour in the specification.",)
+    text = () if bills else ("No such offer is known: give cost.usd_per_device_hour in the specification.",)
     sections = (Section("", text, (table,) if bills else ()),)
     return Told(title, sections, [to_builtins(each) for each in bills])
 

@@ -28,6 +28,11 @@ class Item(Protocol):
 
 
 Query = Callable[..., Iterable[Item]]
+Tell = Callable[[str], None]
+
+PUBLISHED = ("aws", "azure", "cloudrift", "gcp", "lambdalabs", "nebius", "oci", "runpod", "verda")
+"""Providers whose lists gpuhunt collects and publishes (gpuhunt 0.1.34, catalog.py, OFFLINE_PROVIDERS). The others are
+marketplaces that it asks as it goes, and one that does not answer makes it give up on all."""
 
 
 def live_offers(
@@ -35,17 +40,18 @@ def live_offers(
     today: date,
     providers: Sequence[str] = (),
     query: Query | None = None,
+    tell: Tell = lambda _: None,
 ) -> Sequence[Offer]:
-    """Today's offers of a device, on demand and spot, dated with the day that the caller says it is."""
+    """Today's offers of a device, on demand and spot, dated with the day that the caller says it is.
+
+    Who had to be left out is told.
+    """
     wanted = device if isinstance(device, Device) else find_device(device)
-    ask = query or _gpuhunt()
-    try:
-        items = list(ask(provider=list(providers) or None, min_gpu_count=1))
-    except Exception as error:  # whatever goes wrong in it, the user has dated prices to go on with
-        raise PlanError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
+    items = _items(query or _gpuhunt(), providers, tell)
+    called = {name for name in {(each.gpu_name, each.gpu_memory) for each in items} if _is(*name, wanted)}
     places: dict[tuple[str, str, str], list[Item]] = {}
     for item in items:
-        if _is(item, wanted):
+        if (item.gpu_name, item.gpu_memory) in called:
             places.setdefault((item.provider, item.instance_name, item.location), []).append(item)
     return ranked([_offer(each, wanted, today) for each in places.values()])
 
@@ -55,17 +61,28 @@ def _gpuhunt() -> Query:
     logging.getLogger("gpuhunt").addHandler(logging.NullHandler())
     try:
         query: Query = import_module("gpuhunt").query
-    except ImportError:
+    except (ImportError, AttributeError):
         message = "live prices need the package gpuhunt (pip install gpuhunt); leave them out to use the dated ones"
         raise PlanError(message) from None
     return query
 
 
-def _is(item: Item, wanted: Device) -> bool:
-    if not item.gpu_name or not item.gpu_memory:
+def _items(ask: Query, providers: Sequence[str], tell: Tell) -> list[Item]:
+    try:
+        return list(ask(provider=list(providers) or None, min_gpu_count=1))
+    except Exception as error:  # whatever goes wrong in it, the user has dated prices to go on with
+        if providers:
+            raise PlanError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
+        items = _items(ask, PUBLISHED, tell)
+        tell(f"a marketplace did not answer ({error}); offers are of {', '.join(PUBLISHED)} alone")
+        return items
+
+
+def _is(name: str | None, memory_gb: float | None, wanted: Device) -> bool:
+    if not name or not memory_gb:
         return False
     try:
-        return find_device(f"{item.gpu_name} {item.gpu_memory:g}GB").name == wanted.name
+        return find_device(f"{name} {memory_gb:g}GB").name == wanted.name
     except PlanError:
         return False
 

@@ -53,6 +53,10 @@ class Offer(Struct, frozen=True):
         return f"{self.provider} {self.instance}, {self.region}: {', '.join(parts)}{caveat}"
 
 
+PROVIDERS = ("AWS", "Azure", "CoreWeave", "GCP", "Lambda", "RunPod")
+"""Whose offers are among the catalogue's."""
+
+
 def offers(device: str | Device) -> Sequence[Offer]:
     """All known offers of a device, the cheapest per device first; those with a caveat come last."""
     name = device.name if isinstance(device, Device) else find_device(device).name
@@ -62,6 +66,15 @@ def offers(device: str | Device) -> Sequence[Offer]:
 def ranked(found: Sequence[Offer]) -> Sequence[Offer]:
     """Offers in the order in which they deserve a look."""
     return sorted(found, key=lambda each: (bool(each.caveat), each.usd_per_device_hour, each.provider, each.instance))
+
+
+def of_provider(found: Sequence[Offer], provider: str, region: str = "") -> list[Offer]:
+    """Those of a provider and a region, either of which may be a part of the name, or nothing for all."""
+    return [
+        each
+        for each in found
+        if provider.casefold() in each.provider.casefold() and region.casefold() in each.region.casefold()
+    ]
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from flyball_planner.catalogue.bills import Bill, compare
 from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.catalogue.prices import Offer, offers
+from flyball_planner.catalogue.prices import Offer, of_provider, offers
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import CostSection, OfferRow
 from flyball_planner.specification.specification import Price
@@ -21,7 +21,7 @@ def cost_section(machine: Machine, seconds: Interval, price: Price) -> CostSecti
         return CostSection(device_hours, device_hours.times(price.usd_per_device_hour), basis, rows)
     best = _cheapest(bills, spot=price.spot)
     if best is None:
-        return CostSection(device_hours, None, "no offer is known: give cost.usd_per_device_hour", rows)
+        return CostSection(device_hours, None, _nothing(price), rows)
     bill, cost = best
     return CostSection(device_hours, cost, _basis(bill, cost), rows)
 
@@ -37,17 +37,19 @@ def usd_of(machine: Machine, seconds: float, price: Price) -> float | None:
 
 def chosen_offers(machine: Machine, price: Price) -> Sequence[Offer]:
     """Those of the provider and region that are asked for."""
-    return [
-        each
-        for each in offers(machine.device)
-        if price.provider.casefold() in each.provider.casefold() and price.region.casefold() in each.region.casefold()
-    ]
+    return of_provider(offers(machine.device), price.provider, price.region)
 
 
 def _cheapest(bills: Sequence[Bill], *, spot: bool) -> tuple[Bill, Interval] | None:
     wanted = [(bill, bill.spot_usd if spot and bill.spot_usd else bill.on_demand_usd) for bill in bills]
     priced = [(bill, cost) for bill, cost in wanted if cost is not None]
     return min(priced, key=lambda each: (bool(each[0].offer.caveat), each[1].middle), default=None)
+
+
+def _nothing(price: Price) -> str:
+    asked = " by ".join(filter(None, ("no offer", price.provider))) + (f" in {price.region}" if price.region else "")
+    wider = "leave cost.provider and cost.region out, or " if price.provider or price.region else ""
+    return f"{asked} is known: {wider}give cost.usd_per_device_hour"
 
 
 def _basis(bill: Bill, cost: Interval) -> str:

@@ -12,7 +12,15 @@ from flyball_planner.plan import advice
 from flyball_planner.plan.choose import Choice
 from flyball_planner.plan.cost import cost_section
 from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
-from flyball_planner.plan.plan import Alternative, ComputationSection, HardwareSection, LayoutSection, Part, Plan
+from flyball_planner.plan.plan import (
+    Alternative,
+    ComputationSection,
+    CostSection,
+    HardwareSection,
+    LayoutSection,
+    Part,
+    Plan,
+)
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import choose_and_scale
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
@@ -54,7 +62,7 @@ def make_plan(specification: Specification) -> Plan:
             *advice.on_price(cost, specification.price.spot),
         ),
         assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
-        warnings=tuple(_warnings(specification, judged, whole.seconds)),
+        warnings=(*_warnings(specification, judged, whole.seconds), *_unpriced(specification, cost)),
         loading=loading_section(judged),
         calibration=calibration_section(judged),
     )
@@ -184,6 +192,13 @@ def _warnings(specification: Specification, judged: Judged, seconds: Interval) -
         yield "It takes more than a year: no hardware of today will see the end."
     if judged.mfu is not None and judged.mfu < POOR:
         yield f"Only {percent(judged.mfu)} of the arithmetic is used: see the bottleneck and the recommendations."
+
+
+def _unpriced(specification: Specification, cost: CostSection) -> Iterator[str]:
+    """What is asked of offers may leave none; that nobody offers a device at all is no fault of the specification."""
+    price = specification.price
+    if cost.cost_usd is None and (price.provider or price.region):
+        yield f"{cost.price_basis[:1].upper()}{cost.price_basis[1:]}."
 
 
 YEAR = 365.25 * 86400.0

@@ -3,6 +3,7 @@ and every message follow from this list."""
 
 from collections.abc import Sequence
 
+from flyball_planner.catalogue.prices import PROVIDERS
 from flyball_planner.configurations.streaming import Disk
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.specification.reading import (
@@ -108,7 +109,7 @@ SCALABILITY = (
 
 COST = (
     Key("usd_per_device_hour", number(at_least=0, at_most=1e6), "your own price; left out, the cheapest known offer"),
-    Key("provider", text(), "only this provider's offers"),
+    Key("provider", choice(PROVIDERS), "only this provider's offers"),
     Key("region", text(), "only offers of this region"),
     Key("spot", flag(), "at spot prices, where there are any"),
 )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue import Offer, compare, find_device, offers
 from flyball_planner.catalogue.live import live_offers
-from flyball_planner.catalogue.prices import all_offers
+from flyball_planner.catalogue.prices import PROVIDERS, all_offers
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 
@@ -38,6 +38,11 @@ def test_several_providers_offer_the_common_cards() -> None:
     for device in ("A100 80GB", "H100"):
         assert {"AWS", "GCP", "Azure", "Lambda", "RunPod"} <= {each.provider for each in offers(device)}
     assert not offers("GeForce GTX 1660 Ti")
+
+
+def test_the_providers_that_can_be_named_are_those_with_offers() -> None:
+    """All of them, and no other."""
+    assert set(PROVIDERS) == {each.provider for each in all_offers()}
 
 
 def test_offers_with_a_caveat_come_last() -> None:
