@@ -20,6 +20,7 @@ from flyball_planner.report.svg import (
     element,
     label,
     path,
+    round_hours,
     scale,
     told,
 )
@@ -27,13 +28,6 @@ from flyball_planner.report.words import duration, money, percent, size
 
 _LEGEND_COLUMNS = 2
 _LEGEND_LINE = 25.0  # high enough for the larger letters of a narrow page
-_MINUTE, _HOUR, _DAY, _YEAR = 1 / 60, 1.0, 24.0, 24 * 365.25
-_ROUND_HOURS = (
-    *(each * 1e-3 / 3600 for each in (1, 10, 100)), *(each / 3600 for each in (1, 2, 5, 10, 30)),
-    *(each * _MINUTE for each in (1, 2, 5, 10, 30)), *(each * _HOUR for each in (1, 2, 4, 8, 12)),
-    *(each * _DAY for each in (1, 2, 4, 8, 15, 30, 60, 120, 240)), *(each * _YEAR for each in (1, 2, 5, 10, 100, 1000)),
-)  # fmt: skip
-_MOST_TICKS = 8
 
 
 def memory_chart(plan: Plan) -> Chart:
@@ -161,12 +155,6 @@ def cost_chart(plan: Plan) -> Chart | None:
     grid = axes(x, y, ("time of the whole run", "cost"), told_as, ticks=round_hours(x.low, x.high))
     svg = drawing(WIDTH, HEIGHT, "Cost against time", grid, path(line, "line"), *dots)
     return Chart("cost", "What a shorter run costs; the figures are numbers of devices.", svg)
-
-
-def round_hours(low: float, high: float) -> list[float]:
-    """Durations between the ends that people count in, evenly thinned; the ends where there is none."""
-    inside = [each for each in _ROUND_HOURS if low <= each <= high]
-    return inside[:: -(-len(inside) // _MOST_TICKS)] if inside else [low, high]
 
 
 def charts(plan: Plan) -> dict[str, Chart]:

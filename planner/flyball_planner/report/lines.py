@@ -1,15 +1,31 @@
 """A drawing of lines over logarithmic axes, with a band around a line where its interval is known."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from flyball_planner.report.labels import LINE, Box, beside, free
 from flyball_planner.report.section import Chart
-from flyball_planner.report.svg import Scale, axes, drawing, element, label, path, scale, told
+from flyball_planner.report.svg import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Scale,
+    Teller,
+    axes,
+    drawing,
+    element,
+    label,
+    path,
+    scale,
+    told,
+)
 from flyball_planner.report.words import count
 
-WIDTH, HEIGHT = 760.0, 360.0
-LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
+MOST_PLACES = 10
 Point = tuple[float, float]
 
 
@@ -22,28 +38,66 @@ class Line(Struct, frozen=True):
     dots: tuple[Point, ...] = ()
 
 
-def lines_chart(name: str, caption: str, names: tuple[str, str], lines: Sequence[Line]) -> Chart:
-    """All lines together; values of zero cannot be drawn and are left out."""
+def lines_chart(
+    name: str,
+    caption: str,
+    names: tuple[str, str],
+    lines: Sequence[Line],
+    words: tuple[Teller, Teller] | None = None,
+    ticks: Callable[[float, float], Sequence[float]] | None = None,
+) -> Chart:
+    """All lines together; values of zero cannot be drawn and are left out.
+
+    `words` tell values of both axes, `ticks` those between two ends of the first.
+    """
     every = [point for line in lines for point in (*line.points, *line.dots)]
     heights = [y for _, y in every] + [value for line in lines for _, *ends in line.band for value in ends]
     x = scale([value for value, _ in every if value > 0], LEFT, RIGHT, logarithmic=True)
     y = scale([value for value in heights if value > 0], BOTTOM, TOP, logarithmic=True)
+    places = ticks(x.low, x.high) if ticks else _measured_places(lines)
+    grid = axes(x, y, names, words or (count, _amount), ticks=places)
     drawn = [_drawn(number, line, x, y) for number, line in enumerate(lines, 1)]
-    svg = drawing(WIDTH, HEIGHT, caption, axes(x, y, names, (count, _amount)), *drawn)
+    svg = drawing(WIDTH, HEIGHT, caption, grid, *drawn, *_names(lines, names[0], x, y))
     return Chart(name, caption, svg)
 
 
+def _measured_places(lines: Sequence[Line]) -> Sequence[float] | None:
+    """The values that were tried, where there are few of them and nothing between; else round ones."""
+    (first, *others) = lines
+    tried = sorted({a for a, _ in first.dots})
+    return tried if not others and first.points == first.dots and 1 < len(tried) <= MOST_PLACES else None
+
+
 def _drawn(number: int, line: Line, x: Scale, y: Scale) -> str:
-    points = [(x.at(a), y.at(b)) for a, b in line.points if a > 0 and b > 0]
+    points = _points(line, x, y)
     shown = [_band(number, line, x, y)] if line.band else []
     if points:
         shown.append(path(points, f"line l{number}"))
-        middle = points[len(points) // 2]
-        shown.append(label(line.name, middle[0] + 6, middle[1] - 6))
     for a, b in line.dots:
-        words = told(f"{line.name}: {a:,.0f}, {b:,.4g}")
+        words = told(f"{line.name}: {a:,.3g}, {b:,.4g}")
         shown.append(element("circle", words, cx=x.at(a), cy=y.at(b), r=4.5, class_=f"c{number} dot"))
     return "".join(shown)
+
+
+def _points(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
+    return [(x.at(a), y.at(b)) for a, b in line.points if a > 0 and b > 0]
+
+
+def _names(lines: Sequence[Line], axis: str, x: Scale, y: Scale) -> list[str]:
+    """Each line's name beside its middle, on the side that the line leaves free; the axis may tell it already."""
+    taken: list[Box] = []
+    words: list[str] = []
+    for line in lines:
+        points = _points(line, x, y)
+        if not points or line.name == axis:
+            continue
+        middle, last = points[len(points) // 2], points[-1]
+        aside = 0.0 if len(points) == 1 else LINE / 2 if last[1] < middle[1] else -LINE / 2
+        box = free(beside(middle, 8, line.name, lower=aside), taken)
+        taken.append(box)
+        place = (box[2], "end") if box[2] < middle[0] else (box[0], "start")
+        words.append(label(line.name, place[0], box[3] - 7, anchor=place[1]))
+    return words
 
 
 def _band(number: int, line: Line, x: Scale, y: Scale) -> str:

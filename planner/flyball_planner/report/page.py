@@ -32,6 +32,7 @@ _STYLE = f"""
 @media (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }}
+body {{ overflow-wrap: break-word; }}
 main {{ max-width: 940px; margin: 0 auto; padding: 32px 20px 64px; }}
 h1 {{ font-size: 26px; line-height: 1.25; margin: 0 0 20px; overflow-wrap: anywhere; }}
 h2 {{ font-size: 17px; margin: 0 0 12px; }}

@@ -9,6 +9,7 @@ from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.recommendation import Recommendation
 from flyball_planner.report.lines import Line, lines_chart
 from flyball_planner.report.section import Chart, Section, Table
+from flyball_planner.report.svg import round_hours
 from flyball_planner.report.words import duration, figure, money, size, spread
 
 SHOWN = 8
@@ -39,7 +40,8 @@ def charts(found: Recommendation) -> dict[str, Chart]:
         return {}
     points = [(f"{each.count} × {each.device.name}", (each.hours.middle, each.usd)) for each in priced]
     lines = [Line(name, (point,), dots=(point,)) for name, point in points]
-    return {DEVICES: lines_chart("cost", "What a shorter run costs.", ("hours", "dollars"), lines)}
+    names = ("time of the whole run", "cost")
+    return {DEVICES: lines_chart("cost", "What a shorter run costs.", names, lines, (_hours, money), round_hours)}
 
 
 def _needs(found: Recommendation) -> Table:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from flyball_planner.plan.plan import Plan, RooflinePoint
+from flyball_planner.report.labels import LETTER, Box, below, beside, free
 from flyball_planner.report.section import Chart
 from flyball_planner.report.svg import (
     BOTTOM,
@@ -24,9 +25,6 @@ from flyball_planner.report.svg import (
 from flyball_planner.report.words import figure, percent, rate
 
 _NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
-_LETTER, _LINE = 10.0, 21.0  # how wide and high letters and lines are at most: on a narrow page they are larger
-
-Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def roofline_chart(plan: Plan) -> Chart | None:
@@ -66,7 +64,7 @@ def _legend(kinds: Sequence[str]) -> list[str]:
     """What the colours mean, from the right; one alone needs no telling."""
     drawn, right = [], RIGHT
     for index in reversed(range(len(kinds) if len(kinds) > 1 else 0)):
-        left = right - _LETTER * len(kinds[index])
+        left = right - LETTER * len(kinds[index])
         drawn.append(label(kinds[index], left, 22.0))
         drawn.append(element("rect", x=left - 16, y=12.0, width=11.0, height=11.0, class_=_colour(index), rx=2))
         right = left - 32
@@ -87,7 +85,9 @@ def _discs(points: Sequence[RooflinePoint], kinds: Sequence[str], ridge: float, 
         drawn.append(element("circle", told(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=class_))
         if place < _NAMED_DISCS:
             name = f"{each.name} {percent(each.time_share)}"
-            box = _free(_beside(at, radius, name, sloped=each.flops_per_byte < ridge), taken)
+            # Right of a disc on the slope, else below it: there nothing else is drawn.
+            near = beside(at, radius + 2, name) if each.flops_per_byte < ridge else below(at, radius + 5, name)
+            box = free(near, taken)
             taken.append(box)
             words.append(label(name, (box[0] + box[2]) / 2, box[3] - 5, anchor="middle"))
     return [*drawn, *words]
@@ -96,22 +96,3 @@ def _discs(points: Sequence[RooflinePoint], kinds: Sequence[str], ridge: float, 
 def _disc_words(each: RooflinePoint) -> str:
     speed = f"{figure(each.flops_per_byte)} FLOP a byte, at most {rate(each.flops_per_second, 'FLOP/s')}"
     return f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"
-
-
-def _beside(at: tuple[float, float], radius: float, words: str, *, sloped: bool) -> Box:
-    """Right of a disc on the slope, else below it: there nothing else is drawn."""
-    width = _LETTER * len(words)
-    if sloped:
-        left, top = at[0] + radius + 2, at[1] - _LINE / 2
-    else:
-        left, top = min(at[0] - width / 2, RIGHT - width), at[1] + radius + 5
-    return (left, top, left + width, top + _LINE)
-
-
-def _free(box: Box, taken: Sequence[Box]) -> Box:
-    """The same further down, as far as others stand there."""
-    left, top, right, _ = box
-    for other in sorted(taken, key=lambda each: each[1]):
-        if left < other[2] and other[0] < right and top < other[3] and other[1] < top + _LINE:
-            top = other[3]
-    return (left, top, right, top + _LINE)

@@ -12,6 +12,15 @@ LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
 
 COLOURS = 8  # classes `c1` … of the page
 
+_MINUTE, _HOUR, _DAY, _YEAR = 1 / 60, 1.0, 24.0, 24 * 365.25
+_ROUND_HOURS = (
+    *(each * 1e-3 / 3600 for each in (1, 10, 100)), *(each / 3600 for each in (1, 2, 5, 10, 30)),
+    *(each * _MINUTE for each in (1, 2, 5, 10, 30)), *(each * _HOUR for each in (1, 2, 4, 8, 12)),
+    *(each * _DAY for each in (1, 2, 4, 8, 15, 30, 60, 120, 240)), *(each * _YEAR for each in (1, 2, 5, 10, 100, 1000)),
+)  # fmt: skip
+_MOST_TICKS = 8
+FEWEST_TICKS = 3  # of a logarithmic scale: two do not tell that it is one
+
 
 class Scale(Struct, frozen=True):
     """From values to places on the drawing; logarithmic where values span decades."""
@@ -49,7 +58,8 @@ def _steps(low: float, high: float, about: int) -> list[float]:
     rough = (high - low) / about
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-    return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    found = (step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1))
+    return [value for value in found if low <= value <= high]
 
 
 def _decades(low: float, high: float, about: int) -> list[float]:
@@ -57,7 +67,15 @@ def _decades(low: float, high: float, about: int) -> list[float]:
     factors: tuple[int, ...] = (1,) if last - first > 3 else (1, 2, 5)
     found = [10.0**power * factor for power in range(first, last + 1) for factor in factors]
     inside = [value for value in found if low <= value <= high]
+    if len(inside) < FEWEST_TICKS:
+        inside = _steps(low, high, about)  # within a decade: evenly counted, if not evenly spaced
     return inside[:: -(-len(inside) // (about + 3))] if inside else [low, high]
+
+
+def round_hours(low: float, high: float) -> list[float]:
+    """Durations between the ends that people count in, evenly thinned; the ends where there is none."""
+    inside = [each for each in _ROUND_HOURS if low <= each <= high]
+    return inside[:: -(-len(inside) // _MOST_TICKS)] if inside else [low, high]
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:

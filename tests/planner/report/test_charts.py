@@ -7,7 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from flyball_planner.plan.plan import RooflinePoint
-from flyball_planner.report.charts import charts, round_hours
+from flyball_planner.report.charts import charts
+from flyball_planner.report.lines import Line, lines_chart
+from flyball_planner.report.svg import round_hours
 from flyball_planner.report.testing import sample_plan
 
 
@@ -63,3 +65,29 @@ def test_the_label_of_a_point_is_not_crossed_by_a_rising_line() -> None:
     (dot,) = re.findall(rf'cy="([\d.]+)"[^>]*><title>{dear.devices} devices', svg)
     (name,) = re.findall(rf'y="([\d.]+)" class="label" text-anchor="start">{dear.devices}</text>', svg)
     assert float(name) > float(dot)
+
+
+def test_names_of_neighbours_do_not_cover_each_other() -> None:
+    """Two devices that cost and take nearly the same have their names on two lines, inside the drawing."""
+    lines = [
+        Line(name, (at,), dots=(at,)) for name, at in (("16 × A100", (20.0, 970.0)), ("32 × Trainium1", (20.1, 975.0)))
+    ]
+    lines.append(Line("8 × B200", ((5.0, 400.0),), dots=((5.0, 400.0),)))
+    svg = lines_chart("cost", "", ("time", "cost"), lines).svg
+    places = {
+        name: float(y) for y, name in re.findall(r'y="([\d.]+)" class="label" text-anchor="end">(\d+ × \w+)', svg)
+    }
+    assert set(places) == {"16 × A100", "32 × Trainium1"}
+    assert abs(places["16 × A100"] - places["32 × Trainium1"]) >= 20
+
+
+def test_what_was_tried_is_on_the_axis() -> None:
+    """Of a few tried values each has its tick, and heights within a decade are told too."""
+    tried = ((3.0, 300.0), (4.0, 350.0), (5.0, 310.0))
+    svg = lines_chart("depth", "", ("depth", "patterns a second"), [Line("depth", tried, dots=tried)]).svg
+    ticks = re.findall(r'text-anchor="middle">([\d.]+)</text>', svg)
+    heights = re.findall(r'text-anchor="end">([\d.]+)</text>', svg)
+    assert ticks == ["3", "4", "5"]
+    assert len(heights) >= 3
+    assert all(int(each) % 10 == 0 for each in heights)
+    assert svg.count(">depth</text>") == 1  # the axis says it
