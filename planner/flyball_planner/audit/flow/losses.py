@@ -24,12 +24,23 @@ _LOSS = re.compile(r"loss$|^loss_(?!fn|func|w|coef|scale|mult|ratio|type|name|di
 """What a part of a loss is called; not the function that gives it, nor what it is weighed with."""
 
 
+ATTRIBUTE = "."
+"""Before the name of an attribute: `self.aux_loss` may be a switch where `aux_loss` is a loss."""
+
+
 def loss_names(module: Module) -> frozenset[str]:
-    """Names, of variables or attributes, of what is differentiated, and of the losses that are added up to it."""
+    """Names of what is differentiated, be it variables or attributes, and of the losses that are added up to it."""
     names = frozenset(backward_names(module))
     sums = (each.value for each in module.all(ast.Assign) if names & {_named(target) for target in each.targets})
-    parts = {_named(part) for each in sums if isinstance(each, ast.BinOp) for part in _operands(each)}
-    return names | {each for each in parts if each is not None and _LOSS.search(each)}
+    parts = (part for each in sums if isinstance(each, ast.BinOp) for part in _operands(each))
+    losses = {
+        f"{ATTRIBUTE if isinstance(each, ast.Attribute) else ''}{_named(each)}" for each in parts if _is_part(each)
+    }
+    return names | {f"{ATTRIBUTE}{each}" for each in names} | losses
+
+
+def _is_part(node: ast.expr) -> bool:
+    return _LOSS.search(_named(node) or "") is not None
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

@@ -9,6 +9,7 @@ from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.library import COUNTS
+from flyball_planner.audit.flow.losses import ATTRIBUTE
 from flyball_planner.audit.flow.values import BATCH, LOSS, MODEL, ON_HOST, UNKNOWN, Tag, Value, flat, join
 
 
@@ -31,7 +32,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         frame.env[target.id] = frame.values[target] = named(frame, target.id, flat(value))
     elif isinstance(target, ast.Attribute):
         held = evaluate(frame, target.value)
-        value = named(frame, target.attr, value)
+        value = named(frame, target.attr, value, f"{ATTRIBUTE}{target.attr}")
         frame.values[target] = value
         frame.flow.attributes.store(frame, held, target.attr, value)
     elif isinstance(target, ast.Starred):
@@ -50,10 +51,10 @@ def _counted(target: ast.expr, value: Value) -> Value:
     return UNKNOWN if counts else value
 
 
-def named(frame: Frame, name: str, value: Value) -> Value:
-    """A value that a name tells something about, if nothing else is known of it."""
+def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Value:
+    """A value that a name tells something about, if nothing else is known of it; `key` is what losses know it by."""
     if (
-        name in frame.backward
+        (key or name) in frame.backward
         and (not value.tags & _PLACED or value.has(Tag.OUTPUT))
         and value.literal is None
         and not value.is_instance
