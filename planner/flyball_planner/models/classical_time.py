@@ -44,10 +44,15 @@ def classical_seconds(cost: ModelCost, device: Device, *, cores: int = 0) -> Int
     return Interval(middle / SPREAD, middle, middle * SPREAD)
 
 
+def classical_rate(device: Device, precision: str) -> float:
+    """FLOP/s of the whole device in the format of a classical model's data."""
+    return device.rate(Format.FP32) * (1.0 if precision == "fp32" else FP64_OF_FP32)
+
+
 def _rates(device: Device, precision: str, cores: int) -> _Rates:
     used = min(cores or device.cores, device.cores) if device.cores else max(1, cores)
     share = used / device.cores if device.cores else 1.0
-    flops = device.rate(Format.FP32) * share * (1.0 if precision == "fp32" else FP64_OF_FP32)
+    flops = classical_rate(device, precision) * share
     on_gpu = device.kind is DeviceKind.GPU
     scattered = device.memory_bytes_per_second / GPU_STEP_BYTES if on_gpu else used / STEP_SECONDS
     return _Rates(used, flops, device.memory_bytes_per_second, scattered)

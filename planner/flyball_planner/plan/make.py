@@ -7,6 +7,7 @@ from flyball_planner.layouts.columns import Layouts
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.change import single_changes
 from flyball_planner.memory.verdict import Fit
+from flyball_planner.models.classical_time import classical_rate
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan import advice
 from flyball_planner.plan.choose import Choice
@@ -46,7 +47,7 @@ def make_plan(specification: Specification) -> Plan:
         title=specification.title,
         model=model,
         training=training_section(subject, judged.training, whole.steps),
-        hardware=hardware_section(judged),
+        hardware=hardware_section(judged, arithmetic(subject, judged)),
         layout=layout_section(judged, choice),
         memory=memory_section(judged, change),
         computation=computation_section(specification, judged, whole),
@@ -82,10 +83,17 @@ def best_change(subject: Subject, judged: Judged) -> str | None:
     return f"{change.what}, which frees {size(change.saved_bytes)}{enough}"
 
 
-def hardware_section(judged: Judged) -> HardwareSection:
+def arithmetic(subject: Subject, judged: Judged) -> tuple[str, float]:
+    """The format that is multiplied in, and how fast the device does that at best."""
+    device, compute = judged.machine.device, judged.training.precision.compute
+    if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
+        return subject.precision, classical_rate(device, subject.precision)
+    return compute.value, device.rate(compute)
+
+
+def hardware_section(judged: Judged, compute: tuple[str, float]) -> HardwareSection:
     """What it runs on."""
     machine, device = judged.machine, judged.machine.device
-    compute = judged.training.precision.compute
     return HardwareSection(
         device=device.name,
         kind=device.kind.value,
@@ -96,8 +104,8 @@ def hardware_section(judged: Judged) -> HardwareSection:
         devices_per_node=machine.devices_a_node,
         memory_bytes_per_device=device.memory_bytes,
         memory_bytes_per_second=device.memory_bytes_per_second,
-        flops_per_second=device.rate(compute),
-        format=compute.value,
+        flops_per_second=compute[1],
+        format=compute[0],
         power_watts=device.power_watts,
         within_node=link_in_words(device.within_node) if machine.devices > 1 else "",
         between_nodes=link_in_words(machine.between_nodes),
@@ -131,7 +139,7 @@ def layout_section(judged: Judged, choice: Choice) -> LayoutSection:
 def computation_section(specification: Specification, judged: Judged, whole: Whole) -> ComputationSection:
     """How long it takes, and why."""
     subject, training, device = specification.subject, judged.training, judged.machine.device
-    roof = Roof(device.rate(training.precision.compute), device.memory_bytes_per_second)
+    roof = Roof(arithmetic(subject, judged)[1], device.memory_bytes_per_second)
     samples = judged.layout.micro_batch if trained_by_gradient(subject) else training.global_batch
     lines = roofline(subject, training.sequence, samples, WIDTHS_BYTES[training.precision.activations], roof)
     return ComputationSection(

@@ -95,16 +95,18 @@ def _of_family(name: str, own: dict[str, Any], findings: Findings) -> Model | No
             del rest[error.key]
     if len(findings.problems) > faults:
         return None
-    return Model(name, subject, _said(name, own))
+    return Model(name, subject, _said(name, own, subject))
 
 
-def _said(name: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def _said(name: str, own: Mapping[str, Any], subject: TransformerShape | ModelCost) -> dict[str, Any]:
     """What the model's keys say of the training."""
     keys = {key.name: key for key in specification_keys(name)}
     said = {OF_TRAINING[key]: own[key] for key in OF_TRAINING if key in own and key in keys}
     if find_family(name).shape is None:
         said.pop("samples", None)  # the cost tells samples and passes itself
         said.pop("epochs", None)
+    if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
+        said.pop("precision", None)  # of its data, not of a training by gradient steps
     return said
 
 

@@ -36,6 +36,11 @@ def complete(said: Mapping[str, Any], subject: Subject, device: Device, findings
     sequence = _sequence(said, subject, assumed)
     batch = said.get("batch_size") or _usual_batch(subject, assumed)
     samples = _samples(said, subject, sequence, batch, findings, assumed)
+    if isinstance(subject, ModelCost) and not subject.trained_by_gradient and "precision" in said:
+        findings.add(
+            "training.precision",
+            "a classical model computes in its data's format: leave it out, or say model.precision",
+        )
     try:
         optimizer = find_optimizer(said.get("optimizer", USUAL_OPTIMIZER))
     except PlanError as error:

@@ -137,3 +137,15 @@ def test_the_roofline_tells_memory_from_arithmetic() -> None:
 def test_equal_specifications_give_equal_plans() -> None:
     """Nothing of a plan depends on chance or on the hour."""
     assert gpt() == gpt()
+
+
+def test_a_classical_model_computes_in_its_own_format() -> None:
+    """Half as many numbers of 64 bits are multiplied at once: no operator is drawn above what the device then does."""
+    text = (
+        "model: {{name: linear_regression_normal, n: 1e6, p: 500, precision: {}}}\nhardware: CPU_8C_3.5Ghz_baseline\n"
+    )
+    made, narrow = planned(text.format("fp64")), planned(text.format("fp32"))
+    assert (made.hardware.format, narrow.hardware.format) == ("fp64", "fp32")
+    assert made.hardware.flops_per_second == narrow.hardware.flops_per_second / 2
+    assert max(each.flops_per_second for each in made.computation.roofline) <= made.hardware.flops_per_second * 1.0001
+    assert made.computation.ridge_flops_per_byte == narrow.computation.ridge_flops_per_byte / 2

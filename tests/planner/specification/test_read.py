@@ -137,3 +137,16 @@ def test_a_classical_model_takes_its_samples_from_its_own_keys() -> None:
     assert isinstance(found.subject, ModelCost)
     assert found.training.samples == 1_000_000
     assert found.assumptions == ()
+
+
+def test_a_classical_model_has_a_format_of_its_own() -> None:
+    """Its key is of the data, also where gradient steps do not know it; among the training's keys it is a fault."""
+    found = read_specification(
+        "model: {name: kmeans, n: 1e6, p: 10, precision: fp64}\nhardware: CPU_8C_3.5Ghz_baseline\n"
+    )
+    assert isinstance(found.subject, ModelCost)
+    assert found.subject.precision == "fp64"
+    told = faults(
+        "model: {name: kmeans, n: 1e6, p: 10}\nhardware: CPU_8C_3.5Ghz_baseline\ntraining: {precision: fp32}\n"
+    )
+    assert "say model.precision" in told[3, "training.precision"]
