@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import psutil
+
 _BINARIES = Path(sys.executable).parent
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 T = TypeVar("T")
 
@@ -90,12 +90,17 @@ class Process:
             raise GaveUp(f"{self._command[0]} did not stop within {seconds:g} s; its log: {self.tail()}") from None
 
     def cpu_seconds(self) -> float:
-        """User and system time so far, of all threads."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+        """User and system time so far, of all threads, and of the processes that it has started."""
+        times = [process.cpu_times() for process in self._family()]
+        return float(sum(each.user + each.system for each in times))
 
     def resident_bytes(self) -> int:
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+        """Of it and of the processes that it has started; what they share counts for each."""
+        return sum(int(process.memory_info().rss) for process in self._family())
+
+    def _family(self) -> list[psutil.Process]:
+        itself = psutil.Process(self.pid)
+        return [itself, *itself.children()]
 
     def tail(self, lines: int = 30) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

@@ -105,7 +105,9 @@ class Collector:
         stack.push_async_callback(waste.save)
         ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
         events = Events(settings, store, self._fleet, self._diagnosis, self._metrics, time.time_ns)
-        application = build_application(self._parts(store, ingest, tokens, events))
+        parts = self._parts(store, ingest, tokens, events)
+        stack.callback(parts.renderings.close)
+        application = build_application(parts)
         stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
         stack.push_async_callback(stop_ingest)
         try:

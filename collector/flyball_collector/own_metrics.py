@@ -97,6 +97,9 @@ class OwnMetrics:
 
     def _exporter(self) -> None:
         self.scrapes = self._counter("scrapes_total", "Answers to /metrics.", "kind")
+        self.renderer_failures = self._counter(
+            "renderer_failures_total", "Times the process that renders a large fleet was lost."
+        )
         self.scrape_seconds = self._histogram("scrape_render_seconds", "How long rendering the fleet took.")
         self.scrape_series = self._gauge("scrape_series", "Series of the fleet in the newest rendering.")
         self.scrape_bytes = self._gauge("scrape_bytes", "Bytes of the newest rendering, compressed if it was.")

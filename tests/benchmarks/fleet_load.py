@@ -84,7 +84,7 @@ class Course:
 
     first: NDArray[np.int64]  # values of gauges in each row; of counters 0
     steps: NDArray[np.int64]  # from each row to the next
-    counters: NDArray[np.bool_]
+    counting: NDArray[np.bool_]  # counters that grow: who counts errors has none
 
 
 def course(factor: float, seed: int) -> Course:
@@ -101,7 +101,7 @@ def course(factor: float, seed: int) -> Course:
     there = np.minimum(levels * np.where(waver & moved, noise.normal(1, 0.03, shape), 1), most)
     gauges = (there * SCALE).astype(np.int64)
     steps = np.where(counters, (grown * SCALE).astype(np.int64), np.diff(gauges, axis=0, append=gauges[:1]))
-    return Course(np.where(counters, 0, gauges), steps, counters)
+    return Course(np.where(counters, 0, gauges), steps, counters & (levels > 0))
 
 
 class Recorder:
@@ -124,7 +124,7 @@ class Recorder:
         self._steps_at = [found.end() for found in _STEP.finditer(self._bytes, values_at + 8 * count)]
         self._values = np.frombuffer(self._bytes, np.dtype("<i8"), count, values_at)
         begun = [noise.randrange(1 << 40) for _ in range(count)]
-        self._values[:] = np.where(course.counters, begun, course.first[self._row])
+        self._values[:] = np.where(course.counting, begun, course.first[self._row])
 
     def record(self, sequence: int, time_ns: int, boot_ns: int) -> bytes:
         """The next record."""

@@ -39,6 +39,7 @@ class Sample:
     readings: Mapping[Key, float]
     steps: Sequence[pb.StepReport] = ()
     text: str = ""  # the instant in the input's own words
+    tenancy: int = 0  # digest of who holds which GPU; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Outline:
     interval_seconds: float  # the usual time from one sample of a host to its next
     keys: Mapping[str, Collection[Key]]  # of each host: every column that it ever has
     newest: Mapping[str, float]  # of each host: the seconds of its last sample
+    about: About = field(default_factory=About)
 
 
 def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
@@ -91,7 +93,7 @@ def streamed(samples: Iterable[Sample], outline: Outline, counters: Collection[s
     forms = {host: _Form(_layout(keys, counters)) for host, keys in outline.keys.items()}
     ticks = (_tick(sample, forms[sample.host], number, shift) for number, sample in enumerate(samples))
     ends = {host: _nanoseconds(shift + seconds) for host, seconds in outline.newest.items()}
-    return Stream(ticks, outline.interval_seconds, ends=ends)
+    return Stream(ticks, outline.interval_seconds, about=outline.about, ends=ends)
 
 
 class Player:
@@ -163,7 +165,7 @@ def _tick(sample: Sample, form: _Form, number: int, shift: int) -> Tick:
         corrected_ns=at_ns,
         received_ns=at_ns,
         silences=0,
-        tenancy=0,
+        tenancy=sample.tenancy,
         extras=told.SerializeToString() if told is not None else b"",
         live=True,
         told=told,

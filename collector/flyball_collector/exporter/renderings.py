@@ -5,21 +5,28 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+import structlog
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
-from flyball_collector.exporter.compression import gzip_at_once, gzip_stream
+from flyball_collector.exporter.compression import gzip_at_once
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
-from flyball_collector.exporter.text import FleetWriter, ending, render_host
+from flyball_collector.exporter.pages import Page, PageOrder, Pages, heard_of
+from flyball_collector.exporter.process import RendererGoneError, RenderingProcess
+from flyball_collector.exporter.text import ending, render_host
 from flyball_collector.fleet.fleet import Fleet
-from flyball_collector.fleet.snapshot import Snapshot
 from flyball_collector.own_metrics import OwnMetrics
+
+_log = structlog.get_logger(__name__)
 
 SHARED_NS = 10**9
 """How old a rendering may be when it is handed out: hosts say nothing new within a second."""
+
+LARGE_FLEET = 256
+"""Hosts from which on a process of its own renders: some 45,000 series, of which a thread takes 0.05 s."""
 
 
 class Findings(Protocol):
@@ -62,17 +69,28 @@ class Renderings:
         findings: Findings | None = None,
         vanish_after_seconds: float = 15.0,
         clock: Callable[[], int] = time.time_ns,
+        large_fleet: int = LARGE_FLEET,
     ) -> None:
         self._fleet = fleet
         self._findings: Findings = findings or NothingFound()
         self._own = own
         self._clock = clock
         self._vanish_after_seconds = vanish_after_seconds
-        self._writer = FleetWriter(vanish_after_seconds)
-        self._found = DiagnosisWriter()
-        self._turn = asyncio.Lock()  # the writer serves one thread at a time
+        self._large_fleet = large_fleet
+        self._pages = Pages(vanish_after_seconds)
+        self._process = RenderingProcess(vanish_after_seconds)
+        self._turn = asyncio.Lock()  # both serve one thread at a time
         self._makings: set[asyncio.Task[bytes]] = set()
         self._newest: dict[tuple[Format, bool], tuple[int, bytes]] = {}
+
+    @property
+    def renderer_pid(self) -> int | None:
+        """Of the process that renders, while there is one."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        self._process.close()
 
     async def of_fleet(self, format_: Format, *, gzip: bool) -> bytes:
         """The page of all hosts, each line labelled with its `instance`."""
@@ -87,8 +105,9 @@ class Renderings:
         self._own.scrapes.labels("host").inc()
         now_ns = self._clock()
         snapshot = self._fleet.snapshot(now_ns, [name])
+        heard = heard_of(snapshot, now_ns, self._vanish_after_seconds)
         found = DiagnosisWriter(instance=False).render(
-            self._findings.of_host(name), format_, known=(name,), heard=self._heard(snapshot, now_ns), runs=False
+            self._findings.of_host(name), format_, known=(name,), heard=heard, runs=False
         )
         body = render_host(snapshot, name, format_, now_ns, self._vanish_after_seconds, more=found)
         return gzip_at_once(body) if gzip and body is not None else body
@@ -112,45 +131,29 @@ class Renderings:
 
     async def _make(self, format_: Format, gzip: bool, now_ns: int) -> bytes:
         started = time.monotonic()
-        snapshot = self._fleet.snapshot(now_ns)
-        body = await asyncio.to_thread(self._render, snapshot, self._findings.of_fleet(), format_, gzip, now_ns)
+        order = PageOrder(b"", self._fleet.snapshot(now_ns), self._findings.of_fleet(), format_, gzip, now_ns)
+        page = await asyncio.to_thread(self._render, order)
         self._own.scrape_seconds.observe(time.monotonic() - started)
-        self._own.scrape_series.set(self._writer.series + self._found.series)
-        self._own.scrape_bytes.set(len(body))
-        self._own.conflicting_series.set(self._writer.conflicting)
-        return body
+        self._own.scrape_series.set(page.series)
+        self._own.scrape_bytes.set(len(page.body))
+        self._own.conflicting_series.set(page.conflicting)
+        return page.body
 
-    def _render(
-        self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, gzip: bool, now_ns: int
-    ) -> bytes:
-        pieces = _giving_way(self._pieces(snapshot, diagnosis, format_, now_ns))
-        return gzip_stream(pieces) if gzip else b"".join(pieces)
-
-    def _pieces(
-        self, snapshot: Snapshot, diagnosis: DiagnosisSnapshot, format_: Format, now_ns: int
-    ) -> Iterator[bytes]:
-        yield own_text(self._own.registry, format_)
-        yield from self._writer.render(snapshot, format_, now_ns)
-        known = dict.fromkeys(host.name for host in snapshot.hosts)
-        yield from self._found.render(diagnosis, format_, known=known, heard=self._heard(snapshot, now_ns))
-        yield ending(format_)
-
-    def _heard(self, snapshot: Snapshot, now_ns: int) -> frozenset[str]:
-        """Hosts whose readings are shown."""
-        oldest_ns = now_ns - int(self._vanish_after_seconds * 1e9)
-        return frozenset(host.name for host in snapshot.hosts if host.received_ns >= oldest_ns)
+    def _render(self, order: PageOrder) -> Page:
+        """In another thread. Where the process fails, this one makes the page: slower for all, but whole."""
+        order = order._replace(own=own_text(self._own.registry, order.format_))
+        if len(order.snapshot.hosts) >= self._large_fleet:
+            try:
+                return self._process.render(order)
+            except RendererGoneError as error:
+                self._own.renderer_failures.inc()
+                _log.warning("renderer_lost", error=str(error), remedy="the next page starts it again")
+        return self._pages.render(order)
 
     def _let_go_of_old(self, now_ns: int) -> None:
         self._newest = {
             key: (made_ns, body) for key, (made_ns, body) in self._newest.items() if 0 <= now_ns - made_ns < SHARED_NS
         }
-
-
-def _giving_way(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Lets an event loop that waits for the interpreter have it now, not a switch interval later."""
-    for piece in pieces:
-        yield piece
-        time.sleep(0)
 
 
 def own_text(registry: CollectorRegistry, format_: Format) -> bytes:

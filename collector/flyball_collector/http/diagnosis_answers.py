@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure
 from flyball_collector.http.times import Moment, moment
 from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import Entry, entry_of
@@ -127,8 +126,8 @@ def advice_answer(advice: Advice) -> AdviceAnswer:
 
 def conditions_of(found: DiagnosisSnapshot, entries: Iterable[Entry]) -> list[Entry]:
     """Entries, with the newest numbers of what they foresee in place of those that were told."""
-    fresh = {standing.event.condition: standing for standing in found.standing}
-    return [_fresh(entry, fresh.get(entry.condition)) for entry in entries]
+    now = {event.condition: event for event in found.events}
+    return [entry_of(now[entry.condition]) if entry.condition in now else entry for entry in entries]
 
 
 def risks_of(entries: Iterable[Entry]) -> list[EntryAnswer]:
@@ -205,20 +204,6 @@ def run_summary(
         conditions=len(standing),
         severity=worst.severity if worst else None,
     )
-
-
-def _fresh(entry: Entry, standing: Standing | None) -> Entry:
-    if standing is None:
-        return entry
-    event = standing.event
-    if standing.left is not None:
-        event = replace(
-            event,
-            seconds_left=standing.left,
-            seconds_left_low=standing.left_low,
-            seconds_left_high=standing.left_high,
-        )
-    return entry_of(event)
 
 
 def _means(named: Iterable[tuple[str, Iterable[float]]]) -> dict[str, float | None]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Scores, Standing
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Scores
 from flyball_collector.http.parts import Parts
 from flyball_collector.http.testing import Clock, Machine, make_parts
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, make_event
@@ -29,9 +29,9 @@ class Found:
         scores = Scores(
             [name], [("cpu", values / 2), ("memory", np.array([np.nan]))], [("disk", values), ("cpu", values / 4)]
         )
-        fresh = Standing(MEMORY, 300.0, 200.0, 500.0, 0.9)
+        fresh = replace(MEMORY, seconds_left=300.0, seconds_left_low=200.0, seconds_left_high=500.0)
         return DiagnosisSnapshot(
-            scores=scores, primary=[(name, "disk")] if level > 0.5 else [], standing=[fresh] if name == "a" else []
+            scores=scores, primary=[(name, "disk")] if level > 0.5 else [], events=[fresh] if name == "a" else []
         )
 
     def of_fleet(self) -> DiagnosisSnapshot:

@@ -89,10 +89,10 @@ class _Header:
                 present |= bit
                 numbers.append(number)
         text, worker = line[self._time].strip(), line[self._worker].strip()
-        host = line[self._host].strip() or worker or "host"
-        if present & self._steps:
-            worker = worker or host
-        return Row(_seconds(text), text, host, line[self._gpu].strip(), worker, present, tuple(numbers))
+        host, gpu = line[self._host].strip() or worker or "host", line[self._gpu].strip()
+        if present & self._steps and not worker:
+            worker = f"{host}/{gpu}" if gpu else host
+        return Row(_seconds(text), text, host, gpu, worker, present, tuple(numbers))
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from flyball_collector.diagnosis.player import Key, Outline, Sample, usual_interval
+from flyball_collector.diagnosis.player import About, Key, Outline, Sample, usual_interval
 from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, Row, read_rows
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.holdings import Holdings, Noted
 from flyball_collector.replay.sorted_rows import SortedRows
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -32,6 +33,7 @@ class _Survey:
     shapes: dict[str, dict["_Shape", None]] = field(default_factory=dict)  # of each host: which numbers rows have
     workers: dict[str, None] = field(default_factory=dict)
     gaps: "array[float]" = field(default_factory=lambda: array("d"))  # from one sample of a host to its next
+    held: Noted = field(default_factory=Noted)
 
     def note(self, row: Row) -> None:
         """In rising time."""
@@ -41,6 +43,13 @@ class _Survey:
         self.shapes.setdefault(row.host, {})[_Shape(row.present, row.gpu)] = None
         if row.worker:
             self.workers[row.worker] = None
+        self._note_held(row)
+
+    def _note_held(self, row: Row) -> None:
+        columns = _columns(_Shape(row.present, row.gpu))
+        busy = row.numbers[columns.busy] if columns.busy is not None else None
+        step = columns.step_seconds is not None
+        self.held.note(row.host, row.seconds, row.worker, columns.gpu, busy, step=step)
 
     def _note_sample(self, row: Row, last: float | None) -> None:
         if not self.samples:
@@ -50,12 +59,13 @@ class _Survey:
         if last is not None and len(self.gaps) < MOST_GAPS:
             self.gaps.append(row.seconds - last)
 
-    def outline(self) -> Outline:
+    def outline(self, holdings: Holdings) -> Outline:
         """For playing them."""
         keys = {
             host: {key for shape in shapes for key in _columns(shape).every} for host, shapes in self.shapes.items()
         }
-        return Outline(self.first_seconds, usual_interval(self.gaps), keys, self.newest)
+        about = About(tenancies=holdings.tenancies)
+        return Outline(self.first_seconds, usual_interval(self.gaps), keys, self.newest, about)
 
 
 @dataclass(frozen=True)
@@ -80,18 +90,26 @@ class CsvSeries:
     @property
     def outline(self) -> Outline:
         """What must be known before the first sample is played."""
-        return self._survey.outline()
+        return self._survey.outline(self.holdings)
 
     @cached_property
     def workers(self) -> tuple[str, ...]:
         """By rank."""
         return tuple(sorted(self._survey.workers, key=_natural))
 
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {worker: rank for rank, worker in enumerate(self.workers)}
+
+    @cached_property
+    def holdings(self) -> Holdings:
+        """Which ranks hold which GPUs."""
+        return self._survey.held.holdings(RUN, self._ranks)
+
     def samples(self) -> Iterator[Sample]:
         """One sample a host and instant."""
-        ranks = {worker: rank for rank, worker in enumerate(self.workers)}
         for _, together in groupby(self.rows, key=attrgetter("seconds")):
-            yield from _samples(together, ranks)
+            yield from _samples(together, self._ranks, self.holdings)
 
 
 def read(paths: Sequence[Path | str]) -> CsvSeries:
@@ -103,7 +121,7 @@ def read(paths: Sequence[Path | str]) -> CsvSeries:
     return CsvSeries(rows, tuple(ignored))
 
 
-def _samples(rows: Iterable[Row], ranks: Mapping[str, int]) -> Iterator[Sample]:
+def _samples(rows: Iterable[Row], ranks: Mapping[str, int], holdings: Holdings) -> Iterator[Sample]:
     """The rows of one instant, host by host."""
     hosts: dict[str, list[Row]] = {}
     for row in rows:
@@ -117,7 +135,8 @@ def _samples(rows: Iterable[Row], ranks: Mapping[str, int]) -> Iterator[Sample]:
             readings |= told | _memory(told) if columns.of_memory else told
             if columns.step_seconds is not None:
                 steps.append(_step(row, columns.step_seconds, columns.step, ranks))
-        yield Sample(own[0].seconds, host, readings, steps, own[-1].text)
+        seconds = own[0].seconds
+        yield Sample(seconds, host, readings, steps, own[-1].text, holdings.digest(host, seconds))
 
 
 class _Shape(NamedTuple):
@@ -135,6 +154,8 @@ class _Columns(NamedTuple):
     of_memory: bool  # something may follow
     step_seconds: int | None  # places among the numbers
     step: int | None
+    busy: int | None
+    gpu: str  # whose readings they are; empty: of none
 
 
 _USED, _TOTAL, _RATIO, _AVAILABLE = (
@@ -150,7 +171,9 @@ def _columns(shape: _Shape) -> _Columns:
     places = {name: place for place, name in enumerate(names)}
     told = tuple((name, labels if name in GPU_COLUMNS else ()) for name in names if name in _READINGS)
     follows = _memory(dict.fromkeys(told, 1.0))
-    return _Columns(told, (*told, *follows), bool(follows), places.get("step_seconds"), places.get("step"))
+    of_gpu = gpu if not places.keys().isdisjoint(GPU_COLUMNS) else ""
+    steps = places.get("step_seconds"), places.get("step")
+    return _Columns(told, (*told, *follows), bool(follows), *steps, places.get("gpu_utilization_ratio"), of_gpu)
 
 
 _READINGS = frozenset({*GPU_COLUMNS, *HOST_COLUMNS})

@@ -1,6 +1,7 @@
 """Events of a played recording, as people and programs read them."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
@@ -51,7 +52,11 @@ def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Pl
         of_host = {tick.host: texts.pop(tick.sequence) for tick in ticks}
         newest = of_host[ticks[-1].host]
         told = [
-            _told(event, as_written(of_host.get(event.subject.host, newest)), _worker(series, event.subject))
+            _told(
+                _on_gpu(event, series),
+                as_written(of_host.get(event.subject.host, newest)),
+                _worker(series, event.subject),
+            )
             for event in events
         ]
         yield done / series.count, told
@@ -94,6 +99,16 @@ def _told(event: Event, time: Time, worker: str | None) -> ToldEvent:
         "because": event.because,
         "evidence": {name: float(f"{value:.6g}") for name, value in event.evidence.items()},
     }
+
+
+def _on_gpu(event: Event, series: CsvSeries) -> Event:
+    """What is said of a worker with one GPU is said of that GPU, too."""
+    subject = event.subject
+    gpus = series.holdings.gpus.get((subject.host, subject.rank), ()) if subject.rank is not None else ()
+    if len(gpus) != 1:
+        return event
+    index = int(gpus[0]) if gpus[0].isdecimal() else None
+    return replace(event, subject=subject._replace(gpu=gpus[0]), gpu_index=index)
 
 
 def _worker(series: CsvSeries, subject: Subject) -> str | None:

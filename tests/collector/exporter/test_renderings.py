@@ -1,5 +1,7 @@
 import asyncio
 import gzip
+import os
+import signal
 import subprocess
 
 import numpy as np
@@ -125,3 +127,20 @@ async def test_a_scrape_that_is_given_up_leaves_the_next_one_whole(fleet: Fleet,
     with pytest.raises(asyncio.CancelledError):
         await impatient
     assert b"flyball_load" in await renderings.of_fleet(Format.TEXT, gzip=False)
+
+
+async def test_a_large_fleet_is_rendered_by_a_process(fleet: Fleet, clock: Clock) -> None:
+    """The page is the same; where the process is lost a thread makes it, and that is counted."""
+    own = OwnMetrics()
+    renderings = Renderings(fleet, own, clock=clock, large_fleet=1)
+    try:
+        for lost in (0, 1, 1):
+            page = await renderings.of_fleet(Format.TEXT, gzip=False)
+            assert b'\nflyball_load{instance="a"} 3.0\n' in page
+            assert own.registry.get_sample_value("flyball_collector_scrape_series") == 9
+            assert own.registry.get_sample_value("flyball_collector_renderer_failures_total") == lost
+            clock.now_ns += SECOND
+            if not lost:
+                os.kill(renderings.renderer_pid or pytest.fail("no process"), signal.SIGKILL)
+    finally:
+        renderings.close()

@@ -1,6 +1,7 @@
 """Takes snapshots of the diagnosis on the event loop: what stands, the scores, what runs do, what was lost."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.accounts import Accounts
@@ -76,11 +77,14 @@ class DiagnosisFindings:
         rows = slice(0, 0) if row is None else slice(row, row + 1)
         table = self._table()
         primary = "" if table is None or row is None else table.primary(row)
+        conditions = self._diagnosis.conditions.standing_of(name)
+        standing = self._standing(conditions)
         return DiagnosisSnapshot(
             scores=_cut(self._scores, rows),
             primary=[(name, primary)] if primary else [],
             explained=self._explained(name, row),
-            standing=[self._in_words(each) for each in self._standing(self._diagnosis.conditions.standing_of(name))],
+            standing=standing,
+            events=[self._in_words(each.event, numbers) for each, numbers in zip(conditions, standing, strict=True)],
             advice=self._advice.get(name, []),
             waste=self._lost_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
@@ -106,17 +110,20 @@ class DiagnosisFindings:
         latest = self._diagnosis.conditions.latest
         return [_with_numbers(each.event, latest(each.kind.name)) for each in standing]
 
-    def _in_words(self, standing: Standing) -> Standing:
-        """A bottleneck as it is now, not as it was when it was told: it stands beside this second's scores."""
-        view, event = self._diagnosis.view, standing.event
+    def _in_words(self, event: Event, standing: Standing) -> Event:
+        """A condition as it is now, not as it was when it was told: it stands beside this second's scores."""
+        view = self._diagnosis.view
+        if standing.left is not None:
+            left, low, high = standing.left, standing.left_low, standing.left_high
+            event = replace(event, seconds_left=left, seconds_left_low=low, seconds_left_high=high)
         claims = self._diagnosis.conditions.latest(event.kind.name)
         if event.kind.group is not Group.BOTTLENECK or claims is None or view is None:
-            return standing
+            return event
         place = claims.subjects.places.get(event.subject)
         current = claims.subjects is view.hosts or claims.subjects is view.gpus  # else hosts are just coming or going
         if place is None or not current or (claims.known is not None and not claims.known[place]):
-            return standing
-        return standing._replace(event=live(event, claims, place))
+            return event
+        return live(event, claims, place)
 
     def _explained(self, host: str, row: int | None) -> list[tuple[str, str]]:
         """Bottlenecks that would be raised but for something that stands."""
@@ -152,13 +159,15 @@ class DiagnosisFindings:
 
 def _with_numbers(event: Event, claims: Claims | None) -> Standing:
     """Of a risk what it foresees now: events are told once a minute at most."""
+    standing = Standing(event.kind, event.severity, event.subject)
     if event.kind.group is not Group.RISK:
-        return Standing(event)
+        return standing
     place = claims.subjects.places.get(event.subject) if claims is not None else None
     if claims is None or place is None:
-        return Standing(event, event.seconds_left, event.seconds_left_low, event.seconds_left_high, event.confidence)
+        left, low, high = event.seconds_left, event.seconds_left_low, event.seconds_left_high
+        return Standing(*standing[:3], left, low, high, event.confidence)
     return Standing(
-        event,
+        *standing[:3],
         at(claims.seconds_left, place),
         at(claims.seconds_left_low, place),
         at(claims.seconds_left_high, place),

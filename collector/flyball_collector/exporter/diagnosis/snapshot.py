@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.kinds import EventKind, Severity
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 
 Floats = NDArray[np.float64]
@@ -24,7 +26,9 @@ class Scores(NamedTuple):
 class Standing(NamedTuple):
     """A condition that stands; of what it foresees the newest numbers."""
 
-    event: Event
+    kind: EventKind
+    severity: Severity
+    subject: Subject
     left: float | None = None
     left_low: float | None = None
     left_high: float | None = None
@@ -94,6 +98,7 @@ class DiagnosisSnapshot(NamedTuple):
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
     explained: Sequence[tuple[str, str]] = ()  # of one host: a bottleneck that is not raised, and the kind for which
     standing: Sequence[Standing] = ()
+    events: Sequence[Event] = ()  # of one host: the same conditions, as they are now
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()
     waste: WasteFigures = NO_WASTE

@@ -79,7 +79,7 @@ class DiagnosisWriter:
         self._pieces.begin()
         before, self._lines = self._lines, {}
         here = [each for each in snapshot.standing if _is_shown(each, known, heard)]
-        kept = [each for each in here if runs or each.event.subject.host]
+        kept = [each for each in here if runs or each.subject.host]
         yield from self._hosts(snapshot, here, format_, known, heard)
         for metric, rows in self._rows(snapshot, kept, heard, runs=runs):
             yield from self._family(metric, rows, before, format_)
@@ -108,11 +108,11 @@ class DiagnosisWriter:
     ) -> Iterator[tuple[Metric, Iterable[Row]]]:
         """Families of which most hosts have nothing."""
         yield m.PRIMARY, [(host, (("bottleneck", name),), 1) for host, name in snapshot.primary if host in heard]
-        shown = list(_bounded(standing, lambda each: (each.event.subject.host, each.event.kind.name)))
-        yield m.ACTIVE, [(e.event.subject.host, _condition(e), 1) for e in shown]
-        risks = [each for each in shown if each.event.kind.group is Group.RISK]
+        shown = list(_bounded(standing, lambda each: (each.subject.host, each.kind.name)))
+        yield m.ACTIVE, [(e.subject.host, _condition(e), 1) for e in shown]
+        risks = [each for each in shown if each.kind.group is Group.RISK]
         for metric, of_risk in _RISK_VALUES:
-            yield metric, [(each.event.subject.host, _risk(each), of_risk(each)) for each in risks]
+            yield metric, [(each.subject.host, _risk(each), of_risk(each)) for each in risks]
         advice = [each for each in snapshot.advice if each.host in heard or (runs and not each.host)]
         told = list(_bounded(advice, lambda each: each.host))
         yield m.ADVICE, [(each.host, (("rule", each.rule), ("run", each.run)), 1) for each in told]
@@ -193,8 +193,8 @@ class DiagnosisWriter:
 
 def _is_shown(standing: Standing, known: Collection[str], heard: Collection[str]) -> bool:
     """A run has no host; a silent host has only what is true of it."""
-    host = standing.event.subject.host
-    return not host or host in heard or (host in known and standing.event.kind.name in OF_SILENT_HOSTS)
+    host = standing.subject.host
+    return not host or host in heard or (host in known and standing.kind.name in OF_SILENT_HOSTS)
 
 
 def _bounded(rows: Iterable[_T], key: Callable[[_T], Hashable]) -> Iterator[_T]:
@@ -210,19 +210,18 @@ def _counts(standing: Iterable[Standing], hosts: Sequence[str]) -> list[tuple[st
     places = {host: place for place, host in enumerate(hosts)}
     counts = np.zeros((len(Severity), len(hosts)))
     for each in standing:
-        place = places.get(each.event.subject.host)
+        place = places.get(each.subject.host)
         if place is not None:
-            counts[each.event.severity, place] += 1
+            counts[each.severity, place] += 1
     return [(severity.word, counts[severity]) for severity in Severity]
 
 
 def _condition(standing: Standing) -> Labels:
-    event = standing.event
-    return (("kind", event.kind.name), ("severity", event.severity.word), *_subject(event.subject))
+    return (("kind", standing.kind.name), ("severity", standing.severity.word), *_subject(standing.subject))
 
 
 def _risk(standing: Standing) -> Labels:
-    return (("risk", standing.event.kind.name), *_subject(standing.event.subject))
+    return (("risk", standing.kind.name), *_subject(standing.subject))
 
 
 def _subject(subject: Subject) -> Labels:

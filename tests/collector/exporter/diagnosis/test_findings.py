@@ -108,7 +108,7 @@ def test_everything_that_is_known_is_shown() -> None:
     assert tuple(snapshot.scores.hosts) == ("a", "b")
     np.testing.assert_allclose(dict(snapshot.scores.base)["cpu"], [0.5, 0.5])
     assert {"disk", "cpu", "idle_gpu"} <= {name for name, _ in snapshot.scores.bottlenecks}
-    stands = {(each.event.kind.name, each.event.subject.host) for each in snapshot.standing}
+    stands = {(each.kind.name, each.subject.host) for each in snapshot.standing}
     assert {("memory_exhaustion", "a"), ("bottleneck_disk", "b")} <= stands
     lost = dict(zip(snapshot.waste.causes, snapshot.waste.seconds[0].tolist(), strict=True))
     assert 20 < lost["disk"] < 30
@@ -122,15 +122,16 @@ def test_a_risk_has_its_newest_numbers() -> None:
     (risk,) = [
         each
         for each in watched.findings.of_host("a").standing
-        if each.event.kind.name == "memory_exhaustion" and not each.event.subject.gpu
+        if each.kind.name == "memory_exhaustion" and not each.subject.gpu
     ]
     view = watched.diagnosis.view
     assert view is not None
-    assert risk.event.seconds_left is not None
+    (told,) = [each.event for each in watched.diagnosis.conditions.standing_of("a") if each.kind is risk.kind]
+    assert told.seconds_left is not None
     assert risk.left == 1e9 + 100.0 - view.now
-    assert risk.left < risk.event.seconds_left
+    assert risk.left < told.seconds_left
     assert risk.probability == 0.8
-    (disk,) = [e for e in watched.findings.of_host("a").standing if e.event.kind.name == "bottleneck_disk"]
+    (disk,) = [e for e in watched.findings.of_host("a").standing if e.kind.name == "bottleneck_disk"]
     assert disk.left is None, "it foresees nothing"
 
 
@@ -141,8 +142,8 @@ def test_one_host_alone() -> None:
     assert tuple(alone.scores.hosts) == ("b",)
     for (name, values), (_, all_values) in zip(alone.scores.bottlenecks, whole.scores.bottlenecks, strict=True):
         np.testing.assert_equal(values, all_values[1:], err_msg=name)
-    assert {each.event.subject.host for each in alone.standing} == {"b"}
-    of_host = [each for each in whole.standing if each.event.subject.host == "b"]
+    assert {each.subject.host for each in alone.standing} == {"b"}
+    of_host = [each for each in whole.standing if each.subject.host == "b"]
     assert sorted(alone.standing, key=_by_kind) == sorted(of_host, key=_by_kind)
     np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
     nobody = findings.of_host("c")
@@ -163,7 +164,7 @@ def test_runs_alone() -> None:
 
 
 def _by_kind(standing: Standing) -> tuple[str, str]:
-    return standing.event.kind.name, standing.event.subject.gpu
+    return standing.kind.name, standing.subject.gpu
 
 
 def test_detectors_that_fail_are_counted() -> None:
@@ -243,7 +244,7 @@ def swung(seconds: int) -> Watched:
 def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
     """What is primary stands; confidence, score and words of what stands are this second's, not those of its event."""
     found = swung(seconds).findings.of_host("a")
-    standing = {each.event.kind.name.removeprefix("bottleneck_"): each.event for each in found.standing}
+    standing = {event.kind.name.removeprefix("bottleneck_"): event for event in found.events}
     scores = {name: float(values[0]) for name, values in found.scores.bottlenecks}
     confidences = {name: float(values[0]) for name, values in found.scores.confidences}
     assert {name for name, value in confidences.items() if np.isfinite(value)} == set(standing)
@@ -257,9 +258,9 @@ def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
 
 def test_a_bottleneck_that_fades_says_so() -> None:
     """Below its exit level it stands for half a minute more, with this second's words."""
-    (disk,) = swung(32).findings.of_host("a").standing
-    assert disk.event.because == "fading: 0.26"
-    assert disk.event.evidence == {"io_pressure_ratio": pytest.approx(0.26)}
+    (disk,) = swung(32).findings.of_host("a").events
+    assert disk.because == "fading: 0.26"
+    assert disk.evidence == {"io_pressure_ratio": pytest.approx(0.26)}
 
 
 def test_what_another_one_explains_is_named_with_it() -> None:

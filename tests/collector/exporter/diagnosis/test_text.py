@@ -6,7 +6,6 @@ import numpy as np
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.metrics import METRICS
@@ -27,16 +26,8 @@ from flyball_collector.exporter.text import page
 BOTH = ("a", "b")
 
 
-def event(kind: str, subject: Subject, severity: Severity = Severity.WARNING, confidence: float = 0.9) -> Event:
-    return Event(
-        condition="c",
-        time_ns=1,
-        state=State.RAISED,
-        kind=BY_NAME[kind],
-        subject=subject,
-        severity=severity,
-        confidence=confidence,
-    )
+def standing(kind: str, subject: Subject, severity: Severity = Severity.WARNING, **numbers: float) -> Standing:
+    return Standing(BY_NAME[kind], severity, subject, **numbers)
 
 
 FULL = DiagnosisSnapshot(
@@ -48,12 +39,14 @@ FULL = DiagnosisSnapshot(
     ),
     primary=[("a", "disk"), ("b", "disk")],
     standing=[
-        Standing(event("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO, 0.4)),
-        Standing(event("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO, 0.7)),
-        Standing(event("memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL), 60.0, 50.0, None, 0.8),
-        Standing(event("host_lost", Subject("b"), Severity.CRITICAL)),
-        Standing(event("straggler", Subject("a", run="r", rank=3))),
-        Standing(event("run_hang", Subject(run="r"), Severity.CRITICAL)),
+        standing("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
+        standing("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
+        standing(
+            "memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL, left=60.0, left_low=50.0, probability=0.8
+        ),
+        standing("host_lost", Subject("b"), Severity.CRITICAL),
+        standing("straggler", Subject("a", run="r", rank=3)),
+        standing("run_hang", Subject(run="r"), Severity.CRITICAL),
     ],
     advice=[AdviceFigure("a", "", "more_workers", 0.1, None), AdviceFigure("", "r", "batch_calls", 0.5, 2.0)],
     runs=[RunFigure("r", 16, 0.5, 0.75, 3600.0, None, 4000.0)],
@@ -162,20 +155,20 @@ def test_a_hosts_own_page_has_no_instance_and_no_runs() -> None:
 
 def test_labels_are_escaped_and_cut() -> None:
     """What a host calls its mounts cannot break a line; two that are the same after the cut come once."""
-    standing = [
-        Standing(event("disk_full", Subject("a", resource='/x"\n\\')), 1.0),
-        Standing(event("disk_full", Subject("a", resource="/" + "y" * 1000 + "1")), 2.0),
-        Standing(event("disk_full", Subject("a", resource="/" + "y" * 1000 + "2")), 3.0),
+    full = [
+        standing("disk_full", Subject("a", resource='/x"\n\\'), left=1.0),
+        standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "1"), left=2.0),
+        standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "2"), left=3.0),
     ]
-    found = text(DiagnosisSnapshot(standing=standing), known=("a",), heard=("a",))
+    found = text(DiagnosisSnapshot(standing=full), known=("a",), heard=("a",))
     (left,) = [family for family in parse_text(found) if family.name == "flyball_risk_left_seconds"]
     assert [(s.labels["resource"], s.value) for s in left.samples] == [('/x"\n\\', 1.0), ("/" + "y" * 199, 2.0)]
 
 
 def test_a_host_has_no_more_series_than_its_share() -> None:
     """A thousand mounts of one host leave the others' conditions alone; runs are bounded too."""
-    many = [Standing(event("disk_full", Subject("a", resource=f"/{n}")), 1.0) for n in range(1000)]
-    other = Standing(event("disk_full", Subject("b", resource="/data")), 1.0)
+    many = [standing("disk_full", Subject("a", resource=f"/{n}"), left=1.0) for n in range(1000)]
+    other = standing("disk_full", Subject("b", resource="/data"), left=1.0)
     runs = [RunFigure(f"r{n:05}", 1) for n in range(5000)]
     lost = WasteFigures((), (), np.zeros((0, 0)), [(run.run, "disk", 1.0) for run in runs])
     found = lines(text(DiagnosisSnapshot(standing=[*many, other], runs=runs, waste=lost)))
