@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
+_OPENING = frozenset(SCOPES)
+
 _NO_NODES = frozenset({"ctx", "op", "ops", "names", "type_comment", "type_ignores"})
 """Fields that hold no nodes of interest: contexts and operators are shared by all trees."""
 
@@ -36,41 +38,33 @@ class Index:
         return found
 
     def _walk(self, tree: ast.Module) -> None:
+        """Down from the root, in the order of the text; written out in one piece, as it sees every node there is."""
         by_type, parents, bound, inside = self.by_type, self.parents, self.bound, self.inside
-        stack: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+        stack: list[tuple[ast.AST, ast.AST, list[ast.AST]]] = [(tree, tree, inside[tree])]
         while stack:
-            node, scope = stack.pop()
+            node, scope, here = stack.pop()
             kind = type(node)
             by_type[kind].append(node)
             if kind is ast.Name:
                 if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]  # a Name, as just seen
                     bound[scope].add(node.id)  # type: ignore[attr-defined]
                 continue
-            inside[scope].append(node)
+            here.append(node)
             if kind is ast.Constant:
                 continue
-            if kind is ast.arg:
-                bound[scope].add(node.arg)  # type: ignore[attr-defined]
-            elif kind is ast.Attribute:
-                if type(node.ctx) is not ast.Load and type(node.value) is ast.Name:  # type: ignore[attr-defined]
+            if kind is ast.Attribute and type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
+                if type(node.value) is ast.Name:  # type: ignore[attr-defined]
                     self.stored[scope].append((node.value.id, node.attr))  # type: ignore[attr-defined]
-            elif kind in SCOPES:
-                scope = node
-            for child in _children(node, kind):
-                parents[child] = node
-                stack.append((child, scope))
-
-
-def _children(node: ast.AST, kind: type[ast.AST]) -> list[ast.AST]:
-    """The nodes that one holds, the last one first: what is put on a stack last comes off first."""
-    found: list[ast.AST] = []
-    for field in _KNOWN_FIELDS.get(kind) or _fields(kind):
-        value = getattr(node, field, None)
-        if type(value) is list:
-            found += [each for each in reversed(value) if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+            elif kind is ast.arg:
+                bound[scope].add(node.arg)  # type: ignore[attr-defined]
+            elif kind in _OPENING:
+                scope, here = node, inside[node]
+            for field in _KNOWN_FIELDS.get(kind) or _fields(kind):
+                value = getattr(node, field, None)
+                for child in reversed(value) if type(value) is list else (value,):  # the last on comes off first
+                    if isinstance(child, ast.AST):
+                        parents[child] = node
+                        stack.append((child, scope, here))
 
 
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:

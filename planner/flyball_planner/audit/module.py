@@ -27,6 +27,11 @@ _BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Assert, ast.Pass})
 """Most statements: they hold no others."""
 
+_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
+_WITH_LOCALS = _FUNCTIONS | {ast.Lambda}
+_SCOPES = frozenset(SCOPES)
+"""Types of nodes, looked up several times quicker than instances of several types are asked for."""
+
 LONGEST_TEXT = 60
 """Characters of code that a message quotes."""
 
@@ -43,6 +48,7 @@ class Module:
         self.is_package = PurePath(source.path).stem == "__init__"
         self._project = project
         self._said: dict[re.Pattern[str], bool] = {}
+        self._qualified: dict[ast.AST, str | None] = {}
 
     def __repr__(self) -> str:
         return f"Module({self.name})"
@@ -90,7 +96,11 @@ class Module:
 
     def function_of(self, node: ast.AST) -> Function | None:
         """The nearest function around a node."""
-        return next((each for each in self.ancestors(node) if isinstance(each, Function)), None)
+        parents = self._index.parents
+        above = parents.get(node)
+        while above is not None and type(above) not in _FUNCTIONS:
+            above = parents.get(above)
+        return above  # type: ignore[return-value]  # as just seen
 
     def class_of(self, function: ast.AST) -> ast.ClassDef | None:
         """The class whose method a function is."""
@@ -118,10 +128,15 @@ class Module:
 
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a name is a variable or an argument of a function around a node."""
-        bound = self._index.bound
         if name not in self._index.local_names:
             return False
-        return any(name in bound.get(each, ()) for each in self.ancestors(node) if isinstance(each, SCOPES[:3]))
+        parents, bound = self._index.parents, self._index.bound
+        above = parents.get(node)
+        while above is not None:
+            if type(above) in _WITH_LOCALS and name in bound.get(above, ()):
+                return True
+            above = parents.get(above)
+        return False
 
     def calls_of(self, scope: ast.AST) -> Sequence[ast.Call]:
         """The calls in a function's, class's or module's own body, those of inner functions aside."""
@@ -150,7 +165,11 @@ class Module:
 
     def scope_of(self, node: ast.AST) -> ast.AST:
         """The nearest function, lambda or class around a node, or the module."""
-        return next((each for each in self.ancestors(node) if isinstance(each, SCOPES)), self.tree)
+        parents = self._index.parents
+        above = parents.get(node)
+        while above is not None and type(above) not in _SCOPES:
+            above = parents.get(above)
+        return self.tree if above is None else above
 
     def stored_attributes(self, scope: ast.AST) -> Sequence[tuple[str, str]]:
         """The attributes of names that a function gives values itself, as pairs of name and attribute."""
@@ -162,7 +181,9 @@ class Module:
         `F.gelu` is `torch.nn.functional.gelu`, `print` is `builtins.print`, and what the project defines begins with
         the name of its module. Variables of functions have none: `project.flow` knows them.
         """
-        return self._project.names.qualified(self, node)
+        if node not in self._qualified:
+            self._qualified[node] = self._project.names.qualified(self, node)
+        return self._qualified[node]
 
     @cached_property
     def frameworks(self) -> frozenset[str]:

@@ -76,6 +76,7 @@ class Names:
         self._project = project
         self._bindings: dict[Module, dict[str, str]] = {}
         self._stars: dict[Module, tuple[tuple[Module | None, str], ...]] = {}
+        self._meant: dict[tuple[Module, str], str | None] = {}
         self._from_star: dict[tuple[Module, str], str | None] = {}
         self._resolved: dict[tuple[Module, str], str] = {}
         self._frameworks: dict[Module, frozenset[str]] = {}
@@ -101,9 +102,13 @@ class Names:
 
     def binding(self, module: Module, name: str) -> str | None:
         """What a module's own name stands for: an import, a definition, an alias, a star import, or a builtin."""
-        found = self._own(module).get(name)
-        if found is None:
-            found = self._from_stars(module, name)
+        key = (module, name)
+        if key not in self._meant:
+            self._meant[key] = self._meaning(module, name)
+        return self._meant[key]
+
+    def _meaning(self, module: Module, name: str) -> str | None:
+        found = self._own(module).get(name) or self._from_stars(module, name)
         if found is None and not module.binds(module.tree, name):
             return f"builtins.{name}" if name in _BUILTINS else _CUSTOMARY.get(name)
         return found

@@ -38,6 +38,7 @@ class Project:
         self._imported: dict[tuple[str, str], Module | None] = {}
         self._found: dict[str, Definition | None] = {}
         self._reached: dict[Module, frozenset[Module]] = {}
+        self._named_by: dict[Module, frozenset[Module]] = {}
         self._connected: dict[Module, frozenset[Module]] = {}
         self._defined: dict[frozenset[Module], frozenset[str]] = {}
         self._importing: dict[Module, list[Module]] = {}
@@ -144,9 +145,13 @@ class Project:
             groups += [frozenset(group)] if group else []
         return groups
 
-    def _direct(self, module: Module) -> set[Module]:
-        found = (self.split(module, dotted) for dotted in self.names.imported(module))
-        return {split[0] for split in found if split is not None}
+    def _direct(self, module: Module) -> frozenset[Module]:
+        """The project's modules that one's own imports name."""
+        known = self._named_by.get(module)
+        if known is None:
+            found = (self.split(module, dotted) for dotted in set(self.names.imported(module)))
+            known = self._named_by[module] = frozenset(split[0] for split in found if split is not None)
+        return known
 
     def _reachable(self, module: Module) -> set[Module]:
         reached: set[Module] = set()

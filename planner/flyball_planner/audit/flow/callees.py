@@ -23,15 +23,21 @@ class Resolver:
         self._flow = flow
         self._inner: dict[Module, frozenset[str]] = {}
         self._own: dict[frozenset[Module], frozenset[str]] = {}
+        self._known: dict[ast.Call, Callees | None] = {}
 
     def callees(self, module: Module, call: ast.Call) -> Callees:
         """The project's functions that a call runs: itself, a method, `__init__`, a module's `forward`."""
+        if call not in self._known:
+            self._known[call] = self._by_text(module, call)
+        found = self._known[call]
+        return self._by_value(module, call) if found is None else found
+
+    def _by_text(self, module: Module, call: ast.Call) -> Callees | None:
+        """Of what no values tell; None where they do: those are asked anew, as more of them are known by and by."""
         if isinstance(call.func, ast.Attribute) and call.func.attr not in self._own_names(module):
             return ()
         found = self._by_name(module, call)
-        if found is None:
-            found = self._by_method(module, call.func)
-        return self._by_value(module, call) if found is None else found
+        return self._by_method(module, call.func) if found is None else found
 
     def _by_value(self, module: Module, call: ast.Call) -> Callees:
         called = self._flow.value(module, call.func)

@@ -1,6 +1,7 @@
 """The answers about values: which frame an expression stands in, what calls hand over, what classes are."""
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
@@ -50,7 +51,7 @@ class Flow(Classes):
         self._closures: dict[ast.AST, Frame] = {}
         self._backward: dict[Module, frozenset[str]] = {}
         self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
-        self._default_device: bool | None = None
+        self._named: dict[tuple[Module, str], Value] = {}
 
     # ── What rules ask ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -220,13 +221,15 @@ class Flow(Classes):
 
     def named(self, module: Module, dotted: str) -> Value:
         """The value of a dotted name: what the project defines under it, or a library's thing."""
+        key = (module, dotted)
+        if key in self._named:
+            return self._named[key]
         full = self.project.names.resolve(module, dotted)
         definition = self.project.find(full)
-        if definition is not None:
-            return Value(name=full, definition=definition)
-        split = self.project.split(module, full)
+        split = self.project.split(module, full) if definition is None else None
         if split is None or "." in split[1] or not split[1]:
-            return Value(name=full)
+            self._named[key] = Value(name=full, definition=definition)
+            return self._named[key]
         found = self.frame(split[0], split[0].tree).env.get(split[1])
         return Value(name=full) if found is None else found
 
@@ -275,19 +278,15 @@ class Flow(Classes):
 
     def backward_names(self, module: Module) -> frozenset[str]:
         """Names, of variables or attributes, on which the module calls `.backward()`, or hands to one."""
-        known = self._backward.get(module)
-        if known is None:
-            known = self._backward[module] = loss_names(module)
-        return known
+        if module not in self._backward:
+            self._backward[module] = loss_names(module)
+        return self._backward[module]
 
-    @property
+    @cached_property
     def default_device_changes(self) -> bool:
         """Whether any file makes new tensors on a device without saying so each time."""
-        if self._default_device is None:
-            words = ("set_default_device", "set_default_tensor_type")
-            texts = (each.source.text for each in self.project.modules.values())
-            self._default_device = any(word in text for text in texts for word in words)
-        return self._default_device
+        words = ("set_default_device", "set_default_tensor_type")
+        return any(each.says_any(words) for each in self.project.modules.values())
 
     def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
         """The calls whose function ends in a name, in a module and those that it is connected with."""
@@ -295,9 +294,7 @@ class Flow(Classes):
         if group not in self._callers:
             found: dict[str, list[tuple[Module, ast.Call]]] = {}
             for caller in sorted(group, key=lambda each: each.name):
-                for each in caller.all(ast.Call):
-                    last = getattr(each.func, "attr", None) or getattr(each.func, "id", None)
-                    if last is not None:
-                        found.setdefault(last, []).append((caller, each))
+                for last in caller.called_names:
+                    found.setdefault(last, []).extend((caller, each) for each in caller.calls_named(last))
             self._callers[group] = found
         return self._callers[group].get(name, [])

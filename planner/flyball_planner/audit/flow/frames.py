@@ -77,14 +77,14 @@ class Frame:
 
 def body_of(module: Module, node: ast.AST) -> Body:
     """The body that a node is followed with: decorators and defaults belong to what is around the function."""
-    below = node
-    for above in module.ancestors(node):
+    below, above = node, module.parent(node)
+    while above is not None:
         kind = type(above)
         if kind in _WITH_BODIES and below in above.body:  # type: ignore[attr-defined]  # they all have one
             return above  # type: ignore[return-value]  # as just seen
         if kind is ast.Lambda and below is above.body:  # type: ignore[attr-defined]  # as just seen
             return above  # type: ignore[return-value]  # as just seen
-        below = above
+        below, above = above, module.parent(above)
     return module.tree
 
 

@@ -22,7 +22,7 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
 
 
 def _attribute_by_tags(held: Value, name: str) -> Value:
-    if _is_made_by_class(held):
+    if not held.tags or _is_made_by_class(held):
         return UNKNOWN
     if held.tags & PLACED or held.has(Tag.OUTPUT):
         return attribute_of_tensor(held, name)

@@ -13,6 +13,7 @@ from flyball_planner.audit.flow.values import (
     ON_HOST,
     OUTPUT,
     PARAMETER,
+    PLACED,
     UNKNOWN,
     Tag,
     Value,
@@ -27,31 +28,36 @@ def of_method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     """A method whose meaning follows from what it is called on; None if it is the project's, or not known."""
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
     held, name = frame.values.get(node.func.value, UNKNOWN), node.func.attr
-    placed_somewhere = held.tags == SOMETHING_ON_DEVICE and name in _MODEL_ONLY
-    if placed_somewhere or (held.is_unknown and name in {"parameters", "named_parameters"}):
+    tags = held.tags
+    placed_somewhere = tags == SOMETHING_ON_DEVICE and name in _MODEL_ONLY
+    if placed_somewhere or (name in _PARAMETERS and held.is_unknown):
         return _of_model(frame, MODEL, name)
-    if (
-        held.tags & {Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH}
-        and not held.has(Tag.LOADER)
-        and not held.has(Tag.MODEL)
-    ):
+    if tags & PLACED and not tags & _NO_TENSORS:
         return _of_tensor(held, name, given)
-    if (
-        name in {"items", "values", "keys", "get", "pop", "copy"}
-        and (held.fields or held.element)
-        and not held.is_instance
-    ):
+    if name in _OF_MAPPINGS and (held.fields or held.element) and not held.is_instance:
         return _of_mapping(held, name, given)
+    return _of_thing(frame, node, held, given) if tags else _of_unknown(node, held, given)
+
+
+def _of_thing(frame: Frame, node: ast.Call, held: Value, given: Arguments) -> Value | None:
+    """A method of what is known to be no tensor."""
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
     if held.has(Tag.ACCELERATOR):
-        return _of_accelerator(name, given)
+        return _of_accelerator(node.func.attr, given)
     if held.has(Tag.MODEL):
-        return _of_model(frame, held, name)
-    if held.has(Tag.HOST) and held.definition is None:
-        return ON_HOST
+        return _of_model(frame, held, node.func.attr)
+    return ON_HOST if held.has(Tag.HOST) and held.definition is None else None
+
+
+def _of_unknown(node: ast.Call, held: Value, given: Arguments) -> Value | None:
     if held.is_unknown and _moves_to_device(node, given):
         return Value(SOMETHING_ON_DEVICE, made_by=held.made_by)
     return None
 
+
+_NO_TENSORS = frozenset({Tag.LOADER, Tag.MODEL})
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_OF_MAPPINGS = frozenset({"items", "values", "keys", "get", "pop", "copy"})
 
 _MODEL_ONLY = frozenset({
     "parameters", "named_parameters", "buffers", "modules", "named_modules", "children", "state_dict", "train",

@@ -83,7 +83,9 @@ class Value(NamedTuple):
     @property
     def is_unknown(self) -> bool:
         """Whether nothing is known of it, except perhaps which call made it."""
-        return not self.tags and self._replace(made_by=None, made_at=None, made_in=()) == UNKNOWN
+        if self.tags or self.fields or self.choices or self.is_instance or self.name is not None:
+            return False
+        return self.definition is None and self.items is None and self.element is None and self.literal is None
 
     @property
     def makers(self) -> "tuple[tuple[Module, ast.Call], ...]":
