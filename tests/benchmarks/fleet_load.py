@@ -65,6 +65,7 @@ class Tally:
     grants: int = 0
     rewinds: int = 0
     reconnects: int = 0
+    waiting: int = 0  # records that wait to be replayed when it ends
     errors: dict[str, int] = field(default_factory=dict)
 
     def failed(self, error: Exception) -> None:
@@ -174,6 +175,11 @@ class Host:
         self._echo: pb.Echo | None = None
         self._credit = 0
         self._backlog: list[int] = []
+
+    @property
+    def waiting(self) -> int:
+        """Records that wait for a grant."""
+        return len(self._backlog)
 
     async def run(self, channel: aio.Channel, until: float) -> None:
         """One stream until a moment."""
@@ -297,6 +303,7 @@ async def live(load: Load, host: Host, number: int, tally: Tally, storms: list[f
                     tally.reconnects += 1
                     await asyncio.sleep(random.random())
     finally:
+        tally.waiting += host.waiting
         await channel.close(None)
 
 
