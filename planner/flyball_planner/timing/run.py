@@ -12,7 +12,8 @@ CHECKPOINT_BYTES_PER_SECOND = 2.0e9
 DEVICE_FAILURES_AN_HOUR = 419 / (54 * 24 * 16_384)
 """Unexpected interruptions of Llama 3 405B: 419 in 54 days on 16,384 H100 (The Llama 3 Herd of Models, 3.3.4)."""
 RESTART_SECONDS = 600.0  # to notice, to take another node, to load; the same paper tells of minutes
-START_SECONDS = 300.0  # loading the program, the data's index, the first compilation
+START_SECONDS = 300.0  # of a cluster: scheduling, loading the program and the data's index, the first compilation
+START_SECONDS_ALONE = 30.0  # of one node: importing the framework, contexts, the first batches; both assumed
 USUAL_SECONDS_BETWEEN = 3600.0  # checkpoints, where nothing is said of what one takes
 EVALUATION_SHARE = 0.01  # of the steps' time, where nothing is said
 IDLE_SHARE = 0.25  # of its power limit that a device draws however little it does: an A100 about 100 of 400 W
@@ -63,7 +64,7 @@ def whole_run(
     checkpointing = write * stepping / between
     useful = stepping * (1 + known.evaluation_share) + checkpointing
     lost = failing * useful * (between / 2 + RESTART_SECONDS)
-    middle = useful + lost + START_SECONDS
+    middle = useful + lost + (START_SECONDS if machine.nodes > 1 else START_SECONDS_ALONE)
     seconds = Interval(middle * (step.low / step.middle), middle, middle * (step.high / step.middle))
     watts = device_watts(machine.device, mfu)
     return RunEstimate(

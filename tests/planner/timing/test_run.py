@@ -22,6 +22,14 @@ def test_a_run_is_longer_than_its_steps() -> None:
     assert found.seconds.low < found.seconds.middle < found.seconds.high
 
 
+def test_a_desk_starts_sooner_than_a_cluster() -> None:
+    """A training of seconds on one machine is not told to take minutes."""
+    alone = whole_run(Interval.exactly(0.001), 1000, machine("RTX 4090"), 0.1)
+    spread = whole_run(Interval.exactly(0.001), 1000, machine("RTX 4090", 64), 0.1)
+    assert alone.seconds.middle < 60
+    assert spread.seconds.middle > 240
+
+
 def test_a_large_cluster_fails_as_often_as_reported() -> None:
     """54 days on 16,384 devices: 419 interruptions, as Llama 3's training had."""
     habits = Habits(evaluation_share=0.0, checkpoint_bytes=5e12)
