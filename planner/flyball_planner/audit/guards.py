@@ -28,7 +28,7 @@ class Guard(NamedTuple):
 
 
 _ACCUMULATION = re.compile(
-    r"accum|sync_gradients|is_gradient_accumulation_boundary|update_freq|iters_to_acc|no_sync", re.IGNORECASE
+    r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|update_freq|iters_to_acc|no_sync", re.IGNORECASE
 )
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
@@ -36,6 +36,9 @@ _RANK = re.compile(
     re.IGNORECASE,
 )
 _OTHER_RANKS = re.compile(r"\b\w*rank\w*(\(\))?\s*(!=|>)\s*0", re.IGNORECASE)
+_ON_GPU = re.compile(r"\.is_cuda$")
+"""Asked of a tensor: where it is not so, there is no device to wait for."""
+
 _DEBUG = re.compile(r"\b\w*(debug|verbose|profil|dry_run|sanity|trace|detect_anomaly)\w*\b", re.IGNORECASE)
 _FAULT = re.compile(r"\bis_?(nan|inf|finite)\b|nonfinite|non_finite|isfinite", re.IGNORECASE)
 _LOGGING = re.compile(
@@ -45,7 +48,7 @@ _LOGGING = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"\b(step|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
+    r"\b(\w+_step|step|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
     r"|==\s*len\(|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
     re.IGNORECASE,
 )
@@ -185,6 +188,8 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     if _OTHER_RANKS.search(text):
         return Rarity.RANK if negated else Rarity.OTHER
     if negated:
+        if _ON_GPU.search(text):
+            return Rarity.RARE
         return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
     if _DEBUG.search(text):
         return Rarity.CONFIG if _is_on_unless_told(module, test) else Rarity.RARE

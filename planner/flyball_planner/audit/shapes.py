@@ -82,8 +82,13 @@ def assigned_before(module: Module, node: ast.Name) -> ast.expr | None:
     """What a variable of a function was given last, above a line; None if that is not plain."""
     function = module.function_of(node)
     found = None
+    handed = function is not None and any(
+        each.arg == node.id for each in ast.walk(function.args) if type(each) is ast.arg
+    )
     for each in module.all(ast.Assign):
         if each.lineno < node.lineno and module.function_of(each) is function:
+            if handed and module.parent(each) is not function:
+                continue  # a default, made where nothing was handed over
             for target in each.targets:
                 if isinstance(target, ast.Name) and target.id == node.id:
                     found = each.value

@@ -103,7 +103,7 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
         held = _held(project, region, call.func.value)
         name = call.func.attr
-        if held is not None and name in TO_HOST:
+        if held is not None and name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
             return Wait(call, f"`.{name}()` copies it to the host", held)
         if held is not None and _moves_to_host(call) and not _is_non_blocking(call):
             return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", held)
@@ -182,8 +182,13 @@ def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wai
         yield from _in_test(project, region, test.operand)
     elif region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
         value = _held(project, region, test) or UNKNOWN
-        if value.has(Tag.TENSOR) or (value != UNKNOWN and isinstance(test, ast.Call | ast.Compare)):
+        computed = isinstance(test, ast.Call | ast.Compare)
+        if value != UNKNOWN and (computed or value.tags & _NUMBERS):
             yield Wait(test, "a condition asks it for a truth value", value)
+
+
+_NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
+"""Single numbers, whose truth may be asked for by their name alone; of a list of tensors that asks if it is empty."""
 
 
 def told(region: Region, wait: Wait) -> str:

@@ -81,8 +81,15 @@ class Flow(Classes):
             if above is body:
                 break
             around += above.items if isinstance(above, ast.With | ast.AsyncWith) else []
-        stopped = any(stops_history(module, each.context_expr) for each in around)
+        stopped = any(self._turns_off(module, each.context_expr) for each in around)
         return not stopped and not self._stops(module, body)
+
+    def _turns_off(self, module: Module, context: ast.expr) -> bool:
+        """Whether a context turns history off, also one of the project's own."""
+        if stops_history(module, context):
+            return True
+        own = self.callees(module, context) if isinstance(context, ast.Call) else ()
+        return any(stops_history(each.module, call) for each in own for call in each.module.calls_of(each.node))
 
     def is_called_without_history(self, module: Module, function: Function, depth: int = 3) -> bool:
         """Whether the project calls a function, and always where autograd's history is off."""

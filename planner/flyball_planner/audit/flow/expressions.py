@@ -230,6 +230,15 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
     return Value(element=element)
 
 
+def tensor_asked_for(test: ast.expr) -> str | None:
+    """The variable of which a condition asks whether it is a tensor: where it is none, it lies on the host."""
+    if not isinstance(test, ast.Call) or not test.args or not isinstance(test.args[0], ast.Name):
+        return None
+    asks = ast.unparse(test.func) in {"isinstance", "torch.is_tensor"}
+    about = len(test.args) == 1 or ast.unparse(test.args[1]) in {"torch.Tensor", "Tensor"}
+    return test.args[0].id if asks and about else None
+
+
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     return frame.flow.local_definition(frame, node)
 

@@ -29,6 +29,9 @@ TEXTS = re.compile(
 COUNTS = re.compile(r"(^|_)(counts?|size)$|^(num|n)_")
 """What numbers are called that models give beside their tensors."""
 
+KEYS = re.compile(r"(^|_)(k|keys?|names?)$")
+"""What the keys of a dict are called where it is gone through."""
+
 CREATION = frozenset({
     "tensor", "zeros", "ones", "full", "empty", "eye", "arange", "range", "linspace", "logspace", "rand",
     "randn", "randint", "randperm", "normal", "as_tensor", "from_numpy", "scalar_tensor", "FloatTensor",

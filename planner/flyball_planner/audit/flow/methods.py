@@ -86,7 +86,7 @@ def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
         return Value((held.tags - {Tag.DEVICE}) | {Tag.CPU})
     if name in {"cuda", "to", "xpu", "npu"}:
         return _moved(held, name, given)
-    if name in {"items", "values", "keys", "get"} and not held.has(Tag.TENSOR):
+    if name in {"items", "keys", "get"} or (name == "values" and not held.has(Tag.TENSOR)):  # no tensor has the others
         return _of_mapping(Value(element=Value(held.tags)), name, given)
     if name in {"detach", "detach_"}:
         return held.without(Tag.GRAPH)

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flyball_planner.audit.flow.expressions import evaluate, iterated, part
+from flyball_planner.audit.flow.expressions import evaluate, iterated, part, tensor_asked_for
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.library import COUNTS
+from flyball_planner.audit.flow.library import COUNTS, KEYS
 from flyball_planner.audit.flow.losses import ATTRIBUTE
 from flyball_planner.audit.flow.values import BATCH, LOSS, MODEL, ON_HOST, UNKNOWN, Tag, Value, flat, join
 
@@ -59,6 +59,7 @@ def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Valu
         and value.literal is None
         and not value.is_instance
         and value.items is None
+        and not _was_number(frame, name)
     ):
         return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
     if value.tags == _MOVED and frame.flow.guesses.of(frame.module, name).has(Tag.MODEL):
@@ -66,6 +67,12 @@ def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Valu
     if value.is_unknown and frame.flow.uses_torch(frame.module):
         return frame.flow.guesses.of(frame.module, name)._replace(made_by=value.made_by, made_at=value.made_at)
     return value
+
+
+def _was_number(frame: Frame, name: str) -> bool:
+    """Whether a variable held what was computed on the host: more of the same is no loss to be differentiated."""
+    before = frame.env.get(name, UNKNOWN)
+    return before.tags == ON_HOST.tags and before.literal is None
 
 
 _PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})
@@ -161,15 +168,18 @@ def _raise(frame: Frame, node: ast.Raise) -> bool:
 
 def _if(frame: Frame, node: ast.If) -> bool:
     evaluate(frame, node.test)
-    return _branches(frame, (node.body, node.orelse))
+    name = tensor_asked_for(node.test)
+    return _branches(frame, (node.body, node.orelse), ({}, {name: ON_HOST} if name else {}))
 
 
-def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]]) -> bool:
+def _branches(
+    frame: Frame, bodies: Sequence[Sequence[ast.stmt]], known: Sequence[dict[str, Value]] | None = None
+) -> bool:
     """Follow each way from the same start; behind them, a variable is what the ways that get there made it."""
     start = frame.env
     ends = []
-    for body in bodies:
-        frame.env = dict(start)
+    for number, body in enumerate(bodies):
+        frame.env = dict(start) | (known[number] if known else {})
         if follow(frame, body):
             ends.append(frame.env)
     frame.env = ends[0] if ends else dict(start)
@@ -192,6 +202,8 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     each = iterated(frame, over)
     if each == UNKNOWN and hands_over_loader(frame.values, node.iter):
         each = BATCH
+    if isinstance(node.target, ast.Name) and KEYS.search(node.target.id):
+        each = UNKNOWN  # who goes through a dict of tensors goes through its keys
     _repeat(frame, node, lambda: assign(frame, node.target, each))
     return True
 

@@ -1,6 +1,7 @@
 """`no-grad-missing-in-eval`: evaluation records a history that nobody differentiates."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Severity
@@ -20,8 +21,14 @@ DIFFERENTIATING = frozenset(
 SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 """Calls anywhere in the function that do."""
 
-WITHOUT_HISTORY = frozenset({"generate", "predict", "encode", "sample"})
-"""Methods of models that libraries run without history themselves."""
+WITHOUT_HISTORY = frozenset({
+    "generate", "predict", "encode", "sample", "eval", "train", "to", "step", "zero_grad", "parameters", "state_dict",
+    "load_state_dict", "requires_grad_", "modules", "children",
+})  # fmt: skip
+"""Methods of models that libraries run without history themselves, or that run nothing."""
+
+HOOKS = re.compile(r"^(on_)?(validation|test|predict)_(step|epoch|batch|start|end)|^forward")
+"""Functions that a framework calls without history, and parts of a forward pass, whose caller decides."""
 
 PLAIN_DECORATORS = frozenset({
     "staticmethod", "classmethod", "property", "cached_property", "override", "overload", "cache", "lru_cache", "wraps",
@@ -113,6 +120,8 @@ def _name_of(decorator: ast.expr) -> str:
 def _is_looked_after(project: Project, turns: Turns) -> bool:
     module = turns.module
     function = module.function_of(turns.node)
+    if function is not None and module.class_of(function) is not None and HOOKS.search(function.name):
+        return True
     scope = function or module.tree
     inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
     if any(last_name(each) in DIFFERENTIATING for each in inside):

@@ -27,7 +27,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         regions = project.loops.regions(turns)
         for region in regions:
             for kept in _kept(region):
-                if _keeps_history(project, region, kept) and _outlives(regions, kept):
+                stays = _outlives(regions, kept) and not _is_of_one_step(project, turns, kept)
+                if stays and _keeps_history(project, region, kept):
                     yield _match(project, region, turns, kept)
 
 
@@ -81,10 +82,19 @@ def _outlives(regions: tuple[Region, ...], kept: Kept) -> bool:
     return not any(_begins_anew(region, name, kept) or name in _differentiated(region) for region in regions)
 
 
+def _is_of_one_step(project: Project, turns: Turns, kept: Kept) -> bool:
+    """Whether the loop is a part of a function that is one step, and the variable is that function's."""
+    function = turns.module.function_of(turns.node)
+    if function is None or not isinstance(kept.holder, ast.Name):
+        return False
+    steps = {each.node for each in project.loops.training_of(turns.module)}
+    return function in steps and turns.module.binds(function, kept.holder.id)
+
+
 def _root(holder: ast.expr) -> str | None:
     """The variable or attribute that holds: `sums` of `sums["total"]`, `history` of `self.history`."""
     while isinstance(holder, ast.Subscript | ast.Call):
-        holder = holder.value if isinstance(holder, ast.Subscript) else holder.func
+        holder = holder.value if isinstance(holder, ast.Subscript) else getattr(holder.func, "value", holder.func)
     if isinstance(holder, ast.Attribute):
         return holder.attr
     return holder.id if isinstance(holder, ast.Name) else None
