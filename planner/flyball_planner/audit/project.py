@@ -43,6 +43,12 @@ class Project:
         self._defined: dict[frozenset[Module], frozenset[str]] = {}
         self._importing: dict[Module, list[Module]] = {}
 
+    def close(self) -> None:
+        """Let go of all that was learnt: else the collector of circles walks through millions of nodes to free it."""
+        for each in (vars(self).get("flow"), self):
+            if each is not None:
+                vars(each).clear()
+
     @cached_property
     def flow(self) -> Flow:
         """What values expressions have."""

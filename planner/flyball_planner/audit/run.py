@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from os import stat_result
 from pathlib import Path
@@ -97,7 +98,9 @@ def _audited(
         else:
             parsed.append((each, tree))
     asked = [each for each in rules if settings.asks(each.id)]
-    report = _look(Project(parsed), asked, on_file)
+    with closing(Project(parsed)) as project:
+        parsed.clear()
+        report = _look(project, asked, on_file)
     return replace(report, findings=settings.shown(report.findings), unreadable=tuple(unreadable))
 
 

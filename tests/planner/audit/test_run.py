@@ -4,9 +4,12 @@ import ast
 import gc
 import os
 import random
+import signal
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import given, settings
@@ -41,14 +44,48 @@ def test_a_comment_with_a_reason_switches_a_finding_off() -> None:
     assert _rules(LEAK.format(comment="  # flyball: ignore[retained-graph]")) == [WITHOUT_REASON]
 
 
+LONGEST_SECONDS = 5
+"""What reads from a pipe into which nobody writes is woken then, and fails."""
+
+
+@pytest.fixture
+def _wakes() -> Iterator[None]:
+    def fail(_signal: int, _frame: FrameType | None) -> None:
+        pytest.fail("the pipe was opened, and waited for")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(LONGEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("_wakes")
 @pytest.mark.parametrize("name", ["pipe.py", "device.py"])
 def test_what_is_no_ordinary_file_is_not_opened(name: str, tmp_path: Path) -> None:
-    """A pipe would be waited for without end, and so would a device that never ends."""
+    """A pipe would be waited for without end, and there are devices that never end."""
     os.mkfifo(tmp_path / "pipe.py")
-    (tmp_path / "device.py").symlink_to("/dev/zero")
+    (tmp_path / "device.py").symlink_to("/dev/null")  # it ends at once, should it be opened
     found = audit([tmp_path / name])
     assert found.files == 0
     assert [(Path(each.path).name, each.why) for each in found.unreadable] == [(name, "no ordinary file")]
+
+
+def test_nothing_is_left_for_the_collector_of_circles() -> None:
+    """What an audit learnt is gone when it ends: its parts hold each other, and a collector would walk through all."""
+    seen: list[weakref.ref[object]] = []
+
+    def look(module: Module, project: Project) -> Iterator[Match]:
+        project.flow.value(module, module.tree.body[0])
+        seen.extend(weakref.ref(each) for each in (module, project, project.flow, project.loops, module.tree))
+        yield from ()
+
+    gc.disable()
+    try:
+        audit_sources([Source("one.py", "def first(): pass\nfirst()")], rules=[replace(RULES[0], look=look, words=())])
+        assert [each() for each in seen] == [None] * 5
+    finally:
+        gc.enable()
 
 
 def test_a_rule_is_not_asked_of_files_without_its_words() -> None:
