@@ -61,6 +61,7 @@ class Conditions:
         self._kept = {kind.name: Book() for kind in kinds}
         self._last: dict[str, Claims] = {}
         self._standing: dict[str, dict[Subject, Standing]] = {kind.name: {} for kind in kinds}
+        self._revisions = dict.fromkeys(self._standing, 0)  # by kind: of what stands, and how severe it is
         self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
         self._touched: set[str] = set()  # places where something else stands than when they were last asked for
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
@@ -71,6 +72,10 @@ class Conditions:
     def standing(self) -> list[Standing]:
         """Everything that stands, in no particular order."""
         return [standing for of_kind in self._standing.values() for standing in of_kind.values()]
+
+    def standing_by_kind(self) -> list[tuple[str, int, Collection[Standing]]]:
+        """The same by kind, each with a number that grows when anything else of it stands, or another severity does."""
+        return [(name, self._revisions[name], of_kind.values()) for name, of_kind in self._standing.items()]
 
     def standing_of(self, place: str) -> list[Standing]:
         """What stands for a host, its GPUs, resources and ranks; or for a run, by its `place_of`."""
@@ -169,6 +174,7 @@ class Conditions:
 
     def _clear(self, kind: EventKind, subject: Subject, book: Book | None, now_ns: int, because: str = "") -> Event:
         before = self._standing[kind.name].pop(subject).event
+        self._revisions[kind.name] += 1
         self._restored.pop((kind.name, subject), None)
         self._explaining.forget(kind, subject)
         self._touched.add(place_of(subject))
@@ -191,6 +197,8 @@ class Conditions:
         key = (event.kind.name, event.subject)
         self._touched.add(place_of(event.subject))
         standing = self._standing[event.kind.name].get(event.subject)
+        if standing is None or standing.event.severity is not event.severity:
+            self._revisions[event.kind.name] += 1
         if standing is not None:
             standing.event = event
             return

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Standing
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pages import PageOrder
 from flyball_collector.fleet.snapshot import HostView, Snapshot
@@ -60,6 +60,9 @@ class Parcel(NamedTuple):
     moving: list[Moving]
     arena: NDArray[np.float64]
     diagnosis: DiagnosisSnapshot
+    standing: list[
+        Sequence[Standing] | int
+    ]  # of the diagnosis: a group, or the number that it had in the parcel before
     format_: Format
     gzip: bool
     now_ns: int
@@ -70,6 +73,7 @@ class Packer:
 
     def __init__(self) -> None:
         self._sent: dict[str, tuple[object, ...]] = {}
+        self._groups: Sequence[Sequence[Standing]] = ()
 
     def pack(self, order: PageOrder) -> Parcel:
         """The parcel of an order."""
@@ -81,9 +85,15 @@ class Packer:
         self._sent = sent
         moving = [_moving(host) for host in snapshot.hosts]
         return Parcel(
-            order.own, snapshot.generation, numbers.metrics, news, moving, snapshot.arena, order.diagnosis,
-            order.format_, order.gzip, order.now_ns,
+            order.own, snapshot.generation, numbers.metrics, news, moving, snapshot.arena,
+            order.diagnosis._replace(standing=()), self._standing(order.diagnosis.standing), order.format_, order.gzip,
+            order.now_ns,
         )  # fmt: skip
+
+    def _standing(self, groups: Sequence[Sequence[Standing]]) -> list[Sequence[Standing] | int]:
+        before = {id(group): number for number, group in enumerate(self._groups)}
+        self._groups = groups
+        return [before.get(id(group), group) for group in groups]
 
     def _is_news(self, name: str, parts: tuple[object, ...]) -> bool:
         """Messages are replaced, never changed: it is enough to look whether they are the same objects."""
@@ -96,6 +106,7 @@ class Unpacker:
 
     def __init__(self) -> None:
         self._lasting: dict[str, _Known] = {}
+        self._groups: list[Sequence[Standing]] = []
         self._metrics: dict[Metric, Metric] = {}  # equal ones are one object, by which the writers tell them apart
 
     def unpack(self, parcel: Parcel) -> PageOrder:
@@ -105,7 +116,9 @@ class Unpacker:
         self._lasting = {moving.name: known[moving.name] for moving in parcel.moving}
         hosts = tuple(_view(moving, known[moving.name]) for moving in parcel.moving)
         snapshot = Snapshot(parcel.generation, hosts, parcel.arena)
-        return PageOrder(parcel.own, snapshot, parcel.diagnosis, parcel.format_, parcel.gzip, parcel.now_ns)
+        self._groups = [self._groups[group] if isinstance(group, int) else group for group in parcel.standing]
+        diagnosis = parcel.diagnosis._replace(standing=self._groups)
+        return PageOrder(parcel.own, snapshot, diagnosis, parcel.format_, parcel.gzip, parcel.now_ns)
 
 
 class _Known(NamedTuple):

@@ -264,3 +264,22 @@ def test_places_are_told_where_something_else_stands() -> None:
     for second in range(2, 20):
         take(conditions, second, claims(CAUSE, HOSTS, [False, False]))
     assert conditions.touched() == {"a"}
+
+
+def test_a_kind_has_another_revision_when_something_else_of_it_stands() -> None:
+    """Raised, worse or cleared it is another one; other numbers of what stands leave it as it is."""
+    conditions = Conditions(KINDS)
+
+    def look(second: float, *said: Claims) -> dict[str, tuple[int, int]]:
+        take(conditions, second, *said)
+        return {name: (revision, len(standing)) for name, revision, standing in conditions.standing_by_kind()}
+
+    mild = claims(CAUSE, HOSTS, [True, False], severity=[Severity.WARNING] * 2, left=[5000.0, 0.0])
+    sooner = claims(CAUSE, HOSTS, [True, False], severity=[Severity.WARNING] * 2, left=[1000.0, 0.0])
+    worse = claims(CAUSE, HOSTS, [True, False], severity=[Severity.CRITICAL] * 2, left=[1000.0, 0.0])
+    over = claims(CAUSE, HOSTS, [False, False])
+    assert look(0, mild)["cause"] == (1, 1)
+    assert look(200, sooner)["cause"] == (1, 1)
+    assert look(201, worse)["cause"] == (2, 1)
+    look(202, over)
+    assert look(220, over) == {"cause": (3, 0), "effect": (0, 0), "of_run": (0, 0)}

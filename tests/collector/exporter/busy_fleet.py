@@ -49,5 +49,5 @@ def busy_fleet() -> Fleet:
 
 def order_of(fleet: Fleet, second: int = 0) -> PageOrder:
     now_ns = NOW + second * 10**9
-    found = DiagnosisSnapshot(standing=[STANDS])
+    found = DiagnosisSnapshot(standing=[[STANDS]])
     return PageOrder(b"# own", fleet.snapshot(now_ns), found, Format.TEXT, gzip=False, now_ns=now_ns)

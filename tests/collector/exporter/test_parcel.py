@@ -5,7 +5,7 @@ import pickle
 from flyball_collector.exporter.pages import Pages
 from flyball_collector.exporter.parcel import Packer, Parcel, Unpacker
 from flyball_proto.v1 import telemetry_pb2 as pb
-from tests.collector.exporter.busy_fleet import busy_fleet, layout_of, order_of, say
+from tests.collector.exporter.busy_fleet import STANDS, busy_fleet, layout_of, order_of, say
 
 
 def sent(parcel: Parcel) -> Parcel:
@@ -45,6 +45,19 @@ def test_what_lasts_is_sent_once() -> None:
     say(fleet, "b", 1, layout_of("GPU-3"))
     news.append(set(packer.pack(order_of(fleet)).lasting))
     assert news == [{"a", "b"}, set(), {"a"}, set(), {"b"}]
+
+
+def test_a_group_of_conditions_is_sent_once() -> None:
+    """One that is the same as in the parcel before is named by its number there, whatever stands before it now."""
+    fleet, packer, unpacker = busy_fleet(), Packer(), Unpacker()
+    one, other = [STANDS], [STANDS._replace(left=None)]
+    seen = []
+    for groups in ([one, other], [other], [one, other], []):
+        order = order_of(fleet)
+        parcel = packer.pack(order._replace(diagnosis=order.diagnosis._replace(standing=groups)))
+        assert unpacker.unpack(sent(parcel)).diagnosis.standing == groups
+        seen.append([group if isinstance(group, int) else len(group) * 10 for group in parcel.standing])
+    assert seen == [[10, 10], [1], [10, 0], []]
 
 
 def test_what_lasts_is_the_same_object_at_the_other_end() -> None:

@@ -1,6 +1,6 @@
 """Takes snapshots of the diagnosis on the event loop: what stands, the scores, what runs do, what was lost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from flyball_collector.advice.advice import Advice
@@ -11,7 +11,7 @@ from flyball_collector.diagnosis.conditions import live
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.kinds import BOTTLENECKS, Group
+from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
 from flyball_collector.diagnosis.runs.figures import RunBook
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
@@ -41,6 +41,7 @@ class DiagnosisFindings:
         self._looked: tuple[View | None, ScoreTable | None] = (None, None)
         self._scores = NO_SCORES
         self._advice: dict[str, list[AdviceFigure]] = {}  # by host; those of runs under an empty name
+        self._groups: dict[str, tuple[int, list[Standing]]] = {}  # by kind, as of a revision
         self._subjects: Subjects | None = None
         self._names: tuple[str, ...] = ()
 
@@ -50,7 +51,7 @@ class DiagnosisFindings:
         return DiagnosisSnapshot(
             scores=self._scores,
             primary=_primaries(self._table(), self._names),
-            standing=self._standing(self._diagnosis.conditions.standing()),
+            standing=[group for kind in self._diagnosis.conditions.standing_by_kind() if (group := self._group(*kind))],
             advice=[each for of_host in self._advice.values() for each in of_host],
             runs=_runs(self._diagnosis.detectors),
             waste=self._lost(),
@@ -63,7 +64,7 @@ class DiagnosisFindings:
         self._look()
         standing = [each for each in self._diagnosis.conditions.standing() if not each.event.subject.host]
         return DiagnosisSnapshot(
-            standing=self._standing(standing),
+            standing=[self._standing(standing)],
             advice=self._advice.get("", []),
             runs=_runs(self._diagnosis.detectors),
             waste=NO_WASTE._replace(runs=self._lost_of_runs()),
@@ -83,7 +84,7 @@ class DiagnosisFindings:
             scores=_cut(self._scores, rows),
             primary=[(name, primary)] if primary else [],
             explained=self._explained(name, row),
-            standing=standing,
+            standing=[standing],
             events=[self._in_words(each.event, numbers) for each, numbers in zip(conditions, standing, strict=True)],
             advice=self._advice.get(name, []),
             waste=self._lost_of(name),
@@ -105,6 +106,14 @@ class DiagnosisFindings:
         self._advice = {}
         for each in self._diagnosis.advisor.given:
             self._advice.setdefault(each.subject.host, []).append(_figure(each))
+
+    def _group(self, kind: str, revision: int, standing: Collection[StandingCondition]) -> list[Standing]:
+        """What stands of a kind; nearly every GPU may be in some condition, and few change in a second."""
+        known, group = self._groups.get(kind, (-1, []))
+        if known != revision or BY_NAME[kind].group is Group.RISK:
+            group = self._standing(standing)
+            self._groups[kind] = revision, group
+        return group
 
     def _standing(self, standing: Iterable[StandingCondition]) -> list[Standing]:
         latest = self._diagnosis.conditions.latest

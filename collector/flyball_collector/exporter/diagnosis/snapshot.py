@@ -97,7 +97,7 @@ class DiagnosisSnapshot(NamedTuple):
     scores: Scores = NO_SCORES
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
     explained: Sequence[tuple[str, str]] = ()  # of one host: a bottleneck that is not raised, and the kind for which
-    standing: Sequence[Standing] = ()
+    standing: Sequence[Sequence[Standing]] = ()  # in groups; a group is the same object while nothing of it changes
     events: Sequence[Event] = ()  # of one host: the same conditions, as they are now
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()

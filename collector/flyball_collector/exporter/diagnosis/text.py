@@ -78,7 +78,7 @@ class DiagnosisWriter:
         """Lines of the `known` hosts, readings of those `heard` of lately, and of runs; in pieces, as the fleet's."""
         self._pieces.begin()
         before, self._lines = self._lines, {}
-        here = [each for each in snapshot.standing if _is_shown(each, known, heard)]
+        here = [each for group in snapshot.standing for each in group if _is_shown(each, known, heard)]
         kept = [each for each in here if runs or each.subject.host]
         yield from self._hosts(snapshot, here, format_, known, heard)
         for metric, rows in self._rows(snapshot, kept, heard, runs=runs):

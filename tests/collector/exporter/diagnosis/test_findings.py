@@ -1,6 +1,7 @@
 """From a running diagnosis to what is shown: scores, conditions with live numbers, waste, XIDs, failures."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
-from flyball_collector.exporter.diagnosis.snapshot import Price, Standing, price_of
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Price, Standing, price_of
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.fleet.events import HostEvent
@@ -69,6 +70,10 @@ class Broken:
         raise ZeroDivisionError(view.now)
 
 
+def stands_in(snapshot: DiagnosisSnapshot) -> list[Standing]:
+    return [each for group in snapshot.standing for each in group]
+
+
 def readings() -> dict[Key, float]:
     return {
         ("cpu_busy_ratio", ()): 0.4,
@@ -108,7 +113,7 @@ def test_everything_that_is_known_is_shown() -> None:
     assert tuple(snapshot.scores.hosts) == ("a", "b")
     np.testing.assert_allclose(dict(snapshot.scores.base)["cpu"], [0.5, 0.5])
     assert {"disk", "cpu", "idle_gpu"} <= {name for name, _ in snapshot.scores.bottlenecks}
-    stands = {(each.kind.name, each.subject.host) for each in snapshot.standing}
+    stands = {(each.kind.name, each.subject.host) for each in stands_in(snapshot)}
     assert {("memory_exhaustion", "a"), ("bottleneck_disk", "b")} <= stands
     lost = dict(zip(snapshot.waste.causes, snapshot.waste.seconds[0].tolist(), strict=True))
     assert 20 < lost["disk"] < 30
@@ -121,7 +126,7 @@ def test_a_risk_has_its_newest_numbers() -> None:
     watched = Watched(40)
     (risk,) = [
         each
-        for each in watched.findings.of_host("a").standing
+        for each in stands_in(watched.findings.of_host("a"))
         if each.kind.name == "memory_exhaustion" and not each.subject.gpu
     ]
     view = watched.diagnosis.view
@@ -131,8 +136,21 @@ def test_a_risk_has_its_newest_numbers() -> None:
     assert risk.left == 1e9 + 100.0 - view.now
     assert risk.left < told.seconds_left
     assert risk.probability == 0.8
-    (disk,) = [e for e in watched.findings.of_host("a").standing if e.kind.name == "bottleneck_disk"]
+    (disk,) = [e for e in stands_in(watched.findings.of_host("a")) if e.kind.name == "bottleneck_disk"]
     assert disk.left is None, "it foresees nothing"
+
+
+def test_a_group_is_the_same_while_nothing_of_it_changes() -> None:
+    """What is not foreseen is made once; a risk has other numbers each second."""
+    watched = Watched(40)
+    first, again = watched.findings.of_fleet().standing, watched.findings.of_fleet().standing
+    assert {group[0].kind.name for group in first} >= {"memory_exhaustion", "bottleneck_disk"}
+    for one, other in zip(first, again, strict=True):
+        assert (one is other) == (one[0].kind.name != "memory_exhaustion"), one[0].kind.name
+    watched.diagnosis.conditions.load([replace(watched.events[0], subject=Subject("c"))], 0)
+    kind = watched.events[0].kind
+    (group,) = [group for group in watched.findings.of_fleet().standing if group[0].kind is kind]
+    assert "c" in {each.subject.host for each in group}
 
 
 def test_one_host_alone() -> None:
@@ -142,12 +160,12 @@ def test_one_host_alone() -> None:
     assert tuple(alone.scores.hosts) == ("b",)
     for (name, values), (_, all_values) in zip(alone.scores.bottlenecks, whole.scores.bottlenecks, strict=True):
         np.testing.assert_equal(values, all_values[1:], err_msg=name)
-    assert {each.subject.host for each in alone.standing} == {"b"}
-    of_host = [each for each in whole.standing if each.subject.host == "b"]
-    assert sorted(alone.standing, key=_by_kind) == sorted(of_host, key=_by_kind)
+    assert {each.subject.host for each in stands_in(alone)} == {"b"}
+    of_host = [each for each in stands_in(whole) if each.subject.host == "b"]
+    assert sorted(stands_in(alone), key=_by_kind) == sorted(of_host, key=_by_kind)
     np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
     nobody = findings.of_host("c")
-    assert (len(nobody.scores.hosts), nobody.standing, len(nobody.waste.hosts)) == (0, [], 0)
+    assert (len(nobody.scores.hosts), stands_in(nobody), len(nobody.waste.hosts)) == (0, [], 0)
 
 
 def test_runs_alone() -> None:
@@ -190,7 +208,7 @@ def test_before_the_first_second_nothing_is_known() -> None:
     """A scrape that comes at once is answered."""
     watched = Watched(0)
     snapshot = watched.findings.of_fleet()
-    assert (list(snapshot.scores.hosts), list(snapshot.standing), list(snapshot.runs)) == ([], [], [])
+    assert (list(snapshot.scores.hosts), stands_in(snapshot), list(snapshot.runs)) == ([], [], [])
     assert watched.findings.of_host("a").primary == []
 
 

@@ -39,14 +39,16 @@ FULL = DiagnosisSnapshot(
     ),
     primary=[("a", "disk"), ("b", "disk")],
     standing=[
-        standing("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
-        standing("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
-        standing(
-            "memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL, left=60.0, left_low=50.0, probability=0.8
-        ),
-        standing("host_lost", Subject("b"), Severity.CRITICAL),
-        standing("straggler", Subject("a", run="r", rank=3)),
-        standing("run_hang", Subject(run="r"), Severity.CRITICAL),
+        [
+            standing("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
+            standing("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
+            standing(
+                "memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL, left=60.0, left_low=50.0, probability=0.8
+            ),
+            standing("host_lost", Subject("b"), Severity.CRITICAL),
+            standing("straggler", Subject("a", run="r", rank=3)),
+            standing("run_hang", Subject(run="r"), Severity.CRITICAL),
+        ]
     ],
     advice=[AdviceFigure("a", "", "more_workers", 0.1, None), AdviceFigure("", "r", "batch_calls", 0.5, 2.0)],
     runs=[RunFigure("r", 16, 0.5, 0.75, 3600.0, None, 4000.0)],
@@ -160,7 +162,7 @@ def test_labels_are_escaped_and_cut() -> None:
         standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "1"), left=2.0),
         standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "2"), left=3.0),
     ]
-    found = text(DiagnosisSnapshot(standing=full), known=("a",), heard=("a",))
+    found = text(DiagnosisSnapshot(standing=[full]), known=("a",), heard=("a",))
     (left,) = [family for family in parse_text(found) if family.name == "flyball_risk_left_seconds"]
     assert [(s.labels["resource"], s.value) for s in left.samples] == [('/x"\n\\', 1.0), ("/" + "y" * 199, 2.0)]
 
@@ -171,7 +173,7 @@ def test_a_host_has_no_more_series_than_its_share() -> None:
     other = standing("disk_full", Subject("b", resource="/data"), left=1.0)
     runs = [RunFigure(f"r{n:05}", 1) for n in range(5000)]
     lost = WasteFigures((), (), np.zeros((0, 0)), [(run.run, "disk", 1.0) for run in runs])
-    found = lines(text(DiagnosisSnapshot(standing=[*many, other], runs=runs, waste=lost)))
+    found = lines(text(DiagnosisSnapshot(standing=[many, [other]], runs=runs, waste=lost)))
     active = [line for line in found if line.startswith("flyball_condition_active")]
     assert len(active) == MAX_OF_KIND + 1
     assert any('resource="/data"' in line for line in active)
