@@ -220,7 +220,7 @@ class Loops:
             return False
         if self.effects.inside(module, node):
             return False
-        if not by_function and not self._gives_batches(module, node) and not _fetches_batches(module, node):
+        if not by_function and not self._gives_batches(module, node) and not fetches_batches(module, node):
             return False
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
 
@@ -267,7 +267,7 @@ _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
 """Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
 
 
-def _fetches_batches(module: Module, node: Loop) -> bool:
+def fetches_batches(module: Module, node: Loop) -> bool:
     """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
     return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.files import is_test_code
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import guards
@@ -18,7 +19,7 @@ _TESTS = re.compile(r"(^|/)(test_|debug)[^/]*$|_test\.py$")
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Switches that are on, whatever the settings."""
-    if _TESTS.search(module.path):
+    if _TESTS.search(module.path) or is_test_code(module):
         return
     for call in module.all(ast.Call):
         name = module.qualified(call.func)

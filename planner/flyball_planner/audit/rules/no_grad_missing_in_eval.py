@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.loops import Turns, fetches_batches
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -40,7 +40,7 @@ PLAIN_DECORATORS = frozenset({
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Evaluation loops whose model calls record history."""
     for turns in project.loops.evaluation_of(module):
-        if turns.hook_of is None and not _is_looked_after(project, turns):
+        if turns.hook_of is None and not _only_counts(turns) and not _is_looked_after(project, turns):
             call = next(_recorded(project, turns), None)
             if call is not None:
                 yield _match(turns, call)
@@ -49,6 +49,16 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
         if evaluation is not None:
             yield _shared(turns, *evaluation)
+
+
+def _only_counts(turns: Turns) -> bool:
+    """Whether a loop over numbers takes no batches by them: tokens, trials; who calls it decides on history."""
+    loop = turns.node
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
+        return False
+    places = (each.slice for each in turns.region.all(ast.Subscript))
+    used = any(isinstance(name, ast.Name) and name.id == loop.target.id for each in places for name in ast.walk(each))
+    return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(turns.module, loop)
 
 
 def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Iterator[tuple[Module, ast.Call]]:

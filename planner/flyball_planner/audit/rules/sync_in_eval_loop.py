@@ -31,7 +31,7 @@ def _in_loop(project: Project, turns: Turns) -> Iterator[Match]:
         for wait in waits(project, region):
             if region.rarity(wait.node) in SELDOM:
                 continue
-            nested = region.nesting(wait.node) > 0
+            nested = region.nesting(wait.node) > 0 and not region.calls  # what a callee does for each may be its task
             often = "several times for each batch" if nested else "for each batch"
             yield Match(
                 wait.node,

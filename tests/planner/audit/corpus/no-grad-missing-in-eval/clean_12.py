@@ -46,3 +46,10 @@ def test_all(net, loaders, evaluate):
     for name, loader in loaders.items():
         net.eval()
         print(name, evaluate(net, loader))
+
+
+def infer_tokens(model, state, steps):
+    """Tokens one after the other: whoever asks for them decides on history."""
+    for _ in range(steps):
+        state = model(state)
+    return state

@@ -33,3 +33,11 @@ def predict_all(dataset):
     tagger = Tagger(kinds=3)
     for sound, _ in dataset:  # expect: no-grad-missing-in-eval@warning
         print(tagger(sound).shape)
+
+
+def predict_slices(model, images, size=64):
+    model.eval()
+    found = []
+    for start in range(0, len(images), size):  # expect: no-grad-missing-in-eval@warning
+        found.append(model(images[start : start + size]).argmax(1))
+    return torch.cat(found)
