@@ -25,7 +25,7 @@ from flyball_proto.layout import Layout
 from flyball_proto.metric import Kind
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.benchmarks.figure import Figure, at_most, plain, report
-from tests.benchmarks.fleet_readings import GPUS, SCALE, host_columns, wavers
+from tests.benchmarks.fleet_readings import GPUS, host_columns, wavers
 
 HOSTS = 2048
 WARM_SECONDS, SECONDS = 70, 60
@@ -55,8 +55,9 @@ class Load:
         self._levels, self._counts = np.array(levels), np.array(counts)
         names = [column.metric.name for column, _ in columns]
         self._waver = np.array([wavers(column) for column, _ in columns])
+        self._scales = np.array([column.metric.scale for column, _ in columns])
         self._most = np.array([1.0 if name.endswith("_ratio") else np.inf for name in names])
-        self._values = np.tile(np.where(self._counts, 0.0, self._levels) * SCALE, (hosts, 1))
+        self._values = np.tile(np.where(self._counts, 0.0, self._levels) * self._scales, (hosts, 1))
         self._factors = np.where(self._noise.random((hosts, 1)) < _TROUBLED, 1.8, 1.0)  # some are beside themselves
         self._valid = np.ones(len(levels), dtype=np.bool_)
         self.columns = len(levels)
@@ -67,7 +68,7 @@ class Load:
         noise = np.where(self._waver, self._noise.normal(1.0, 0.03, (_VARIANTS, self.columns)), 1.0)
         factors = np.where(self._waver, self._factors, 1.0)
         rates = noise[np.arange(len(self._values)) % _VARIANTS] * self._levels * factors
-        moved = np.minimum(rates, self._most) * SCALE
+        moved = np.minimum(rates, self._most) * self._scales
         self._values = np.where(self._counts, self._values + moved, moved)
         values: NDArray[np.int64] = self._values.astype(np.int64)
         for host, layout in enumerate(self._layouts):

@@ -25,7 +25,7 @@ from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Layout
 from flyball_proto.metric import Kind
 from flyball_proto.v1 import telemetry_pb2 as pb
-from tests.benchmarks.fleet_readings import GPUS, SCALE, loaded_columns, wavers
+from tests.benchmarks.fleet_readings import GPUS, deviation, loaded_columns, wavers
 
 _SECOND_NS = 1_000_000_000
 _CONNECT = "/flyball.v1.Telemetry/Connect"
@@ -95,13 +95,15 @@ def course(factor: float, seed: int) -> Course:
     counters = np.array([column.metric.kind is Kind.COUNTER for column in columns])
     waver = np.array([wavers(column) for column in columns])
     most = np.array([1.0 if column.metric.name.endswith("_ratio") else np.inf for column in columns])
+    scales = np.array([column.metric.scale for column in columns])
+    spread = np.array([deviation(column) for column in columns])
     levels = np.array(usual) * np.where(waver, factor, 1.0)
     shape = (_ROWS, len(columns))
     moved = noise.random(shape) < 0.5
     grown = np.where(moved, levels * noise.uniform(0.5, 1.5, shape), 0)
-    there = np.minimum(levels * np.where(waver & moved, noise.normal(1, 0.03, shape), 1), most)
-    gauges = (there * SCALE).astype(np.int64)
-    steps = np.where(counters, (grown * SCALE).astype(np.int64), np.diff(gauges, axis=0, append=gauges[:1]))
+    there = np.minimum(levels * np.where(waver & moved, noise.normal(1, spread, shape), 1), most)
+    gauges = (there * scales).astype(np.int64)
+    steps = np.where(counters, (grown * scales).astype(np.int64), np.diff(gauges, axis=0, append=gauges[:1]))
     return Course(np.where(counters, 0, gauges), steps, counters & (levels > 0))
 
 

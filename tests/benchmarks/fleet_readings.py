@@ -6,7 +6,6 @@ from flyball_proto.layout import Column
 from flyball_proto.metric import Kind, Metric
 
 GPUS, CORES = 8, 64
-SCALE = 1000
 EXACT = (
     "total_bytes",
     "limit",
@@ -93,7 +92,8 @@ LOADED_GPU = frozenset((
 ))  # fmt: skip
 """What the loaded fleet sends: 43 readings of a host, 16 of each GPU; `host_columns` has three times as many."""
 
-_UNITS = frozenset(("bytes", "seconds", "ratio", "celsius", "watts", "hertz", "joules"))
+_SCALES = {"bytes": 1, "celsius": 1, "hertz": 1, "seconds": 1000, "watts": 1000, "joules": 1000, "ratio": 10_000}
+"""By unit, as agents declare them; counts are whole."""
 
 
 def host_columns(host: int) -> Iterator[tuple[Column, float]]:
@@ -123,8 +123,13 @@ def wavers(column: Column) -> bool:
     return not any(part in column.metric.name for part in EXACT)
 
 
+def deviation(column: Column) -> float:
+    """By how much of its level a reading moves; what memories and file systems hold, and clocks, hardly do."""
+    return {"bytes": 0.0003, "hertz": 0.0}.get(column.metric.unit, 0.03)
+
+
 def _metric(name: str, labels: tuple[str, ...]) -> Metric:
     counts = name.endswith("_total")
     last = name.removesuffix("_total").rpartition("_")[2]
     kind = Kind.COUNTER if counts else Kind.GAUGE
-    return Metric(name, kind, last if last in _UNITS else "", "Of the benchmark.", labels, SCALE)
+    return Metric(name, kind, last if last in _SCALES else "", "Of the benchmark.", labels, _SCALES.get(last, 1))
