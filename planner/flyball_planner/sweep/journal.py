@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -29,13 +30,12 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise PlanError(f"{self.path} cannot keep results: {error.strerror or error}; give another file") from None
-        try:
             self._lock(self._file)
             self._load(self._file)
-        except BaseException:
+        except BaseException as error:
             self.__exit__(None, None, None)
+            if isinstance(error, OSError):
+                raise self._unkept(error) from None
             raise
         return self
 
@@ -50,8 +50,14 @@ class Journal:
         """Durable when this returns."""
         if self._file is None:
             raise RuntimeError("the journal is not open")
-        os.write(self._file, _line(record))
-        os.fsync(self._file)
+        try:
+            os.write(self._file, _line(record))
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._unkept(error) from None
+
+    def _unkept(self, error: OSError) -> PlanError:
+        return PlanError(f"{self.path} cannot keep results: {error.strerror or error}; give another file")
 
     def _lock(self, file: int) -> None:
         try:
@@ -60,17 +66,20 @@ class Journal:
             raise PlanError(f"{self.path} is in use by another sweep; wait for it, or give another file") from None
 
     def _load(self, file: int) -> None:
+        if not stat.S_ISREG(os.fstat(file).st_mode):  # a device may have no end
+            raise PlanError(f"{self.path} cannot keep results: it is no file; give another file")
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]  # a line that a kill tore off is measured again
-        if len(whole) < len(content):
+        if not whole and not _line(self._head).startswith(content):
+            raise PlanError(f"{self.path} holds no results of a sweep; give another file")
+        lines = [self._parsed(number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+        if lines and lines[0] != json.loads(_line(self._head)):
+            raise PlanError(f"{self.path} holds results of something else ({lines[0]}); give another file or remove it")
+        if len(whole) < len(content):  # only now: a file that is no journal stays as it is
             os.ftruncate(file, len(whole))
-        if not whole:
+        if not lines:
             self.append(self._head)
-            return
-        head, *records = (self._parsed(number, line) for number, line in enumerate(whole.splitlines(), start=1))
-        if head != json.loads(_line(self._head)):
-            raise PlanError(f"{self.path} holds results of something else ({head}); give another file or remove it")
-        self.records = records
+        self.records = lines[1:]
 
     def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
         try:

@@ -65,6 +65,25 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     assert path.read_text() == "my notes\n"
 
 
+@pytest.mark.parametrize(
+    "content", [b"my notes", b"my notes\nwithout an end", bytes(100), b'{"flyball_journal": 1}\n{']
+)
+def test_a_file_that_is_no_journal_keeps_its_last_line(content: bytes, tmp_path: Path) -> None:
+    """Only of one's own journals is a torn line cut off."""
+    path = tmp_path / "notes"
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match="notes"), Journal(path, {"subject": "a"}):
+        pass
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/zero", "/proc/none/results"])
+def test_a_place_that_keeps_nothing_is_told(path: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(PlanError, match=f"{path} cannot keep results: .*; give another file"), Journal(Path(path), {}):
+        pass
+
+
 def test_two_sweeps_cannot_write_one_file(tmp_path: Path) -> None:
     """The second is told to wait; after the first it may."""
     path = tmp_path / "results.jsonl"
