@@ -8,6 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.limits import MOST_DAYS, MOST_DEVICES, finite
 from flyball.command.output import FormOption, OutputOption, Told, tell, write_new
 from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
@@ -37,10 +38,12 @@ class DiskKind(StrEnum):
 
 def configure(
     device: Annotated[str, typer.Argument(metavar="DEVICE", help="As in flyball hardware --list.")],
-    devices: Annotated[int, typer.Option(min=1, help="How many of them.")] = 1,
+    devices: Annotated[int, typer.Option(min=1, max=MOST_DEVICES, help="How many of them.")] = 1,
     kind: Annotated[Kind | None, typer.Option(help="Only one of the three.")] = None,
     disk: Annotated[DiskKind, typer.Option(help="Where the data lie.")] = DiskKind.NVME,
-    days: Annotated[float, typer.Option(min=0.1, help="The longest run that is proposed.")] = 7.0,
+    days: Annotated[
+        float, typer.Option(min=0.1, max=MOST_DAYS, callback=finite, help="The longest run that is proposed.")
+    ] = 7.0,
     write: Annotated[Path | None, typer.Option("--write", "-w", help="Write each as a specification there.")] = None,
     format_: FormOption = None,
     output: OutputOption = None,

@@ -35,6 +35,8 @@ def hardware(
 ) -> None:
     """List the devices that a specification can name, and what is known of each."""
     del list_  # the list is what is shown anyway
+    if details and kind:
+        raise CommandError("name either --details or --kind: one device is of one kind", WRONG)
     use_hardware(hardware_file)
     tell(_details(details) if details else _list(kind), format_, output)
 

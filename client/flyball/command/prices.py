@@ -9,6 +9,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.limits import MOST_DEVICES, MOST_HOURS, finite
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG, load
 
@@ -25,8 +26,11 @@ EXAMPLE = "Examples: flyball prices H100; flyball prices A100 --hours 24 --devic
 def prices(
     device: Annotated[str, typer.Argument(metavar="[DEVICE]", help="As in flyball hardware --list.")] = "",
     plan: Annotated[Path | None, typer.Option("--plan", help="The offers for this specification's whole run.")] = None,
-    hours: Annotated[float, typer.Option(min=0, help="How long the devices are needed.")] = 1.0,
-    devices: Annotated[int, typer.Option(min=1, help="How many of them.")] = 1,
+    hours: Annotated[
+        float | None,
+        typer.Option(min=0, max=MOST_HOURS, callback=finite, help="How long the devices are needed; else 1."),
+    ] = None,
+    devices: Annotated[int | None, typer.Option(min=1, max=MOST_DEVICES, help="How many of them; else 1.")] = None,
     provider: Annotated[str, typer.Option(help="Only this provider's offers.")] = "",
     live: Annotated[bool, typer.Option("--live", help="Ask the providers now, through the package gpuhunt.")] = False,
     format_: FormOption = None,
@@ -37,10 +41,15 @@ def prices(
 
     if bool(device) == (plan is not None):
         raise CommandError("name either a device or --plan FILE", WRONG)
+    if plan and (hours is not None or devices is not None):
+        raise CommandError("--hours and --devices follow from --plan; leave them out", WRONG)
     if not live:
         provider = _known(provider)
     try:
-        told = _of_plan(plan, provider, live) if plan else _of_device(device, hours, devices, provider, live)
+        if plan:
+            told = _of_plan(plan, provider, live)
+        else:
+            told = _of_device(device, 1.0 if hours is None else hours, devices or 1, provider, live)
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
     tell(told, format_, output)

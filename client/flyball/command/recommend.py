@@ -8,19 +8,31 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.limits import MOST_HOURS, MOST_SAMPLES, finite
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG, CalibrationOption, calibrated, load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flyball_planner.recommend import Recommendation
 
 EXAMPLE = "Examples: flyball recommend --samples 1000000 --hours 48; flyball recommend --plan run.yaml --hours 24"
 
+USUAL_TOKENS = 500.0  # of a sample of text
+
 
 def recommend(
-    hours: Annotated[float, typer.Option("--hours", help="When it should be through.")],
-    samples: Annotated[int, typer.Option("--samples", "-n", help="Samples of a service-bound learner.")] = 0,
-    tokens: Annotated[float, typer.Option("--tokens", "-t", help="Tokens of a sample.")] = 500.0,
+    hours: Annotated[
+        float, typer.Option("--hours", max=MOST_HOURS, callback=finite, help="When it should be through.")
+    ],
+    samples: Annotated[
+        int | None, typer.Option("--samples", "-n", min=1, max=MOST_SAMPLES, help="Samples of a service-bound learner.")
+    ] = None,
+    tokens: Annotated[
+        float | None,
+        typer.Option("--tokens", "-t", callback=finite, help=f"Tokens of a sample; else {USUAL_TOKENS:g}."),
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", help="A specification: which devices train it in time.")
     ] = None,
@@ -35,11 +47,10 @@ def recommend(
     from flyball_planner.recommend import Demand
     from flyball_planner.recommend import recommend as recommended
 
-    if (samples > 0) == (plan is not None):
-        raise CommandError("name either --samples or --plan FILE", WRONG)
+    _together(samples, plan, {"--tokens": tokens}, {"--device": device, "--calibration": calibration})
     try:
         if plan is None:
-            found = recommended(Demand(samples, hours, tokens))
+            found = recommended(Demand(samples or 0, hours, USUAL_TOKENS if tokens is None else tokens))
         else:
             said = calibrated(load(plan), calibration)
             demand = Demand(said.training.samples, hours, float(said.training.sequence))
@@ -48,6 +59,18 @@ def recommend(
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
     tell(_told(found), format_, output)
+
+
+def _together(
+    samples: int | None, plan: Path | None, with_samples: "Mapping[str, object]", with_plan: "Mapping[str, object]"
+) -> None:
+    """What is asked for is one of two, and each has options that say nothing for the other."""
+    if (samples is None) == (plan is None):
+        raise CommandError("name either --samples or --plan FILE", WRONG)
+    said, others = ("--samples", with_plan) if plan is None else ("--plan", with_samples)
+    for option, value in others.items():
+        if value is not None:
+            raise CommandError(f"{option} says nothing beside {said}; leave it out", WRONG)
 
 
 def _told(found: "Recommendation") -> Told:

@@ -7,6 +7,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
+from flyball.command.limits import finite
 from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
@@ -25,7 +26,9 @@ def scale(
     sizes: Annotated[str, typer.Option(help="Sizes to run, with commas between.")] = "100,1000,10000,50000",
     targets: Annotated[str, typer.Option(help="Sizes to foretell.")] = "100000000,1000000000",
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each size.")] = 3,
-    budget: Annotated[float, typer.Option(min=1, help="Seconds after which no larger size is begun.")] = 3600.0,
+    budget: Annotated[
+        float, typer.Option(min=1, callback=finite, help="Seconds after which no larger size is begun.")
+    ] = 3600.0,
     journal: JournalOption = None,
     dask: DaskOption = "",
     format_: FormOption = None,
@@ -33,12 +36,14 @@ def scale(
 ) -> None:
     """Measure how a command's time grows, and say with an interval what far larger sizes will take."""
     from flyball_planner.errors import PlanError
-    from flyball_planner.scaling.fitting import fit
+    from flyball_planner.scaling.fitting import FEWEST_SIZES, fit
     from flyball_planner.scaling.running import measure_sizes
     from flyball_planner.sweep.commands import Command
 
     form = form_of(format_, output)
     asked, wanted = numbers("--sizes", sizes), numbers("--targets", targets)
+    if len(set(asked)) < FEWEST_SIZES:
+        raise CommandError(f"--sizes {sizes}: a law needs at least {FEWEST_SIZES} different sizes", WRONG)
     try:
         with executors(dask, at_once=1) as open_executor:
             points = measure_sizes(

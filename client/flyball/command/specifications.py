@@ -1,5 +1,6 @@
 """Specification files: found, read, and their faults told so that an editor finds the lines."""
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,7 @@ def use_hardware(path: Path | None) -> None:
     from flyball_planner.catalogue.files import load_hardware
     from flyball_planner.errors import PlanError
 
+    read_text(path, "docs/hardware.md says what such a file holds")  # it may be anything: first whether it has an end
     try:
         load_hardware(path)
     except PlanError as error:
@@ -44,7 +46,7 @@ def load(path: Path) -> "Specification":
     from flyball_planner.specification.read import read_specification
 
     try:
-        return read_specification(read_text(path), str(path), _beside(path))
+        return read_specification(read_text(path), str(path), beside(path))
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
 
@@ -68,23 +70,34 @@ def load_runs(path: Path) -> "MeasuredRuns":
 
     try:
         text = read_text(path, "`flyball calibrate --columns` says what such a file holds")
-        return read_runs(text, str(path), partial(read_entry, file=str(path), files=_beside(path)))
+        return read_runs(text, str(path), partial(read_entry, file=str(path), files=beside(path)))
     except PlanError as error:
         raise CommandError(str(error), WRONG) from None
 
 
-def _beside(path: Path) -> "Callable[[str], str]":
+def beside(path: Path) -> "Callable[[str], str]":
     """Opens what a file names, beside it."""
     folder = Path() if str(path) == "-" else path.parent
-    return lambda name: (folder / name).read_text(encoding="utf-8")
+    return lambda name: bounded_text(folder / name)
 
 
 def make_folder(path: Path) -> None:
     """A folder for what is written; what stands in the way is said in words."""
+    if path.exists() and not path.is_dir():
+        raise CommandError(f"--write {path} is a file; name a folder", WRONG)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(f"--write {path} cannot be made: {error.strerror or error}") from None
+
+
+def bounded_text(path: Path) -> str:
+    """The text of a file that has an end, and is no larger than such files are."""
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES // 10**6} MB")
+    return content.decode("utf-8")
 
 
 def read_text(path: Path, hint: str = "`flyball examples --write .` makes some to begin with") -> str:
@@ -94,9 +107,7 @@ def read_text(path: Path, hint: str = "`flyball examples --write .` makes some t
     try:
         if str(path) == "-":
             return sys.stdin.read(_MOST_BYTES)
-        if path.stat().st_size > _MOST_BYTES:
-            raise CommandError(f"{path} is larger than {_MOST_BYTES // 10**6} MB: that is no specification", WRONG)
-        return path.read_text(encoding="utf-8")
+        return bounded_text(path)
     except FileNotFoundError:
         raise CommandError(f"there is no file {path}; {hint}", WRONG) from None
     except UnicodeDecodeError:

@@ -7,6 +7,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
+from flyball.command.limits import MOST_SAMPLES, finite
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG, read_text
 
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Examples: flyball storage --samples 1000000 --tokens 500; flyball storage -n 1000000 -t 500 -o storage.html"
 
+COUNTED = "it is a list in JSON: [{level, observations, unique, storage_bytes}, …]"
+
 
 def storage(
-    samples: Annotated[int, typer.Option("--samples", "-n", min=1, help="Samples that are learnt.")],
-    tokens: Annotated[float, typer.Option("--tokens", "-t", help="Tokens of a sample, on average.")],
+    samples: Annotated[int, typer.Option("--samples", "-n", min=1, max=MOST_SAMPLES, help="Samples that are learnt.")],
+    tokens: Annotated[float, typer.Option("--tokens", "-t", callback=finite, help="Tokens of a sample, on average.")],
     nodes: Annotated[int, typer.Option(help="Levels of the hierarchy.")] = 4,
     chunk_size: Annotated[int, typer.Option(help="Tokens, or patterns, of one pattern.")] = 15,
     zipf_alpha: Annotated[float, typer.Option(help="How unevenly patterns repeat; 1 for natural data.")] = 1.0,
-    counts: Annotated[
-        Path | None, typer.Option(help="JSON of what was counted: [{level, observations, unique, storage_bytes}].")
-    ] = None,
+    counts: Annotated[Path | None, typer.Option(help=f"What was counted; {COUNTED}.")] = None,
     format_: FormOption = None,
     output: OutputOption = None,
 ) -> None:
@@ -49,9 +50,11 @@ def _calibrated(estimator: "StorageEstimator", path: Path) -> "StorageEstimator"
     from flyball_planner.storage.learnt import LevelCount
 
     try:
-        counted = msgspec.json.decode(read_text(path), type=list[LevelCount])
+        counted = msgspec.json.decode(read_text(path, COUNTED), type=list[LevelCount])
     except msgspec.MsgspecError as error:
-        raise CommandError(f"--counts {path}: {error}", WRONG) from None
+        raise CommandError(f"--counts {path}: {error}; {COUNTED}", WRONG) from None
+    if not counted:
+        raise CommandError(f"--counts {path} holds no level; {COUNTED}", WRONG)
     return estimator.calibrated(counted)
 
 

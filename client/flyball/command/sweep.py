@@ -1,5 +1,7 @@
 """`flyball sweep -- COMMAND`: tries configurations for real and ranks them by what they get done in a second."""
 
+import math
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -7,6 +9,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
+from flyball.command.limits import finite
 from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
 from flyball.command.specifications import WRONG
 
@@ -22,6 +25,7 @@ EXAMPLE = (
     "Example: flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}"
 )
 SHOWN = 20
+RANGE = re.compile(r"\s*(-?\d+)\s*-\s*(-?\d+)\s*")
 
 
 def sweep(
@@ -30,7 +34,9 @@ def sweep(
     samples: Annotated[int, typer.Option(min=1, help="Samples of each quick run.")] = 100,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each configuration.")] = 1,
     at_once: Annotated[int, typer.Option(min=1, help="Configurations that run at once; they disturb each other.")] = 1,
-    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that one run may take.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, callback=finite, help="Seconds that one run may take.")
+    ] = None,
     journal: JournalOption = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
     dask: DaskOption = "",
@@ -43,11 +49,14 @@ def sweep(
     from flyball_planner.sweep.running import run_sweep
 
     form, said = form_of(format_, output), _Progress()
+    configurations = _grid(tried or [], samples)
+    if retry_failed and journal is None:
+        raise CommandError("--retry-failed says nothing without --journal, which tells what failed before", WRONG)
     try:
         with executors(dask, at_once) as open_executor:
             outcomes = run_sweep(
                 Command(tuple(command), timeout),
-                _grid(tried or [], samples),
+                configurations,
                 open_executor=open_executor,
                 at_once=at_once,
                 repeats=repeats,
@@ -60,11 +69,12 @@ def sweep(
     if said.told < len(outcomes):
         typer.echo(f"{len(outcomes) - said.told} of {len(outcomes)} were in {journal} already", err=True)
     if all(each.failure for each in outcomes):
-        raise CommandError(f"all {len(outcomes)} configurations failed; the first: {outcomes[0].failure}")
+        raise CommandError(f"no configuration ran through; the first of {len(outcomes)}: {outcomes[0].failure}")
     tell(told(outcomes), form, output)
 
 
 def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
+    from flyball_planner.errors import PlanError
     from flyball_planner.sweep.configurations import grid, usual_grid
 
     if not tried:
@@ -72,28 +82,34 @@ def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
     named = dict(map(values_of, tried))
     if len(named) < len(tried):
         raise CommandError(f"--try {' --try '.join(tried)}: a name stands there twice; give all its values once", WRONG)
-    return grid({**named, "samples": named.get("samples", [samples])})
+    try:
+        return grid({**named, "samples": named.get("samples", [samples])})
+    except PlanError as error:
+        raise CommandError(f"--try {' --try '.join(tried)}: {error}", WRONG) from None
 
 
-def values_of(words: str) -> "tuple[str, list[Value]]":
+def values_of(words: str) -> "tuple[str, Sequence[Value]]":
     """`depth=3-10` or `rate=0.1,0.2`: a name and its values."""
     name, equals, listed = words.partition("=")
-    if not equals or not name.isidentifier() or not listed:
+    values = [word.strip() for word in listed.split(",")]
+    if not equals or not name.isidentifier() or not all(values):
         raise CommandError(f"--try {words}: expected NAME=VALUES, as in depth=3-10 or batch=16,32", WRONG)
-    first, dash, last = listed.partition("-")
-    if dash and first.isdigit() and last.isdigit():
-        if int(first) > int(last):
-            raise CommandError(f"--try {words}: a range rises, as in depth={last}-{first}", WRONG)
-        return name, list(range(int(first), int(last) + 1))
-    return name, [_value(word.strip()) for word in listed.split(",")]
+    ends = RANGE.fullmatch(listed)
+    if not ends:
+        return name, [_value(word) for word in values]
+    first, last = int(ends[1]), int(ends[2])
+    if first > last:
+        raise CommandError(f"--try {words}: a range rises, as in {name}={last}-{first}", WRONG)
+    return name, range(first, last + 1)
 
 
 def _value(word: str) -> "Value":
     for kind in (int, float):
         try:
-            return kind(word)
+            value = kind(word)
         except ValueError:
             continue
+        return value if math.isfinite(value) else word  # what is no number cannot be written down as one
     return word
 
 

@@ -7,7 +7,7 @@ import typer
 
 from flyball.command.errors import CommandError
 from flyball.command.output import PlainForm, PlainFormOption
-from flyball.command.specifications import WRONG, HardwareFileOption, read_text, use_hardware
+from flyball.command.specifications import WRONG, HardwareFileOption, beside, read_text, use_hardware
 
 EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format json"
 
@@ -41,7 +41,7 @@ def _checked(path: Path) -> dict[str, Any]:
     problems: tuple[Problem, ...] = ()
     try:
         text = read_text(path)
-        read_specification(text, str(path), lambda name: (path.parent / name).read_text(encoding="utf-8"))
+        read_specification(text, str(path), beside(path))
     except SpecificationError as error:
         problems = error.problems
     except CommandError as error:

@@ -152,7 +152,7 @@ LARGEST_WHOLE = 2**53  # up to which every whole number is a float of its own
 def _along(column: Column, places: tuple[NDArray[np.intp], ...]) -> Column:
     """A grid's column at some places; it varies along one axis, or not at all."""
     for axis, size in enumerate(column.shape):
-        if size > 1:
+        if size != 1:
             return column.ravel()[places[axis]]
     return np.full(len(places[0]), column.item())
 

@@ -117,4 +117,7 @@ def _syntax(error: "yaml.MarkedYAMLError", text: str) -> Problem:
     line = mark.line + 1 if mark else 0
     indent = re.match(r"\s*", "".join(text.splitlines()[max(0, line - 1) : line]))
     hint = "; YAML indents with spaces, not tabs" if indent and "\t" in indent[0] else ""
-    return Problem(line, "", f"{error.problem or error}{hint}")
+    fault = str(error.problem or error)
+    if error.context and fault.startswith("but "):  # the second half of a sentence
+        fault = f"{error.context} {fault}"
+    return Problem(line, "", f"{fault}{hint}")

@@ -15,6 +15,7 @@ BELONGING = (
     ("storage", ("bytes_per_sample",), "how large a sample is"),
     ("storage_mb_per_second", ("bytes_per_sample",), "how large a sample is"),
     ("cpu_ms_per_sample", ("workers",), "how many processes prepare samples"),
+    ("workers", ("cpu_ms_per_sample", "bytes_per_sample", "samples_per_second"), "what they have to do"),
 )
 """A key that says nothing without one of some others, and what these would tell."""
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -28,6 +28,10 @@ OF_TRAINING = {
     "sequence": "sequence",
 }
 """Keys of a model that say how it is trained, and their names in the section `training`."""
+
+
+AT_LEAST_ONE = frozenset({"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn"})
+LARGEST_DIMENSION = 10**9
 
 
 class Model(Struct, frozen=True):
@@ -56,6 +60,9 @@ def read_model(entry: Entry | None, sequence: int | None, findings: Findings, fi
 
 
 def _of_name(keys: Mapping[str, Entry], sequence: int | None, findings: Findings) -> Model | None:
+    if keys["name"].value is None or isinstance(keys["name"].value, dict | list):
+        findings.add("model.name", f"expected text, not {keys['name'].told()}")
+        return None
     name = str(keys["name"].value)
     try:
         family = find_family(name)
@@ -81,19 +88,22 @@ def _named(name: str, keys: Mapping[str, Entry], findings: Findings) -> Model | 
 
 def _of_family(name: str, own: dict[str, Any], findings: Findings) -> Model | None:
     """Every wrong key is told: after each fault the rest is read again without it."""
-    faults = len(findings.problems)
+    told: set[str] = set()
     rest = dict(own)
     while True:
         try:
             subject = transformer_shape(name, rest) or model_cost(name, rest)
             break
         except UnfitKey as error:
+            if error.key in told:  # that it is missing, or what stands in its place by default, is no second fault
+                return None
+            told.add(error.key)
             fault = str(error).removeprefix(f"model {error.model}, key {error.key!r}: ")
             findings.add(f"model.{error.key}", fault)
             if error.key not in rest:
                 return None
             del rest[error.key]
-    if len(findings.problems) > faults:
+    if told:
         return None
     return Model(name, subject, _said(name, own, subject))
 
@@ -116,20 +126,31 @@ def _of_huggingface(keys: Mapping[str, Entry], findings: Findings, files: Files)
     said = _training_keys(keys, ("name", "huggingface"), findings)
     source = keys["huggingface"]
     try:
-        config = source.plain if isinstance(source.value, dict) else json.loads(files(str(source.value)))
-        if not isinstance(config, dict):
-            raise PlanError("expected the keys of a config.json")
+        config = _configuration(source, files)
         shape = shape_from_huggingface(config)
     except OSError as error:
         findings.add("model.huggingface", f"{source.value} cannot be read: {error.strerror or error}")
-    except ValueError as error:
-        findings.add("model.huggingface", f"{source.value} is no JSON: {error}")
+    except (ValueError, OverflowError) as error:
+        findings.add("model.huggingface", f"a value of the configuration will not do: {error}")
     except PlanError as error:
         findings.add("model.huggingface", str(error))
     else:
         name = str(keys["name"].value) if "name" in keys else shape.name or str(config.get("model_type", "transformer"))
         return Model(name, shape, said)
     return None
+
+
+def _configuration(source: Entry, files: Files) -> dict[str, Any]:
+    """Its keys, as they stand here or in the file that is named."""
+    if isinstance(source.value, dict):
+        return cast("dict[str, Any]", source.plain)
+    try:
+        config = json.loads(files(str(source.value)))
+    except ValueError as error:  # also where it is no text
+        raise PlanError(f"{source.value} is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise PlanError("expected the keys of a config.json")
+    return config
 
 
 def _of_shape(keys: Mapping[str, Entry], findings: Findings) -> Model | None:
@@ -143,6 +164,10 @@ def _of_shape(keys: Mapping[str, Entry], findings: Findings) -> Model | None:
     name = str(keys["name"].value) if "name" in keys else "transformer"
     for missing in {"layers", "hidden", "heads", "vocab"} - given.value.keys():
         findings.add(f"model.shape.{missing}", "is missing")
+    if len(findings.problems) == faults and "head_dim" not in values and values["hidden"] % values["heads"]:
+        findings.add(
+            "model.shape.heads", f"{values['heads']} heads do not divide a width of {values['hidden']}: give head_dim"
+        )
     if len(findings.problems) > faults:
         return None
     return Model(name, TransformerShape(**{**_usual(values), **values, "name": name}), said)
@@ -168,8 +193,11 @@ def _field(name: str, entry: Entry, findings: Findings) -> Any:
     except msgspec.ValidationError as error:
         findings.add(f"model.shape.{name}", f"{_lowered(str(error))}, not {entry.told()}")
         return None
-    if isinstance(value, int) and value < 0:
-        findings.add(f"model.shape.{name}", f"expected a number that is not negative, not {value}")
+    least = 1 if name in AT_LEAST_ONE else 0
+    if isinstance(value, int) and not least <= value <= LARGEST_DIMENSION:
+        findings.add(
+            f"model.shape.{name}", f"expected a whole number from {least} to {LARGEST_DIMENSION:,}, not {value}"
+        )
     return value
 
 

@@ -118,7 +118,7 @@ def many(reader: Reader, most: int = 64) -> Reader:
     def read(entry: Entry) -> tuple[Any, ...]:
         items = entry.value if isinstance(entry.value, list) else [entry]
         if not items or len(items) > most:
-            raise Unfit(f"{expected}; 1 to {most} of them")
+            raise Unfit(f"{expected}; 1 to {most} of them", f"{len(items)}")
         return tuple(map(one, items))
 
     return Reader(expected, read)

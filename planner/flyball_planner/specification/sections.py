@@ -55,7 +55,7 @@ def read_section(path: str, entry: Entry | None, keys: Sequence[Key], findings: 
     for name in entry.value.keys() - declared.keys():
         findings.add(under(path, name), unknown("key", name, declared))
     for key in keys:
-        if key.required and key.name not in entry.value:
+        if key.required and (key.name not in entry.value or entry.value[key.name].value is None):
             findings.add(under(path, key.name), f"is missing; expected {key.reader.expected} ({key.meaning})")
     return dict(_values(path, entry.value, declared, findings))
 
@@ -69,7 +69,7 @@ def _values(
     path: str, given: Mapping[str, Entry], declared: Mapping[str, Key], findings: Findings
 ) -> Iterable[tuple[str, Any]]:
     for name, entry in given.items():
-        if name not in declared or (entry.value is None and not declared[name].required):
+        if name not in declared or entry.value is None:
             continue  # a key without a value is as if it were not there
         try:
             yield name, declared[name].reader.read(entry)

@@ -36,6 +36,7 @@ def complete(said: Mapping[str, Any], subject: Subject, device: Device, findings
     sequence = _sequence(said, subject, assumed)
     batch = said.get("batch_size") or _usual_batch(subject, assumed)
     samples = _samples(said, subject, sequence, batch, findings, assumed)
+    _refuse_idle_lora(said, findings)
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient and "precision" in said:
         findings.add(
             "training.precision",
@@ -122,6 +123,13 @@ def _samples(
     tokens = TOKENS_A_PARAMETER * parameters(subject).active
     assumed.append(f"no length is given: {TOKENS_A_PARAMETER:g} tokens a parameter (Hoffmann et al., 2022)")
     return max(1, round(tokens / sequence))
+
+
+def _refuse_idle_lora(said: Mapping[str, Any], findings: Findings) -> None:
+    if said.get("method", Method.FULL) is Method.FULL:
+        for key in ("lora_rank", "lora_targets"):
+            if key in said:
+                findings.add(f"training.{key}", "says nothing without method: lora or qlora")
 
 
 def _lora(said: Mapping[str, Any]) -> Lora | None:

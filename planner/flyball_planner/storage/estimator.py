@@ -33,6 +33,10 @@ COMPRESSED_TO = 0.5
 COUNTED_BYTES_VARY = 0.1
 """Of a pattern, from one count to the next larger one."""
 
+MOST_NODES, LARGEST_CHUNK = 32, 1_000_000
+FEWEST_TOKENS, MOST_TOKENS = 1e-3, 1e12
+"""Beyond which nobody learns, and figures leave what a float holds."""
+
 
 class LevelEstimate(Struct, frozen=True):
     """One level. Sizes are as on disk, MongoDB's overhead included; 1 MB is 10⁶ bytes."""
@@ -94,9 +98,10 @@ class StorageEstimator(Struct, frozen=True):
     learnt: Mapping[int, Learnt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.num_nodes < 1 or self.chunk_size < 2:
+        if not 1 <= self.num_nodes <= MOST_NODES or not 2 <= self.chunk_size <= LARGEST_CHUNK:
             raise PlanError(
-                f"{self.num_nodes} nodes with chunks of {self.chunk_size} store nothing; use 1 and 2 or more"
+                f"{self.num_nodes} nodes with chunks of {self.chunk_size}: expected 1 to {MOST_NODES} nodes and chunks "
+                f"of 2 to {LARGEST_CHUNK:,}"
             )
         if not 0 < self.zipf_alpha <= 5:
             raise PlanError(
@@ -126,9 +131,10 @@ class StorageEstimator(Struct, frozen=True):
         >>> round(counted.estimate_storage(100_000, 500).level_estimates[0].storage_mb)
         784
         """
-        if num_samples < 1 or not avg_tokens_per_sample > 0:
+        if num_samples < 1 or not FEWEST_TOKENS <= avg_tokens_per_sample <= MOST_TOKENS:
             raise PlanError(
-                f"{num_samples} samples of {avg_tokens_per_sample} tokens leave nothing; give more than 0 of each"
+                f"{num_samples} samples of {avg_tokens_per_sample} tokens: expected 1 or more samples, and "
+                f"{FEWEST_TOKENS:g} to {MOST_TOKENS:g} tokens in each"
             )
         levels: list[LevelEstimate] = []
         seen, most = avg_tokens_per_sample, float(ceil(avg_tokens_per_sample))

@@ -44,7 +44,7 @@ def grid(values: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
     >>> [str(each) for each in grid({"depth": [3, 4], "chunk_size": [5, 10]})]
     ['chunk_size=5 depth=3', 'chunk_size=10 depth=3', 'chunk_size=5 depth=4', 'chunk_size=10 depth=4']
     """
-    choices = {name: tuple(each) for name, each in values.items()}
+    choices = {name: each if isinstance(each, range) else tuple(each) for name, each in values.items()}
     empty = [name for name, each in choices.items() if not each]
     if empty or not choices:
         raise PlanError(f"a sweep needs at least one value for each name; {', '.join(empty) or 'there is no name'}")

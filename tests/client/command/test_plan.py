@@ -89,12 +89,20 @@ def test_files_that_cannot_be_read_or_written_are_said(example: Path, tmp_path: 
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, words in (
+        (Path("/dev/zero"), "larger than 4 MB"),
         (tmp_path / "none.yaml", "flyball examples"),
         (tmp_path, "cannot be read"),
         (binary, "no text in UTF-8"),
     ):
         assert run(["plan", str(path)]) == 2
         assert words in capsys.readouterr().err
+        assert run(["validate", str(path)]) == 2
+        assert words in capsys.readouterr().out
+    endless = tmp_path / "endless.yaml"
+    endless.write_text("model: {huggingface: /dev/zero}\nhardware: M1_Pro\n", encoding="utf-8")
+    for command in (["plan", str(endless)], ["plan", str(example), "--hardware-file", "/dev/zero"]):
+        assert run(command) == 2
+        assert "larger than 4 MB" in capsys.readouterr().err
     assert run(["plan", str(example), "--output", "/dev/full", "--format", "json"]) == 1
     assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
 
@@ -151,12 +159,28 @@ def test_lines_are_made_into_no_page(words: list[str], form: str, capsys: Captur
     ("words", "told"),
     [
         (["plan", "run.yaml", "--output", "plan.pdf"], "no format is known by .pdf; end it with .md, .json"),
-        (["prices", "H100_80GB_fp16", "--hours", "nan"], "nothing to price"),
+        (["prices", "H100_80GB_fp16", "--hours", "nan"], "--hours nan: expected a number that is finite"),
         (["models", "--details", "zzz"], "flyball models --list"),
         (["sweep", "--try", "a=1", "--try", "a=2", "--", "true"], "a name stands there twice"),
-        (["sweep", "--try", "a=5-3", "--", "true"], "a range rises, as in depth=3-5"),
+        (["sweep", "--try", "a=5-3", "--", "true"], "a range rises, as in a=3-5"),
         (["sweep", "--try", "a=1", "--output", "ranking.pdf", "--", "true"], "no format is known"),
         (["scale", "--output", "growth.pdf", "--", "true"], "no format is known"),
+        (["scale", "--sizes", "1,1,2", "--", "touch", "it"], "a law needs at least 3 different sizes"),
+        (["scale", "--budget", "nan", "--", "touch", "it"], "--budget nan: expected a number that is finite"),
+        (["sweep", "--try", "a=1-100000000", "--", "touch", "it"], "100,000,000 configurations are more than"),
+        (["sweep", "--try", "a=1,,2", "--", "touch", "it"], "expected NAME=VALUES"),
+        (["sweep", "--try", "a=1", "--timeout", "nan", "--", "touch", "it"], "--timeout nan"),
+        (["sweep", "--try", "a=1", "--retry-failed", "--", "touch", "it"], "says nothing without --journal"),
+        (["storage", "-n", "10", "-t", "inf"], "--tokens inf: expected a number that is finite"),
+        (["storage", "-n", "10", "-t", "5", "--nodes", "100000"], "expected 1 to 32 nodes"),
+        (["storage", "-n", "10", "-t", "5", "--counts", "none.json"], "no file none.json; it is a list in JSON"),
+        (["configure", "A100", "--days", "nan"], "--days nan: expected a number that is finite"),
+        (["configure", "A100", "--write", "run.yaml"], "run.yaml is a file; name a folder"),
+        (["hardware", "--details", "A100", "--kind", "cpu"], "either --details or --kind"),
+        (["recommend", "--hours", "nan", "--samples", "10"], "--hours nan"),
+        (["recommend", "--hours", "1", "--samples", "10", "--device", "A100"], "says nothing beside --samples"),
+        (["recommend", "--hours", "1", "--plan", "run.yaml", "--tokens", "9"], "says nothing beside --plan"),
+        (["prices", "--plan", "run.yaml", "--hours", "3"], "--hours and --devices follow from --plan"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words(

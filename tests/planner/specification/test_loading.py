@@ -35,6 +35,7 @@ def test_without_the_section_nothing_is_said() -> None:
         ("{bytes_per_sample: 110k}", "loading.bytes_per_sample: says nothing without storage or storage_mb_per_second"),
         ("{storage: nvme}", "loading.storage: says nothing without bytes_per_sample"),
         ("{cpu_ms_per_sample: 8}", "loading.cpu_ms_per_sample: says nothing without workers"),
+        ("{workers: 3}", "loading.workers: says nothing without cpu_ms_per_sample or bytes_per_sample or"),
         ("{storage: nvem, bytes_per_sample: 1k}", "did you mean nvme?"),
         ("{bytes_per_sample: 1k, storage: hdd, storage_mb_per_second: 3}", "keep one of them"),
         ("{sampels_per_second: 3}", "did you mean 'samples_per_second'?"),

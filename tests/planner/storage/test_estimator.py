@@ -112,6 +112,11 @@ def test_impossible_figures_are_refused() -> None:
     """Each message says what was given and what would do."""
     with pytest.raises(PlanError, match="0 samples"):
         StorageEstimator().estimate_storage(0, 500)
+    for tokens in (float("nan"), float("inf"), 0.0, -1.0, 1e308):
+        with pytest.raises(PlanError, match=r"expected .* 0.001 to 1e\+12 tokens"):
+            StorageEstimator().estimate_storage(10, tokens)
+    with pytest.raises(PlanError, match="expected 1 to 32 nodes"):
+        StorageEstimator(num_nodes=100_000)
     with pytest.raises(PlanError, match="chunks of 1"):
         StorageEstimator(chunk_size=1)
     with pytest.raises(PlanError, match="zipf_alpha is 0"):
