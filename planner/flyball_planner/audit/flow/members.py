@@ -26,10 +26,10 @@ def _attribute_by_tags(held: Value, name: str) -> Value:
         return UNKNOWN
     if held.tags & PLACED or held.has(Tag.OUTPUT):
         return attribute_of_tensor(held, name)
+    if held.has(Tag.ENGINE) and name == "optimizer":  # an engine is a model too
+        return Value(frozenset({Tag.OPTIMIZER}))
     if held.has(Tag.MODEL):
         return _attribute_of_model(held, name)
-    if held.has(Tag.ENGINE) and name == "optimizer":
-        return Value(frozenset({Tag.OPTIMIZER}))
     if held.has(Tag.LOADER):
         return Value(frozenset({Tag.DATASET})) if name == "dataset" else UNKNOWN
     if held.has(Tag.ACCELERATOR) or held.has(Tag.HOST):
