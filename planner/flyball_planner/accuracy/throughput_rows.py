@@ -14,6 +14,7 @@ from flyball_planner.accuracy.tables import Configuration
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device, Link, Machine
 from flyball_planner.layouts.columns import Layout
+from flyball_planner.models.convolution.published import is_variant
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, Format
@@ -46,6 +47,10 @@ INTERLEAVING = ("megatron-core", "megatron-bridge")
 UNTOLD = frozenset({"", "n/a"})
 FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core")
 """Frameworks, as the tables name them, whose kernels do several element-wise steps at once."""
+
+VARIANT_SPREAD = 0.2
+"""Deviation of a logarithm: what another implementation of the same layers differs by in time (padding as TensorFlow
+does, norms and activations of its own). Assumed."""
 
 
 class Run(Struct, frozen=True):
@@ -95,7 +100,7 @@ def _subject(row: Configuration) -> tuple[TransformerShape | ModelCost, float]:
     """The model, and what is not known of it."""
     parameters, side = row.number("params"), image_size(row)
     try:
-        return read_subject(row), 0.0
+        return read_subject(row), VARIANT_SPREAD if is_variant(row["model"]) else 0.0
     except Unsuited:
         if parameters is None or side is None:
             raise

@@ -1,6 +1,7 @@
 """Published convolutional networks by name, whichever way the name is spelled."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from flyball_planner.errors import UnknownName
@@ -33,11 +34,6 @@ NETWORKS: tuple[Network, ...] = (
     *maxvit.NETWORKS,
 )
 
-REGNET_SIZES = {
-    "004": "400mf", "008": "800mf", "016": "1.6gf", "032": "3.2gf", "080": "8gf", "160": "16gf", "320": "32gf",
-    "1280": "128gf",
-}  # fmt: skip
-
 OTHER_SPELLINGS = {
     "resnet50v1.5": "resnet50",
     "mobilenetv2.100": "mobilenetv2",
@@ -49,16 +45,19 @@ OTHER_SPELLINGS = {
     "squeezenet": "squeezenet1.0",
     "mobilenet": "mobilenetv2",
     "inception": "inceptionv3",
+}
+"""timm's names, and short ones, of networks that torchvision has too, spelled as `_spelling` does."""
+
+
+TIMM_SPELLINGS = {
     "mnasnet050": "mnasnet0.5",
     "mnasnet075": "mnasnet0.75",
     "mnasnet100": "mnasnet1.0",
     "swinv2tinywindow8.256": "swinv2t",
     "swinv2smallwindow8.256": "swinv2s",
     "swinv2basewindow8.256": "swinv2b",
-    **{f"regnet{kind}{timm}": f"regnet{kind}{size}" for kind in "xy" for timm, size in REGNET_SIZES.items()},
 }
-"""timm's names, and short ones, of networks that torchvision has too, spelled as `_spelling` does."""
-
+"""Of networks that timm writes anew: the same layers and weights, by other operators."""
 
 TRAINED_OTHERWISE = re.compile(
     r"^(tv|tf|gluon)_|_v1b$|(_\d{3})?_(in22ft1k|in21ft1k|in21k|ns|ap|miil|ra|a1|bt)$", re.IGNORECASE
@@ -73,15 +72,24 @@ def _by_spelling() -> dict[str, Network]:
 
 def find_network(name: str) -> Network:
     """The network that is meant: `ResNet-50`, `torchvision/ResNet50` and `timm/resnet50` are one."""
-    found = _spelled(name) or _spelled(TRAINED_OTHERWISE.sub("", name))
+    found = _spelled(name, OTHER_SPELLINGS) or _variant(name)
     if found is None:
         raise UnknownName("convolutional network", name, (network.name for network in NETWORKS))
     return found
 
 
-def _spelled(name: str) -> Network | None:
+def is_variant(name: str) -> bool:
+    """Whether a name means another implementation of a network: of the same size, and not quite as fast."""
+    return _spelled(name, OTHER_SPELLINGS) is None and _variant(name) is not None
+
+
+def _variant(name: str) -> Network | None:
+    return _spelled(TRAINED_OTHERWISE.sub("", name), {**OTHER_SPELLINGS, **TIMM_SPELLINGS})
+
+
+def _spelled(name: str, others: Mapping[str, str]) -> Network | None:
     spelling = _spelling(name)
-    return _by_spelling().get(OTHER_SPELLINGS.get(spelling, spelling))
+    return _by_spelling().get(others.get(spelling, spelling))
 
 
 def published_cost(name: str, *, image: int = 0, classes: int = 1000, channels: int = 3) -> ModelCost:
