@@ -1,0 +1,69 @@
+"""Specification files that cannot be planned or read: what is wrong is told with its place, and what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from flyball.command import run
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """A specification that is quickly planned."""
+    path = tmp_path / "run.yaml"
+    path.write_text("model: gpt2\nhardware: RTX_4090_fp16\ntraining: {batch_size: 32, steps: 100}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model: [\n", "run.yaml:2: "),
+        ("model: gpt2\nhardware: RTX_4909_fp16\n", "run.yaml:2: hardware.device"),
+        ("model: gpt-two\nhardware: RTX_4090_fp16\n", "run.yaml:1: model.name: unknown model"),
+        ("model: gpt2\nhardware: M1_Pro\ntraining: {batch_size: -1}\n", "run.yaml:3: training.batch_size: expected"),
+        ("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n", "no layout"),
+        ("", "run.yaml: model: is missing"),
+        ("model:\n\tname: gpt2\n", "run.yaml:2: found character that cannot start any token; YAML indents with spaces"),
+        (
+            "model: gpt2\nhardware: M1_Pro\nscalability: {devices: [4, 0]}\n",
+            "scalability.devices: expected a list, each a whole number of at least 1 and at most 1e+06, not 0",
+        ),
+    ],
+)
+def test_a_wrong_specification_ends_with_2_and_its_lines(
+    text: str, words: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No traceback: what is wrong, where, and what was meant."""
+    monkeypatch.chdir(tmp_path)
+    Path("run.yaml").write_text(text, encoding="utf-8")
+    assert run(["plan", "run.yaml"]) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.out == ""
+    assert run(["validate", "run.yaml"]) in ({0} if "no layout" in words else {2})
+
+
+def test_files_that_cannot_be_read_or_written_are_said(example: Path, tmp_path: Path, capsys: Captured) -> None:
+    """Missing, a folder, no text, an unwritable place: one line each."""
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path, words in (
+        (Path("/dev/zero"), "larger than 4 MB"),
+        (tmp_path / "none.yaml", "flyball examples"),
+        (tmp_path, "cannot be read"),
+        (binary, "no text in UTF-8"),
+    ):
+        assert run(["plan", str(path)]) == 2
+        assert words in capsys.readouterr().err
+        assert run(["validate", str(path)]) == 2
+        assert words in capsys.readouterr().out
+    endless = tmp_path / "endless.yaml"
+    endless.write_text("model: {huggingface: /dev/zero}\nhardware: M1_Pro\n", encoding="utf-8")
+    for command in (["plan", str(endless)], ["plan", str(example), "--hardware-file", "/dev/zero"]):
+        assert run(command) == 2
+        assert "larger than 4 MB" in capsys.readouterr().err
+    assert run(["plan", str(example), "--output", "/dev/full", "--format", "json"]) == 1
+    assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
