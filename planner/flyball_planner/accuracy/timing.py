@@ -126,7 +126,7 @@ def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Fi
 def _competition(timed: Timed) -> tuple[object, ...]:
     run, row = timed.run, timed.row.configuration
     task = (run.subject, run.training.sequence, run.training.global_batch, run.training.precision.name)
-    return (*task, run.machine.device.name, run.machine.devices, row["framework"], row["precision"])
+    return (*task, run.machine.device.name, run.machine.devices, row["model"], row["framework"], row["precision"])
 
 
 def _excess(group: Sequence[tuple[Timed, Interval]]) -> float:
