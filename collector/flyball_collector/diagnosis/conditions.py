@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from hashlib import blake2s
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ LOOK_AGAIN_SECONDS = 5.0
 
 FORGET_RESTORED_SECONDS = 900.0
 """A condition of before a restart whose subject has not come back by then is over."""
+
+EVENTS_A_PART = 128
+"""Events between which others are served: some 0.01 s of work, on a slow machine 0.03 s."""
 
 _SECOND = 10**9
 _RUN = "run\0"  # no host's name begins so
@@ -109,30 +113,44 @@ class Conditions:
 
     def take(self, claims: Iterable[Claims], now_ns: int) -> list[Event]:
         """Everything that is claimed at one moment; kinds of which nothing is said stay as they are."""
+        return [event for part in self.parts(claims, now_ns) for event in part]
+
+    def parts(self, claims: Iterable[Claims], now_ns: int) -> Iterator[list[Event]]:
+        """The same in parts: a whole fleet may begin to train, and to be bound by something, in one second."""
+        events = self._take(claims, now_ns)
+        while part := list(islice(events, EVENTS_A_PART)):
+            yield part
+
+    def _take(self, claims: Iterable[Claims], now_ns: int) -> Iterator[Event]:
         said = {claim.kind.name: claim for claim in claims if claim.kind.name not in self._disabled}
         self._last.update(said)
-        events: list[Event] = []
+        raised: list[Event] = []
         for kind in self._order:  # explainers first, so that what they explain is not raised beside them
-            if kind.name in said:
-                events += self._weigh(said[kind.name], now_ns)
-        events += self._forget_restored(now_ns)
-        if any(event.state is State.RAISED for event in events):
-            events += self._explain(events, now_ns)
-        grown = list(self._explaining.outgrown(now_ns / _SECOND))
-        events += [self._clear_explained(kind, subject, cause, now_ns) for kind, subject, cause in grown]
-        return events
+            for event in self._weigh(said[kind.name], now_ns) if kind.name in said else ():
+                if event.state is State.RAISED:
+                    raised.append(event)
+                yield event
+        yield from self._forget_restored(now_ns)
+        if raised:
+            yield from self._explain(raised, now_ns)
+        for kind, subject, cause in list(self._explaining.outgrown(now_ns / _SECOND)):
+            yield self._clear_explained(kind, subject, cause, now_ns)
 
-    def _weigh(self, claims: Claims, now_ns: int) -> list[Event]:
+    def _weigh(self, claims: Claims, now_ns: int) -> Iterator[Event]:
         """One kind's claims against what stands of it."""
         book = self._kept[claims.kind.name]
-        before = book.align(claims.subjects)
-        events = [] if before is None else list(self._gone(claims, now_ns))
+        if book.align(claims.subjects) is not None:
+            yield from self._gone(claims, now_ns)
         self._resume(claims, book)
         ripe, over = book.judge(claims, now_ns / _SECOND)
-        events += [event for place in ripe if (event := self._raise(claims, int(place), book, now_ns)) is not None]
-        events += [self._clear(claims.kind, claims.subjects.names[place], book, now_ns) for place in over]
-        events += [self._change(claims, int(place), book, now_ns) for place in book.changed(claims, now_ns / _SECOND)]
-        return events
+        for place in ripe.tolist():
+            event = self._raise(claims, place, book, now_ns)
+            if event is not None:
+                yield event
+        for place in over.tolist():
+            yield self._clear(claims.kind, claims.subjects.names[place], book, now_ns)
+        for place in book.changed(claims, now_ns / _SECOND).tolist():
+            yield self._change(claims, place, book, now_ns)
 
     def _raise(self, claims: Claims, place: int, book: Book, now_ns: int) -> Event | None:
         subject = claims.subjects.names[place]

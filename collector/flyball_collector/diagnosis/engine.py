@@ -91,7 +91,10 @@ class Diagnosis:
             claims += self._ask(detector, view)
             yield
         if not self.holds:
-            tell(self.conditions.take(claims, now_ns))
+            for number, events in enumerate(self.conditions.parts(claims, now_ns)):
+                if number:  # else conditions and scores are of one moment for whoever is served meanwhile
+                    yield
+                tell(events)
         if self._events_only:
             return
         self.scores = weigh_primaries(self.detectors, self.conditions.raised, self._primary, view.now)

@@ -283,3 +283,13 @@ def test_a_kind_has_another_revision_when_something_else_of_it_stands() -> None:
     assert look(201, worse)["cause"] == (2, 1)
     look(202, over)
     assert look(220, over) == {"cause": (3, 0), "effect": (0, 0), "of_run": (0, 0)}
+
+
+def test_what_befalls_a_whole_fleet_is_told_in_parts() -> None:
+    """Others are served between the parts; together they are what is told at once, and quiet seconds have none."""
+    of = subjects([Subject(f"host-{number}") for number in range(300)])
+    all_of_it = claims(CAUSE, of, [True] * 300)
+    parts = list(Conditions(KINDS).parts([all_of_it], START * SECOND))
+    assert [len(part) for part in parts] == [128, 128, 44]
+    assert [event for part in parts for event in part] == take(Conditions(KINDS), 0, all_of_it)
+    assert not list(Conditions(KINDS).parts([claims(CAUSE, of, [False] * 300)], START * SECOND))
