@@ -27,3 +27,4 @@ def test_a_plan_in_a_pipe_loads_what_it_computes_with_and_nothing_else() -> None
     names = loaded("plan", str(EXAMPLE))
     assert {"numpy", "msgspec", "yaml", "typer"} <= names
     assert not names & {"rich", "plotly", "libcst", "pydantic", "torch", "httpx", "grpc", "flyball_collector"}
+    assert not names & {"tempfile", "random", "zipfile"}  # which importlib.resources would bring
