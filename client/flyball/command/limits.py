@@ -9,7 +9,7 @@ from flyball.command.specifications import WRONG
 
 MOST_DEVICES = 1_000_000  # as in a specification
 MOST_SAMPLES = 10**15  # the same
-MOST_HOURS = 1e6  # more than a century
+FEWEST_HOURS, MOST_HOURS = 1e-3, 1e6  # a few seconds; more than a century
 MOST_DAYS = 3650.0
 
 

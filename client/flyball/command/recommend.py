@@ -8,7 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
-from flyball.command.limits import MOST_HOURS, MOST_SAMPLES, finite
+from flyball.command.limits import FEWEST_HOURS, MOST_HOURS, MOST_SAMPLES, finite
 from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG, CalibrationOption, calibrated, load
 
@@ -24,7 +24,8 @@ USUAL_TOKENS = 500.0  # of a sample of text
 
 def recommend(
     hours: Annotated[
-        float, typer.Option("--hours", max=MOST_HOURS, callback=finite, help="When it should be through.")
+        float,
+        typer.Option("--hours", min=FEWEST_HOURS, max=MOST_HOURS, callback=finite, help="When it should be through."),
     ],
     samples: Annotated[
         int | None, typer.Option("--samples", "-n", min=1, max=MOST_SAMPLES, help="Samples of a service-bound learner.")

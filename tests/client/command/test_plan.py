@@ -126,6 +126,7 @@ def test_lines_are_made_into_no_page(words: list[str], form: str, capsys: Captur
         (["configure", "A100", "--write", "run.yaml"], "run.yaml is a file; name a folder"),
         (["hardware", "--details", "A100", "--kind", "cpu"], "either --details or --kind"),
         (["recommend", "--hours", "nan", "--samples", "10"], "--hours nan"),
+        (["recommend", "--hours", "1e-300", "--samples", "10"], "is not in the range"),
         (["recommend", "--hours", "1", "--samples", "10", "--device", "A100"], "says nothing beside --samples"),
         (["recommend", "--hours", "1", "--plan", "run.yaml", "--tokens", "9"], "says nothing beside --plan"),
         (["prices", "--plan", "run.yaml", "--hours", "3"], "--hours and --devices follow from --plan"),
