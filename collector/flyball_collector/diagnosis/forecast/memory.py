@@ -13,6 +13,7 @@ from flyball_collector.diagnosis.forecast.trail import Trail
 from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.runs.onset import deviation
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.subject import Subject, Subjects
 from flyball_collector.diagnosis.view import View
@@ -51,6 +52,13 @@ TOLD_SECONDS = 60.0
 NOISE = 0.02
 """Of the capacity: use that is so little below its peak has not fallen."""
 
+AWAY, AWAY_SPREADS = 0.03, 6.0
+"""Below its peak by so much of the capacity, and by so many spreads of its readings, use has fallen: the peak may lie
+three of them above the line of its growth, and a reading three below it. Growth takes its time to outgrow them."""
+
+SPREAD_READINGS = 24
+"""So many of the newest tell the spread."""
+
 STILL_CRITICAL = 1.5
 """What was critical stays so until so many times as much time is left."""
 
@@ -81,7 +89,7 @@ class MemoryExhaustion:
         self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
             stands=False, critical=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
-            span=np.nan, covered=np.nan, teeth=0, tooth_time=-np.inf,
+            span=np.nan, covered=np.nan, spread=np.nan, teeth=0, tooth_time=-np.inf,
         )  # fmt: skip
 
     @property
@@ -187,15 +195,23 @@ class MemoryExhaustion:
         kept["covered"][new] = np.where(
             stands[new], np.fmax(kept["covered"][new], found.covered[new]), found.covered[new]
         )  # what is known already is not forgotten because another scale speaks as well
+        kept["spread"][new] = self._spread(np.flatnonzero(new))
         higher = new | (stands & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # unknown is not
         kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
         rows = np.flatnonzero(stands | new)
         before = self.trail.newest.back(1, rows)[0]
+        noise = AWAY_SPREADS * kept["spread"][rows]
         patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), kept["span"][rows] / 4)
-        grows = now - kept["peak_time"][rows] <= patience
-        near = use[rows] >= np.fmin(kept["peak"][rows], 0.98) - 0.03
+        grows = now - kept["peak_time"][rows] <= np.fmax(patience, 2 * noise / kept["speed"][rows])
+        near = use[rows] >= np.fmin(kept["peak"][rows], 0.98) - np.fmax(AWAY, noise)
         stands |= new
         stands[rows] = near & (grows | (use[rows] >= 0.985)) | new[rows] | np.isnan(use[rows])
+
+    def _spread(self, rows: Places) -> Floats:
+        """How far single readings of these rows lie from the line of their growth, as a standard deviation."""
+        steps = np.diff(self.trail.newest.last(SPREAD_READINGS, rows).high.astype(np.float64), axis=0).T
+        away: Floats = deviation(steps) / np.sqrt(2)
+        return np.nan_to_num(away)
 
     def _claims(self, found: Filling, use: Floats) -> Claims:
         kept = self._kept

@@ -132,6 +132,14 @@ def test_a_long_filling_is_told_without_wavering() -> None:
     assert max(event.evidence["growth_ratio_per_second"] for event in told) < 3e-5
 
 
+@pytest.mark.parametrize("spread", [0.01, 0.02])
+def test_a_filling_whose_readings_scatter_is_told_once(spread: float) -> None:
+    """A reading far below the highest one ends nothing, nor does it when growth takes long to exceed a high one."""
+    use = np.clip(np.linspace(0.4, 1.0, 1080) + noise(1080, spread), 0, 1)
+    told = [event for event in play(use, every=10.0) if event.state is not State.CHANGED]
+    assert [event.state for event in told] == [State.RAISED]
+
+
 def test_each_exhaustion_in_turn_is_told() -> None:
     """A container that is killed again and again is told each time: having been full is no level to live with."""
     once = np.concatenate([np.linspace(0.2, 1.0, 400), np.full(200, 0.2)])
