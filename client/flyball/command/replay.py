@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 EXAMPLE = "Examples: flyball replay series.csv; flyball replay --format json a.csv b.csv.gz | jq '.[].kind'"
 
 
+WIDE = 130  # columns of a terminal in which an event fits one line
+
+
 class Format(StrEnum):
     """How it is written."""
 
@@ -64,8 +67,8 @@ def replay(
     elif format_ is Format.JSON:
         _write_array(events)
     else:
-        found = list(events)
-        Console().print(_table(found))
+        found, console = list(events), Console()
+        console.print(_table(found) if console.width >= WIDE else _list(found))
         typer.echo(plural(len(found), "event"))
 
 
@@ -147,6 +150,18 @@ def _table(events: Sequence["ToldEvent"]) -> Table:
     table.add_column("BECAUSE")
     for event in events:
         table.add_row(*(text.replace("[", "\\[") for text in _cells(event)), style=_STYLES.get(event["state"]))
+    return table
+
+
+def _list(events: Sequence["ToldEvent"]) -> Table:
+    """The same for narrow terminals: some lines an event."""
+    table = Table("TIME", "STATE", "WHAT", box=None, pad_edge=False, header_style="dim")
+    for event in events:
+        when, state, kind, where, sure, left, because = _cells(event)
+        facts = (kind, where, f"{left} left" if left else "", f"{sure} sure")
+        lines = ("  ".join(filter(None, facts)), because)
+        what = "\n".join(filter(None, lines)).replace("[", "\\[")
+        table.add_row(when.replace("[", "\\["), state, what, style=_STYLES.get(state))
     return table
 
 

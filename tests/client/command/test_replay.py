@@ -19,11 +19,11 @@ def flyball(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([FLYBALL, "replay", *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
-def called(*arguments: str | Path) -> str:
+def called(*arguments: str | Path, columns: int = 200) -> str:
     """What the command writes, without another interpreter."""
     app = typer.Typer()
     app.command()(replay.replay)
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"}).stdout
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)}).stdout
 
 
 @pytest.fixture
@@ -74,6 +74,15 @@ def test_lines_and_table_say_the_same(filling: Path) -> None:
     table = flyball(filling).stdout
     assert "memory_exhaustion" in table
     assert table.splitlines()[-1] == f"{len(lines)} event" + ("s" if len(lines) != 1 else "")
+
+
+def test_a_narrow_terminal_cuts_nothing(filling: Path) -> None:
+    """In eighty columns an event takes some lines; its state, its kind and every word of the reason are there."""
+    (raised,) = [e for e in json.loads(called("--format", "json", filling)) if e["state"] == "raised"]
+    narrow = called(filling, columns=80)
+    assert max(map(len, narrow.splitlines())) <= 80
+    for word in (raised["state"], raised["kind"], "node", "left", "sure", *raised["because"].split()):
+        assert word in narrow, word
 
 
 @pytest.mark.parametrize(
