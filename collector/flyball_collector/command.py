@@ -69,9 +69,9 @@ def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> in
 
 
 def tune_interpreter() -> None:
-    """The event loop waits for other threads a fifth as long as usual, and full collections are rare."""
+    """The event loop waits for other threads a fifth as long as usual; collections are short, full ones are rare."""
     sys.setswitchinterval(0.001)
-    gc.set_threshold(20_000, 20, 100)
+    gc.set_threshold(20_000, 5, 400)
 
 
 def _parser() -> argparse.ArgumentParser:
