@@ -41,33 +41,6 @@ def query(*, provider=None, min_gpu_count=None):
 """
 
 
-GPUHUNT = """
-from dataclasses import dataclass
-
-@dataclass
-class CatalogItem:
-    provider: str
-    instance_name: str
-    location: str
-    price: float
-    spot: bool
-    gpu_name: str | None = "RTX4090"
-    gpu_memory: float | None = 24.0
-    gpu_count: int = 1
-    cpu: int = 8
-    memory: float = 32.0
-
-def query(*, provider=None, min_gpu_count=None):
-    assert min_gpu_count == 1
-    if provider is None and MARKET_IS_DOWN:
-        raise OSError("no market answers")
-    rows = [CatalogItem("runpod", "one", "EU-1", 0.5, False), CatalogItem("runpod", "one", "EU-1", 0.3, True)]
-    if provider is None:
-        rows.append(CatalogItem("vastai", "1", "somewhere", 0.2, False))
-    return [*rows, CatalogItem("aws", "p5", "us-east-1", 50.0, False, "H100", 80.0, 8)]
-"""
-
-
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
     """A specification that is quickly planned."""
