@@ -43,7 +43,7 @@ class RenderingProcess:
         watchdog.start()
         try:
             return self._exchange(process, order)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, EOFError, pickle.PickleError):
             self.close()
             raise RendererGoneError(f"ended with status {process.returncode}") from None
         finally:
