@@ -195,13 +195,15 @@ def test_newcomers_of_a_large_fleet_are_admitted_together() -> None:
 
 def test_a_host_of_a_large_fleet_that_changes_its_layout_is_silent_until_it_is_admitted_with_it() -> None:
     """Nothing of the new layout is read by the places of the old one; rates go on over the silence."""
-    fleet = fleet_of(large_fleet=2)
+    fleet, alive = fleet_of(large_fleet=2), []
     for second in range(9):
         layout = layout_of(2 if second < 3 else 4)
         gpus = len(layout.layout.columns) - 2
         say(fleet, "a", second, layout, [1, *[10 * second + gpu for gpu in range(gpus)], 100 * second])
         say(fleet, "b", second, layout_of(1), [1, 5, 0])
         advance(fleet, second)
+        alive.append(fleet.window.alive.tolist())
+    assert alive == [*[[True, True]] * 3, *[[False, True]] * 2, *[[True, True]] * 4]
     known = [[0, 1, "?", "?"], [10, 11, "?", "?"], [20, 21, "?", "?"]]
     assert recent(fleet, "a", "watts")[:5] == [*known, *[["?"] * 4] * 2]
     assert recent(fleet, "a", "watts")[5:] == [[10 * second + gpu for gpu in range(4)] for second in range(5, 9)]
@@ -218,6 +220,18 @@ def test_a_host_that_leaves_a_large_fleet_is_gone_at_once() -> None:
     advance(fleet, 1)
     assert [state.name for state in fleet.window.states] == ["a", "c"]
     assert fleet.window.rows == 4
+
+
+def test_a_host_of_a_large_fleet_that_is_moved_is_read_where_it_is_now() -> None:
+    """A newcomer for whom there is no room moves the others at once, whenever somebody was admitted last."""
+    fleet, wide = fleet_of(large_fleet=2), layout_of(300)
+    for second in range(3):
+        say(fleet, "a", second, layout_of(2 if second < 1 else 1), [1, 2, 3, 4][: 4 if second < 1 else 3])
+        say(fleet, "b", second, layout_of(1), [1, 50 + second, 0])
+        if second == 2:
+            say(fleet, "c", second, wide, [7] * wide.count)
+        advance(fleet, second)
+    assert recent(fleet, "b", "watts") == [[50], [51], [52]]
 
 
 def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> RowGroup:
