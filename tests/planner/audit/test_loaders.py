@@ -39,7 +39,10 @@ def _only(text: str) -> tuple[Project, Loader]:
 )
 def test_a_loader_is_found_by_whatever_name(code: str) -> None:
     """Imports, aliases and arguments lead to the same class."""
-    _only(code)
+    _, loader = _only(code)
+    data = loader.argument("dataset")
+    assert isinstance(data, ast.Name)
+    assert data.id == "data"
 
 
 @pytest.mark.parametrize(

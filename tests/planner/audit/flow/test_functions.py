@@ -14,7 +14,7 @@ from flyball_planner.audit.flow.values import (
     Tag,
     Value,
 )
-from tests.planner.audit.projects import module_of, value_of
+from tests.planner.audit.projects import given, module_of, value_of
 
 THREE = Value(ON_HOST.tags, literal=Literal(3))
 
@@ -37,8 +37,7 @@ def run(model: nn.Module, weight: nn.Parameter, what):
 
 
 def _given(code: str) -> Value:
-    project, module = module_of(PREAMBLE.format(code=code))
-    return value_of(project, module, code)._replace(made_by=None, made_at=None, made_in=())
+    return given(PREAMBLE, code)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from flyball_planner.audit.flow.values import (
     Tag,
     Value,
 )
-from tests.planner.audit.projects import module_of, value_of
+from tests.planner.audit.projects import given
 
 PREAMBLE = """
 import deepspeed
@@ -50,8 +50,7 @@ def run(what):
 
 
 def _given(code: str) -> Value:
-    project, module = module_of(PREAMBLE.format(code=code))
-    return value_of(project, module, code)._replace(made_by=None, made_at=None, made_in=())
+    return given(PREAMBLE, code)
 
 
 @pytest.mark.parametrize(

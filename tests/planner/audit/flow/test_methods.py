@@ -15,7 +15,7 @@ from flyball_planner.audit.flow.values import (
     Tags,
     Value,
 )
-from tests.planner.audit.projects import module_of, value_of
+from tests.planner.audit.projects import given, module_of, value_of
 
 PREAMBLE = """
 import torch
@@ -41,8 +41,7 @@ def run(what, device, local_rank):
 
 
 def _given(code: str) -> Value:
-    project, module = module_of(PREAMBLE.format(code=code))
-    return value_of(project, module, code)._replace(made_by=None, made_at=None, made_in=())
+    return given(PREAMBLE, code)
 
 
 @pytest.mark.parametrize(
