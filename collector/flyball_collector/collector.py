@@ -118,22 +118,7 @@ class Collector:
         start_jobs(stack, store, settings, self._fleet, self._metrics, time.time_ns)
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
-            heart = Heartbeat(self._notifier, self._metrics, self._status)
-            pulse = FleetPulse(
-                self._fleet,
-                self._metrics,
-                diagnose=lambda now_ns: self._accounts.slices(now_ns, events.tell),
-                vanish_after_seconds=settings.vanish_after_seconds,
-            )
-            expiry = ExpiryWatch(certificates_of(settings), self._metrics)
-            background = [
-                tasks.create_task(heart.run(), name="heartbeat"),
-                tasks.create_task(pulse.run(), name="fleet-pulse"),
-                tasks.create_task(ingest.failed(), name="ingest"),
-                tasks.create_task(events.run(lambda: ingest.warming), name="events"),
-                tasks.create_task(expiry.run(), name="certificate-expiry"),
-                tasks.create_task(waste.run(), name="waste-keeper"),
-            ]
+            background = self._background(tasks, ingest, events, waste)
             http = tasks.create_task(
                 serve(application, settings.http, http_stop, listener=listener, started=self._is_ready), name="http"
             )
@@ -147,6 +132,27 @@ class Collector:
             for task in background:
                 task.cancel()
         _log.info("collector_stopped")
+
+    def _background(
+        self, tasks: asyncio.TaskGroup, ingest: IngestServer, events: Events, waste: WasteKeeper
+    ) -> list[asyncio.Task[None]]:
+        """What goes on beside serving, until it is cancelled."""
+        heart = Heartbeat(self._notifier, self._metrics, self._status)
+        pulse = FleetPulse(
+            self._fleet,
+            self._metrics,
+            diagnose=lambda now_ns: self._accounts.slices(now_ns, events.tell),
+            vanish_after_seconds=self._settings.vanish_after_seconds,
+        )
+        expiry = ExpiryWatch(certificates_of(self._settings), self._metrics)
+        return [
+            tasks.create_task(heart.run(), name="heartbeat"),
+            tasks.create_task(pulse.run(), name="fleet-pulse"),
+            tasks.create_task(ingest.failed(), name="ingest"),
+            tasks.create_task(events.run(lambda: ingest.warming), name="events"),
+            tasks.create_task(expiry.run(), name="certificate-expiry"),
+            tasks.create_task(waste.run(), name="waste-keeper"),
+        ]
 
     def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> Parts:
         exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
