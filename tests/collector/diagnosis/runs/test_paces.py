@@ -5,9 +5,7 @@ import pytest
 
 from flyball_collector.diagnosis.runs.onset import Moved
 from flyball_collector.diagnosis.runs.paces import Pace
-from flyball_collector.diagnosis.runs.run_view import RunView
-from flyball_collector.diagnosis.subject import Subject, subjects
-from flyball_collector.fleet.ranks import RankKey, Ranks
+from tests.collector.diagnosis.runs.one_run import run_of
 
 RANKS = 4
 SLOWER = float(np.log(1.3))  # what the first rank's steps are beyond its past
@@ -22,7 +20,7 @@ def pace(*, against_peers: float, out_of_place: float, complete: bool = True) ->
         unmoved, unmoved, unmoved, SLOWER * only_first, np.full(RANKS, 40), np.zeros(RANKS, dtype=bool),
     )  # fmt: skip
     return Pace(
-        runs=run(),
+        runs=run_of(RANKS),
         moved=moved,
         fresh=np.ones(RANKS, dtype=bool),
         now=np.exp(SLOWER * only_first),
@@ -35,24 +33,6 @@ def pace(*, against_peers: float, out_of_place: float, complete: bool = True) ->
         run_shift=np.zeros(1),
         run_upper_shift=np.zeros(1),
         complete=np.array([complete]),
-    )
-
-
-def run() -> RunView:
-    keys = tuple(RankKey("r", rank, f"h{rank}") for rank in range(RANKS))
-    unknown = np.full(RANKS, -1)
-    return RunView(
-        ranks=Ranks(max_ranks=RANKS),
-        keys=keys,
-        subjects=subjects([Subject(key.host, run=key.run, rank=key.rank) for key in keys]),
-        runs=subjects([Subject(run="r")]),
-        run_of=np.zeros(RANKS, dtype=np.int64),
-        sizes=np.array([RANKS]),
-        gpu_of=unknown,
-        run_of_gpu=unknown[:0],
-        work_of_gpu=unknown[:0],
-        total_steps=np.array([np.nan]),
-        started={},
     )
 
 
