@@ -227,7 +227,9 @@ def _caught_up(collector: Collector, fleet: Fleet) -> bool:
 
 def whole(collector: Collector, fleet: Fleet, tallies: Sequence[Mapping[str, Any]]) -> list[Figure]:
     """Whether the store has every record once; what waits for a grant when the generator ends is still its own."""
-    sent, reconnects, waiting = (sum(t[name] for t in tallies) for name in ("sent_records", "reconnects", "waiting"))
+    sampled, reconnects, waiting = (
+        sum(t[name] for t in tallies) for name in ("sampled_records", "reconnects", "waiting")
+    )
     _say("reading the store back")
     stored = doubled = missing = 0
     for number in range(fleet.hosts):
@@ -237,7 +239,12 @@ def whole(collector: Collector, fleet: Fleet, tallies: Sequence[Mapping[str, Any
             missing += sum(end - first for first, end in found.present.gaps(min(found.rows), max(found.rows) + 1))
     size = sum(path.stat().st_size for path in collector.directory.glob("flyball.db*"))
     return [
-        plain("records stored", stored / sent, "of those sent", "those in flight when the generator ends are its own"),
+        plain(
+            "records stored",
+            stored / sampled,
+            "of those sampled",
+            "those in flight when the generator ends are its own",
+        ),
         at_most("records doubled", doubled, 0, "records"),
         at_most("gaps", max(0, missing - waiting), 0, "records", f"{missing:,}, {waiting:,} wait to be replayed"),
         plain("streams broken off", reconnects, "streams"),

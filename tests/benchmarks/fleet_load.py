@@ -21,6 +21,7 @@ from grpc import aio
 from numpy.typing import NDArray
 
 from flyball_agent.uplink.channel import OPTIONS
+from flyball_agent.uplink.uplink import STEADY_SECONDS, backoff_seconds
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Layout
 from flyball_proto.metric import Kind
@@ -34,6 +35,7 @@ _TIME = struct.Struct("<qq")
 _STEP = re.compile(rb"\x28" + re.escape(bytes((0x80, 0x80, 0x80, 0x01))))  # a report's step, as records begin
 _ROWS = 251
 _TROUBLED, _TROUBLE = 20, 1.8  # of so many hosts one has so many times the usual load
+_LONGEST_BACKOFF_SECONDS = 10.0  # of agents that nobody told otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Load:
 class Tally:
     """What happened."""
 
-    sent_records: int = 0
+    sampled_records: int = 0
     sent_messages: int = 0
     welcomes: int = 0
     acknowledgements: int = 0
@@ -173,6 +175,7 @@ class Host:
         )
         self._phase = noise.random()
         self._next = self._first
+        self._sampled_ns = 0  # the newest instant
         self._kept: dict[int, bytes] = {}
         self._echo: pb.Echo | None = None
         self._credit = 0
@@ -185,6 +188,7 @@ class Host:
 
     async def run(self, channel: aio.Channel, until: float) -> None:
         """One stream until a moment."""
+        self._catch_up()
         call = channel.stream_stream(_CONNECT, pb.AgentMessage.SerializeToString, pb.CollectorMessage.FromString)()  # type: ignore[call-arg]  # requests are written
         await call.write(pb.AgentMessage(hello=self._hello(), sent_boot_ns=time.monotonic_ns()))
         await call.write(
@@ -203,13 +207,12 @@ class Host:
     async def _send(self, call: "aio.StreamStreamCall[pb.AgentMessage, pb.CollectorMessage]", until: float) -> None:
         """As agents do: sampled at full intervals of the wall clock, sent at the host's own phase after it."""
         every = self._load.send_every_ms * 1_000_000
-        ticks = max(1, self._load.send_every_ms // self._load.interval_ms)
         wall_minus_boot = time.time_ns() - time.monotonic_ns()
-        sampled = time.time_ns() // every * every
+        sampled = self._sampled_ns + every if self._sampled_ns else time.time_ns() // every * every
         phase = round(every * self._phase)
         while (due := (sampled + phase - wall_minus_boot) / _SECOND_NS) < until:
             await asyncio.sleep(due - time.monotonic())
-            batch = list(self._tick(ticks, sampled, wall_minus_boot))
+            batch = self._sample(sampled, wall_minus_boot)
             message = pb.AgentMessage(
                 records=pb.Records(epoch=self._epoch.id, records=batch, backlog_bytes=1500 * len(self._backlog)),
                 sent_boot_ns=time.monotonic_ns(),
@@ -218,19 +221,30 @@ class Host:
             self._echo = None
             await call.write(message)
             self._tally.sent_messages += 1
-            self._tally.sent_records += len(batch)
             while self._backlog and self._credit > 0:
                 await call.write(self._replay())
             sampled += every
 
-    def _tick(self, count: int, sampled_ns: int, wall_minus_boot_ns: int) -> Iterator[bytes]:
+    def _catch_up(self) -> None:
+        """Nobody took what was sampled since the stream broke off: it waits to be replayed."""
+        every = self._load.send_every_ms * 1_000_000
+        now_ns = time.time_ns()
+        for sampled in range(self._sampled_ns + every, now_ns // every * every, every) if self._sampled_ns else ():
+            self._sample(sampled, now_ns - time.monotonic_ns())
+
+    def _sample(self, sampled_ns: int, wall_minus_boot_ns: int) -> list[bytes]:
+        """The records of the sending interval that ends then."""
         step = self._load.interval_ms * 1_000_000
-        for back in range(count - 1, -1, -1):
-            time_ns = sampled_ns - back * step
+        count = max(1, self._load.send_every_ms // self._load.interval_ms)
+        batch = []
+        for time_ns in range(sampled_ns - (count - 1) * step, sampled_ns + 1, step):
             record = self._recorder.record(self._next, time_ns, time_ns - wall_minus_boot_ns)
             self._kept[self._next] = record
             self._next += 1
-            yield record
+            batch.append(record)
+        self._tally.sampled_records += count
+        self._sampled_ns = sampled_ns
+        return batch
 
     def _replay(self) -> pb.AgentMessage:
         batch, size = [], 0
@@ -292,21 +306,29 @@ def open_channel(load: Load, host: str) -> aio.Channel:
 
 
 async def live(load: Load, host: Host, number: int, tally: Tally, storms: list[float], end: float) -> None:
-    """One host through all storms: at each, the stream is broken off and opened again."""
+    """One host through all storms: at each, the stream is broken off and opened again, as agents do."""
     await asyncio.sleep(load.ramp_seconds * (number - load.first_host) / max(1, load.hosts))
+    for until in (*storms, end):
+        attempt = 0
+        while (started := time.monotonic()) < until - 0.1:
+            if await broken_off(load, host, tally, until):
+                attempt = 0 if time.monotonic() - started >= STEADY_SECONDS else attempt + 1
+                await asyncio.sleep(backoff_seconds(attempt, _LONGEST_BACKOFF_SECONDS, random.random()))
+    tally.waiting += host.waiting
+
+
+async def broken_off(load: Load, host: Host, tally: Tally, until: float) -> bool:
+    """A stream on a channel of its own, which has no back-off from the one before; whether it ended early."""
     channel = open_channel(load, host.name)
     try:
-        for until in (*storms, end):
-            while time.monotonic() < until - 0.1:
-                try:
-                    await host.run(channel, until)
-                except (aio.AioRpcError, asyncio.InvalidStateError) as error:
-                    tally.failed(error)
-                    tally.reconnects += 1
-                    await asyncio.sleep(random.random())
+        await host.run(channel, until)
+    except (aio.AioRpcError, asyncio.InvalidStateError) as error:
+        tally.failed(error)
+        tally.reconnects += 1
+        return True
     finally:
-        tally.waiting += host.waiting
         await channel.close(None)
+    return False
 
 
 async def generate(load: Load) -> dict[str, object]:
