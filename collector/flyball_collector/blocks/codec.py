@@ -14,7 +14,7 @@ from flyball_collector.blocks.block import RowGroup
 from flyball_collector.blocks.bytes_reader import BytesReader
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.frame import seal, unseal
-from flyball_collector.blocks.matrix import MatrixReader, write_matrix
+from flyball_collector.blocks.matrix import MatrixReader, write_matrices
 
 MAX_CELLS = 8 * 1024 * 1024  # records × columns of one block: what decoding may take in memory, in 8 bytes
 
@@ -61,12 +61,14 @@ def _group_sections(group: RowGroup) -> Iterator[bytes]:
         raise BlockError("a group of rows without a row cannot be encoded: leave it out")
     known = np.ascontiguousarray(group.valid.T)
     status = _statuses(known)
+    values = _filled(np.array(group.values.T, order="C"), known, status)
+    times, readings = write_matrices(_times(group), values)
     head = _GROUP.pack(group.layout, records, columns, len(group.extras))
     yield head + _runs(group.silences) + _runs(group.tenancy)
-    yield from write_matrix(_times(group))
+    yield from times
     yield status.tobytes()
     yield np.packbits(known[status == _SOME]).tobytes()
-    yield from write_matrix(_filled(np.array(group.values.T, order="C"), known, status))
+    yield from readings
     yield from _extras_sections(group)
 
 
@@ -84,8 +86,10 @@ def _times(group: RowGroup) -> NDArray[np.int64]:
 
 
 def _statuses(known: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    status = np.full(len(known), _SOME, dtype=np.uint8)
-    status[known.all(axis=1)] = _ALL
+    status = np.full(len(known), _ALL, dtype=np.uint8)
+    if known.all():
+        return status
+    status[~known.all(axis=1)] = _SOME
     status[~known.any(axis=1)] = _NONE
     return status
 

@@ -7,6 +7,7 @@ distribution stand together. All arithmetic wraps at 64 bits, which makes every 
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +22,76 @@ MEAN, SLOPE, LAST_SLOPE = 0, 1, 2  # how a series is predicted
 _SAMPLE = 8  # values of which the divisor is guessed; it is then checked over all
 
 
+class _Coded(NamedTuple):
+    """Series as they are written, one entry each."""
+
+    first: Integers
+    divisors: Integers
+    modes: NDArray[np.uint8]
+    bases: Integers
+    codes: NDArray[np.uint64]
+    bits: NDArray[np.uint8]
+
+    def of(self, part: slice) -> "_Coded":
+        """Some of them."""
+        return _Coded(
+            self.first[part], self.divisors[part], self.modes[part], self.bases[part], self.codes[part], self.bits[part]
+        )
+
+    def sections(self) -> Iterator[bytes]:
+        """What `MatrixReader` reads."""
+        odd = np.flatnonzero(self.divisors != 1)
+        yield b"".join(
+            (
+                self.bits.tobytes(),
+                self.modes.tobytes(),
+                np.uint32(len(odd)).tobytes(),
+                odd.astype("<u4").tobytes(),
+                self.divisors[odd].astype("<i8").tobytes(),
+            )
+        )
+        yield _planes(self.first)
+        yield _planes(_zigzag(self.bases).view(np.int64))
+        yield from _residual_planes(self.codes, self.bits)
+
+
 def write_matrix(series: Integers) -> Iterator[bytes]:
     """Sections that `MatrixReader` turns back into `series` (count × times, at least one time)."""
+    return _code(series).sections()
+
+
+def write_matrices(*matrices: Integers) -> Iterator[Iterator[bytes]]:
+    """The same of each of some matrices of equally many times; together, for most of it costs by the call."""
+    coded = _code(np.concatenate(matrices))
+    first = 0
+    for matrix in matrices:
+        part, first = slice(first, first + len(matrix)), first + len(matrix)
+        yield coded.of(part).sections()
+
+
+def _code(series: Integers) -> _Coded:
+    """What stands still is told by its first value alone."""
     first = series[:, 0].copy()
     offsets = series - first[:, None]
-    divisors = _divide_out(offsets)
-    modes, bases, residuals = _predict(offsets)
-    codes = _zigzag(residuals)
-    bits = _bit_lengths(codes.max(axis=1, initial=0))
-    odd = np.flatnonzero(divisors != 1)
-    yield b"".join(
-        (
-            bits.tobytes(),
-            modes.tobytes(),
-            np.uint32(len(odd)).tobytes(),
-            odd.astype("<u4").tobytes(),
-            divisors[odd].astype("<i8").tobytes(),
-        )
-    )
-    yield _planes(first)
-    yield _planes(_zigzag(bases).view(np.int64))
-    yield from _residual_planes(codes, bits)
+    moving = np.flatnonzero(offsets.any(axis=1))
+    count, times = series.shape
+    divisors, modes = np.ones(count, dtype=np.int64), np.full(count, MEAN, dtype=np.uint8)
+    bases, codes = np.zeros(count, dtype=np.int64), np.zeros((count, times), dtype=np.uint64)
+    if len(moving):
+        offsets = offsets[moving]
+        divisors[moving] = _divide_out(offsets)
+        modes[moving], bases[moving], residuals = _predict(offsets)
+        codes[moving] = _zigzag(residuals)
+    return _Coded(first, divisors, modes, bases, codes, _bit_lengths(codes.max(axis=1)))
 
 
 def _divide_out(offsets: Integers) -> Integers:
-    """Divide each series by what divides all of it, in place; returns the divisors."""
+    """Divide each series by what divides all of it, in place; returns the divisors. None stands still."""
     sizes = np.abs(offsets).view(np.uint64)
     common = np.gcd.reduce(sizes[:, 1 : 1 + _SAMPLE], axis=1)
     candidates = np.flatnonzero(common != 1)
     common[candidates] = np.gcd.reduce(sizes[candidates], axis=1)
-    divisors = np.where((common > 0) & (common < 1 << 62), common, 1).astype(np.int64)
+    divisors = np.where(common < 1 << 62, common, 1).astype(np.int64)
     rows = np.flatnonzero(divisors != 1)
     offsets[rows] //= divisors[rows, None]
     return divisors
@@ -59,21 +100,28 @@ def _divide_out(offsets: Integers) -> Integers:
 def _predict(offsets: Integers) -> tuple[NDArray[np.uint8], Integers, Integers]:
     """The cheapest prediction of each series, its base, and what is left over."""
     count, times = offsets.shape
-    residuals = np.zeros((3, count, times), dtype=np.int64)
-    bases = np.zeros((3, count), dtype=np.int64)
-    bases[MEAN] = np.clip(offsets.mean(axis=1), -(2.0**62), 2.0**62)  # any base is exact; this one cannot overflow
+    residuals = np.empty((3, count, times), dtype=np.int64)
+    bases = np.empty((3, count), dtype=np.int64)
+    means = offsets.sum(axis=1, dtype=np.float64) / times
+    bases[MEAN] = np.clip(means, -(2.0**62), 2.0**62)  # any base is exact; this one cannot overflow
     np.subtract(offsets, bases[MEAN, :, None], out=residuals[MEAN])
-    if times > 1:
-        slopes = offsets[:, 1:] - offsets[:, :-1]
-        bases[SLOPE] = offsets[:, -1] // (times - 1)
-        np.subtract(slopes, bases[SLOPE, :, None], out=residuals[SLOPE, :, 1:])
-        bases[LAST_SLOPE] = slopes[:, 0]
-        np.subtract(slopes[:, 1:], slopes[:, :-1], out=residuals[LAST_SLOPE, :, 2:])
-    # The exponent of a float is the length of the integer: a cheap estimate of the bits that a residual costs.
-    exponents = (np.abs(residuals).astype(np.float64) + 1.0).view(np.int64) >> 52
-    modes = exponents.sum(axis=2).argmin(axis=0)
+    slopes = offsets[:, 1:] - offsets[:, :-1]  # of at least two times, else it would stand still
+    bases[SLOPE] = offsets[:, -1] // (times - 1)
+    residuals[SLOPE, :, 0] = 0
+    np.subtract(slopes, bases[SLOPE, :, None], out=residuals[SLOPE, :, 1:])
+    bases[LAST_SLOPE] = slopes[:, 0]
+    residuals[LAST_SLOPE, :, :2] = 0
+    np.subtract(slopes[:, 1:], slopes[:, :-1], out=residuals[LAST_SLOPE, :, 2:])
+    modes = _costs(residuals).argmin(axis=0)
     rows = np.arange(count)
     return modes.astype(np.uint8), bases[modes, rows], residuals[modes, rows]
+
+
+def _costs(residuals: Integers) -> Integers:
+    """Bits that a series takes by each prediction: the exponent of a float is about the length of the integer."""
+    exponents = (np.abs(residuals).astype(np.float32) + np.float32(1)).view(np.int32) >> 23
+    costs: Integers = exponents.sum(axis=2, dtype=np.int64)
+    return costs
 
 
 def _zigzag(numbers: Integers) -> NDArray[np.uint64]:
@@ -98,7 +146,9 @@ def _residual_planes(codes: NDArray[np.uint64], bits: NDArray[np.uint8]) -> Iter
     lengths = bits[order]
     planes = codes[order].astype("<u8", copy=False).view(np.uint8).reshape(*codes.shape, 8)
     for plane in range(8):
-        start, full = np.searchsorted(lengths, (8 * plane, 8 * plane + 8), side="right")
+        start, full = np.searchsorted(lengths, (8 * plane, 8 * plane + 8), side="right").tolist()
+        if start == len(lengths):
+            return  # no series is wider
         yield planes[start:full, :, plane].tobytes()  # the top byte of these series: mostly small
         yield planes[full:, :, plane].tobytes()  # noise
 

@@ -39,28 +39,31 @@ def summarize(group: RowGroup) -> LayoutSummary:
     """What remains of a group's rows after the seconds are gone."""
     values, valid = group.values, group.valid
     counts = valid.sum(axis=0, dtype=np.int64)
-    some = counts > 0
-    bounds = np.iinfo(np.int64)
-    minimum = np.where(some, np.where(valid, values, bounds.max).min(axis=0), 0)
-    maximum = np.where(some, np.where(valid, values, bounds.min).max(axis=0), 0)
+    if (counts == len(values)).all():
+        minimum, maximum, last = values.min(axis=0), values.max(axis=0), values[-1].copy()
+    else:
+        minimum, maximum, last = _bounds(values, valid, counts > 0)
+    steps = _mean_steps(values, valid, counts, minimum, maximum)
+    return LayoutSummary(group.layout, int(group.corrected_ns[0]), counts, minimum, maximum, last, steps)
+
+
+def _bounds(values: Integers, valid: NDArray[np.bool_], some: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+    """Least, most and last of what is known in each column; 0 where nothing is."""
+    limits = np.iinfo(np.int64)
+    minimum = np.where(some, np.where(valid, values, limits.max).min(axis=0), 0)
+    maximum = np.where(some, np.where(valid, values, limits.min).max(axis=0), 0)
     rows = len(values) - 1 - valid[::-1].argmax(axis=0)
-    last = np.where(some, values[rows, np.arange(values.shape[1])], 0)
-    return LayoutSummary(
-        group.layout,
-        int(group.corrected_ns[0]),
-        counts,
-        minimum,
-        maximum,
-        last,
-        _mean_steps(values, valid, minimum, maximum),
-    )
+    return minimum, maximum, np.where(some, values[rows, np.arange(values.shape[1])], 0)
 
 
-def _mean_steps(values: Integers, valid: NDArray[np.bool_], minimum: Integers, maximum: Integers) -> Integers:
+def _mean_steps(
+    values: Integers, valid: NDArray[np.bool_], counts: Integers, minimum: Integers, maximum: Integers
+) -> Integers:
     """Offsets from the least value, so that large counters lose nothing to rounding."""
     span = (maximum - minimum).view(np.uint64).astype(np.float64)
-    sums = np.where(valid, (values - minimum).view(np.uint64), 0).astype(np.float64).sum(axis=0)
-    scale = np.maximum(span, 1.0) * np.maximum(valid.sum(axis=0), 1)
+    offsets = (values - minimum).view(np.uint64)
+    sums = np.add.reduce(offsets, axis=0, dtype=np.float64, where=valid)
+    scale = np.maximum(span, 1.0) * np.maximum(counts, 1)
     steps: Integers = np.clip(np.rint(sums / scale * STEPS), 0, STEPS).astype(np.int64)
     return steps
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from flyball_collector.blocks.block import BlockKey
 from flyball_collector.ingest.door import Door
 from flyball_collector.ingest.gather import Gatherer, OpenBlock
-from flyball_collector.ingest.pack import PACK_ROWS, pack, row_groups
+from flyball_collector.ingest.pack import PACK_ROWS, pack, row_groups, tick_bytes
 from flyball_collector.testing import make_layout, make_record
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.ranges import RangeSet
@@ -50,10 +50,10 @@ def overfill(gatherer: Gatherer, *blocks: OpenBlock) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.booleans(), st.booleans()), unique_by=lambda row: row[0]), st.data())
 def test_rows_survive_packing(rows: list[tuple[int, bool, bool]], data: st.DataObject) -> None:
-    """However the rows are split between packed and loose, every one comes back as it was, in order of sequence."""
+    """However the rows are split between packed, small and loose, each comes back as it was, in order of sequence."""
     ticks = [tick(sequence, large=large, holes=holes) for sequence, large, holes in rows]
-    cut = data.draw(st.integers(0, len(ticks)))
-    groups = row_groups(pack(ticks[:cut]), ticks[cut:])
+    small, cut = sorted((data.draw(st.integers(0, len(ticks))), data.draw(st.integers(0, len(ticks)))))
+    groups = row_groups([*pack(ticks[:small], small=True), *pack(ticks[small:cut])], ticks[cut:])
     assert sum(len(group.sequences) for group in groups) == len(ticks)
     by_sequence = {t.sequence: t for t in ticks}
     for group in groups:
@@ -67,6 +67,17 @@ def test_rows_survive_packing(rows: list[tuple[int, bool, bool]], data: st.DataO
             stamps = (group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.silences[row])
             assert stamps == (source.agent_ns, source.boot_ns, source.received_ns, source.silences)
             assert group.extras.get(sequence, b"") == source.extras
+
+
+def test_rows_are_packed_small_only_where_memory_is_scarce() -> None:
+    """A gatherer with room spares the compression; one that has used a quarter of its budget does not."""
+    roomy, scarce = Gatherer(1 << 30), Gatherer(4 * tick_bytes(tick(0)))
+    found = []
+    for gatherer in (roomy, scarce):
+        block = open_block(gatherer)
+        fill(gatherer, block, PACK_ROWS)
+        found.append([rows.compressed for rows in block.packed])
+    assert found == [[False], [True]]
 
 
 def test_the_byte_count_returns_to_zero() -> None:
