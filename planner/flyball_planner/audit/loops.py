@@ -248,6 +248,12 @@ class Loops:
                     return True
         return False
 
+    def goes_through_batches(self, turns: Turns) -> bool:
+        """Whether each turn takes a batch: of what is gone through, or fetched."""
+        module, node = turns.module, turns.node
+        over = isinstance(node, ast.For | ast.AsyncFor) and self._gives_batches(module, node)
+        return over or (isinstance(node, Loop) and fetches_batches(module, node))
+
     def _gives_batches(self, module: Module, node: ast.For | ast.AsyncFor) -> bool:
         if _OF_DATA.search(ast.unparse(node.iter)):
             return True

@@ -21,6 +21,31 @@ class Wait(NamedTuple):
     does: str
     value: Value
 
+    @property
+    def is_explicit(self) -> bool:
+        """Whether a method is called that only tensors and arrays have: the code's author knew what it is."""
+        return isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute) and self._name in _METHODS
+
+    @property
+    def copies(self) -> bool:
+        """Whether a tensor's whole contents are brought over, whatever its size."""
+        return isinstance(self.node, ast.Call) and self._name in _COPYING
+
+    @property
+    def reads_number(self) -> bool:
+        """Whether a single number is asked for, or a truth value."""
+        return self.does == ASKED or (isinstance(self.node, ast.Call) and self._name in _NUMBER_OF)
+
+    @property
+    def _name(self) -> str:
+        return last_name(self.node) if isinstance(self.node, ast.Call) else ""
+
+
+ASKED = "a condition asks it for a truth value"
+
+_METHODS = TO_HOST | {"cpu"}
+_COPYING = frozenset({"cpu", "numpy", "tolist", "to"})
+_NUMBER_OF = frozenset({"item", "float", "int", "bool", "round", "equal", "allclose"})
 
 _CONVERSIONS = {
     "builtins.float": "turns it into a number",
@@ -183,11 +208,11 @@ def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wai
     elif region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
         value = _held(project, region, test) or UNKNOWN
         computed = isinstance(test, ast.Call | ast.Compare)
-        if value != UNKNOWN and (computed or value.tags & _NUMBERS):
-            yield Wait(test, "a condition asks it for a truth value", value)
+        if value != UNKNOWN and (computed or value.tags & NUMBERS):
+            yield Wait(test, ASKED, value)
 
 
-_NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
+NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
 """Single numbers, whose truth may be asked for by their name alone; of a list of tensors that asks if it is empty."""
 
 

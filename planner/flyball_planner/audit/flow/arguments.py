@@ -89,7 +89,11 @@ def _of_forward(node: Callable, argument: ast.arg) -> Value:
     defaults.update(zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))
     if defaults.get(argument) is not None and argument.annotation is None:
         return UNKNOWN
-    return ON_DEVICE.tagged(Tag.GRAPH)
+    return ON_DEVICE.tagged(Tag.GRAPH) if argument.annotation is not None else _FORWARDED
+
+
+_FORWARDED = ON_DEVICE.tagged(Tag.GRAPH, Tag.SUPPOSED)
+"""Without an annotation it may be a list of tensors, a number, a shape."""
 
 
 def _takes_any(node: Callable, owner: Value | None) -> bool:

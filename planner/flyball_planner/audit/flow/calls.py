@@ -63,12 +63,12 @@ def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Val
     if not any(each.on_device for each in given.all):
         return UNKNOWN
     if isinstance(node.func, ast.Attribute) and frame.values.get(node.func.value, UNKNOWN).has(Tag.MODEL):
-        return combine(given.all).tagged(Tag.GRAPH)
+        return combine(given.all).tagged(Tag.GRAPH, Tag.SUPPOSED)
     own = (
         isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
     )
     if own or isinstance(node.func, ast.Name):
-        return Value(frozenset({Tag.DEVICE, Tag.OUTPUT}))
+        return Value(frozenset({Tag.DEVICE, Tag.OUTPUT, Tag.SUPPOSED}))
     return UNKNOWN
 
 

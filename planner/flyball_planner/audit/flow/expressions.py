@@ -6,7 +6,7 @@ from typing import Any
 
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.library import TEXTS
-from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor
+from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor, supposed_part
 from flyball_planner.audit.flow.values import (
     BATCH,
     MODEL,
@@ -20,7 +20,9 @@ from flyball_planner.audit.flow.values import (
     join_all,
 )
 
-_KEPT = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.GRAPH, Tag.BATCH, Tag.LOSS, Tag.NORM, Tag.GRADIENT, Tag.OUTPUT})
+_KEPT = frozenset({
+    Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.GRAPH, Tag.BATCH, Tag.LOSS, Tag.NORM, Tag.GRADIENT, Tag.OUTPUT, Tag.SUPPOSED,
+})  # fmt: skip
 """What a computation with tensors hands on to its result."""
 
 
@@ -46,6 +48,8 @@ def combine(values: Sequence[Value]) -> Value:
     kept = tags & _KEPT
     if Tag.DEVICE in kept:  # a number, or a tensor without dimensions, takes part on the device
         kept -= {Tag.CPU}
+    if Tag.SUPPOSED in kept and any(each.is_seen_tensor for each in values):
+        kept -= {Tag.SUPPOSED}
     return Value(kept)
 
 
@@ -64,7 +68,7 @@ def iterated_value(value: Value) -> Value:
     if value.has(Tag.LOADER):
         return BATCH.without(Tag.CPU).tagged(Tag.DEVICE) if value.has(Tag.DEVICE) else BATCH
     if value.tags & PLACED:
-        return Value(value.tags - {Tag.LOSS})
+        return supposed_part(Value(value.tags - {Tag.LOSS}))
     if value.has(Tag.MODEL):
         return MODEL
     return ON_HOST if value.has(Tag.HOST) else UNKNOWN
@@ -108,7 +112,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     if held_element is not None:
         return held_element
     if held.tags & PLACED or held.has(Tag.OUTPUT):
-        return Value(held.tags - {Tag.LOSS, Tag.PARAMETER})
+        return supposed_part(Value(held.tags - {Tag.LOSS, Tag.PARAMETER}))
     if held.has(Tag.MODEL):
         return MODEL
     return iterated(frame, held) if held.has(Tag.DATASET) else (ON_HOST if held.has(Tag.HOST) else UNKNOWN)
@@ -121,7 +125,7 @@ def _at_key(frame: Frame, held: Value, key: str) -> Value:
     if held.has(Tag.OUTPUT) or (held.has(Tag.DEVICE) and not held.has(Tag.TENSOR)):
         return attribute_of_tensor(held, key)
     if held.has(Tag.BATCH):
-        return UNKNOWN if TEXTS.search(key) else Value(held.tags)
+        return UNKNOWN if TEXTS.search(key) else Value(held.tags | {Tag.SUPPOSED})
     return element_of(held) or (attribute_of(frame, held, key) if held.has(Tag.OPTIMIZER) else UNKNOWN)
 
 

@@ -100,7 +100,7 @@ def _of_torch(name: str, given: Arguments, frame: Frame) -> Value:
     device = given.keyword("device")
     found = combine([_inside(each) for each in given.all])
     if found.tags & {Tag.DEVICE, Tag.CPU, Tag.TENSOR}:
-        return found.without(Tag.LOSS) if device is None else placed(found, device)
+        return found.without(Tag.LOSS, Tag.SUPPOSED) if device is None else placed(found, device)
     return TENSOR if name.count(".") == 1 and last.islower() else UNKNOWN
 
 

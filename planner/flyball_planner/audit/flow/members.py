@@ -56,7 +56,20 @@ def attribute_of_tensor(held: Value, name: str) -> Value:
         return ON_DEVICE.tagged(Tag.GRADIENT) if held.has(Tag.DEVICE) else UNKNOWN
     if name == "data":
         return held.without(Tag.GRAPH)
-    return Value(held.tags - {Tag.LOSS, Tag.PARAMETER}) if held.has(Tag.TENSOR) else Value(held.tags)
+    if held.has(Tag.TENSOR):
+        kept = held.tags - {Tag.LOSS, Tag.PARAMETER}
+        return Value(kept if name in _OWN_PARTS else kept | {Tag.SUPPOSED})
+    return supposed_part(Value(held.tags))
+
+
+_OWN_PARTS = frozenset({"T", "mT", "H", "mH", "real", "imag"})
+"""Attributes of a tensor that are tensors; another one is that of an object which was moved to the device."""
+
+
+def supposed_part(value: Value) -> Value:
+    """A part of what a model gives, or of a batch, may be a number, a text or a list."""
+    whole = value.has(Tag.TENSOR) or not value.tags & {Tag.OUTPUT, Tag.BATCH}
+    return value if whole else value.tagged(Tag.SUPPOSED)
 
 
 def _attribute_of_model(held: Value, name: str) -> Value:

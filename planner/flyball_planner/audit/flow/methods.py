@@ -92,7 +92,7 @@ def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
         return held.without(Tag.GRAPH)
     if name == "backward":
         return ON_HOST
-    found = combine((Value(held.tags - {Tag.PARAMETER}), *given.positional))
+    found = combine((Value(held.tags - {Tag.PARAMETER}), *given.positional)).without(Tag.SUPPOSED)
     if held.has(Tag.GRADIENT) and name == "norm":
         found = found.tagged(Tag.NORM)
     return Value(found.tags, element=Value(found.tags)) if name in {"split", "chunk", "unbind"} else found

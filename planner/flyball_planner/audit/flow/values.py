@@ -33,6 +33,7 @@ class Tag(Enum):
     ACCELERATOR = "accelerator"  # Accelerate's Accelerator, Lightning's Fabric
     ENGINE = "engine"  # DeepSpeed's model engine (a MODEL too)
     TRAINER = "trainer"  # runs the loop itself: transformers, Lightning
+    SUPPOSED = "supposed"  # a tensor in all likelihood, though a way to it is not known, or gives none
 
     __hash__ = object.__hash__  # members are single; an Enum hashes its name anew in each of millions of look-ups
 
@@ -107,6 +108,11 @@ class Value(NamedTuple):
         """Whether it is, on every way that is known, a value on an accelerator."""
         return Tag.DEVICE in self.tags and Tag.CPU not in self.tags
 
+    @property
+    def is_seen_tensor(self) -> bool:
+        """Whether it is a tensor on an accelerator on every way, and none of them is supposed."""
+        return self.on_device and not self.tags & _NOT_SEEN
+
     def field(self, name: str) -> "Value | None":
         """A named part."""
         for key, value in self.fields:
@@ -122,6 +128,8 @@ class Value(NamedTuple):
         """Itself with fewer tags."""
         return self._replace(tags=self.tags - frozenset(tags))
 
+
+_NOT_SEEN: Tags = frozenset({Tag.SUPPOSED, Tag.HOST})
 
 UNKNOWN = Value()
 ON_HOST = Value(frozenset({Tag.HOST}))
@@ -167,7 +175,7 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
         if (ours := getattr(first, name)) == getattr(second, name)
     }
     return Value(
-        tags=first.tags | second.tags,
+        tags=_joined_tags(first, second),
         items=_joined_items(first.items, second.items, depth),
         element=_joined_optional(element_of(first), element_of(second), depth),
         fields=_joined_fields(first, second, depth),
@@ -175,6 +183,15 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
         made_in=_made_in(first, second),
         **same,
     )
+
+
+def _joined_tags(first: Value, second: Value) -> Tags:
+    """What is a tensor on one way alone is supposed to be one; a number in the code only stands for it at first."""
+    tags = first.tags | second.tags
+    if Tag.DEVICE not in tags or Tag.DEVICE in first.tags & second.tags:
+        return tags
+    other = second if Tag.DEVICE in first.tags else first
+    return tags if other.literal is not None or other.tags & PLACED else tags | {Tag.SUPPOSED}
 
 
 def join_all(values: Iterable[Value]) -> Value:
@@ -188,7 +205,7 @@ def join_all(values: Iterable[Value]) -> Value:
 def placed(value: Value, device: Value) -> Value:
     """A tensor after a move: on the device, unless that is the host."""
     on_cpu = device.literal is not None and device.literal.value in {"cpu", None}
-    tags = value.tags - {Tag.CPU, Tag.DEVICE}
+    tags = value.tags - {Tag.CPU, Tag.DEVICE, Tag.SUPPOSED}
     return Value(tags | {Tag.TENSOR, Tag.CPU if on_cpu or device.has(Tag.CPU) else Tag.DEVICE})
 
 

@@ -4,13 +4,15 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.loops import Turns, fetches_batches
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
 
 DIFFERENTIATING = frozenset(
@@ -41,14 +43,26 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Evaluation loops whose model calls record history."""
     for turns in project.loops.evaluation_of(module):
         if turns.hook_of is None and not _only_counts(turns) and not _is_looked_after(project, turns):
-            call = next(_recorded(project, turns), None)
+            call = None if _is_part(project, turns) else next(_recorded(project, turns), None)
             if call is not None:
-                yield _match(turns, call)
+                yield _match(project, turns, call)
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
         if evaluation is not None:
             yield _shared(turns, *evaluation)
+
+
+def _is_part(project: Project, turns: Turns) -> bool:
+    """Whether a module goes through parts of itself: whoever calls it decides on history."""
+    holder = _class_around(turns)
+    is_module = holder is not None and project.flow.is_module(Definition(turns.module, holder))
+    return is_module and not project.loops.goes_through_batches(turns)
+
+
+def _class_around(turns: Turns) -> ast.ClassDef | None:
+    function = turns.module.function_of(turns.node)
+    return turns.module.class_of(function) if function is not None else None
 
 
 def _only_counts(turns: Turns) -> bool:
@@ -57,7 +71,7 @@ def _only_counts(turns: Turns) -> bool:
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return False
     places = (each.slice for each in turns.region.all(ast.Subscript))
-    used = any(isinstance(name, ast.Name) and name.id == loop.target.id for each in places for name in ast.walk(each))
+    used = any(loop.target.id in _names(each) for each in places)
     return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(turns.module, loop)
 
 
@@ -149,17 +163,50 @@ def _is_called_without_history(project: Project, module: Module, function: Funct
     return hooked or project.flow.is_called_without_history(module, function)
 
 
-def _match(turns: Turns, call: ast.Call) -> Match:
+def _takes_batches(project: Project, turns: Turns) -> bool:
+    """Whether each turn is for certain about one batch: of what is gone through, in pairs perhaps, or a slice."""
+    if project.loops.goes_through_batches(turns):
+        return True
+    loop = turns.node
+    if not isinstance(loop, ast.For):
+        return False
+    over = last_name(loop.iter) if isinstance(loop.iter, ast.Call) else ""
+    if isinstance(loop.target, ast.Tuple):
+        return over not in _NUMBERING
+    slices = (each.slice for each in turns.region.all(ast.Subscript) if isinstance(each.slice, ast.Slice))
+    return over in {"range", "trange"} and any(_names(loop.target) & _names(each) for each in slices)
+
+
+_NUMBERING = frozenset({"enumerate", "zip", "items"})
+"""Pairs of these need not be of a batch."""
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_run_so(project: Project, turns: Turns) -> bool:
+    """Whether the loop is seen to be run as it stands: by the file, a call from among the files, or whoever likes."""
+    function = turns.module.function_of(turns.node)
+    if function is None or _class_around(turns) is None:
+        return True
+    callers = project.flow.callers(function.name, turns.module)
+    return any(each.node is function for caller, call in callers for each in project.flow.callees(caller, call))
+
+
+def _match(project: Project, turns: Turns, call: ast.Call) -> Match:
     module, node = turns.module, turns.node
     calls = module.calls_of(module.function_of(node) or module.tree)
     switched = any(last_name(each) == "eval" for each in calls)
+    certain = _takes_batches(project, turns) and (switched or _is_run_so(project, turns)) and not is_trial(turns)
     return Match(
         node,
         "this evaluation runs the model with autograd's history on",
         f"`{module.quote(call)}` stands in no `torch.no_grad()`, and nothing calls `backward()`"
         if call in module.all(ast.Call)
         else "the model is called without `torch.no_grad()`, and nothing calls `backward()`",
-        CERTAIN if switched else LIKELY,
+        (CERTAIN if switched else LIKELY) if certain else SUSPECTED,
+        Severity.WARNING if certain else Severity.NOTE,
     )
 
 

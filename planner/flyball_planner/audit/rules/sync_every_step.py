@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flyball_planner.audit.doubts import Doubt, doubt_of
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
@@ -24,16 +25,16 @@ class Site(NamedTuple):
     region: Region
     wait: Wait
     rarity: Rarity | None
+    doubt: Doubt | None
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's training loops."""
     for turns in project.loops.training_of(module):
         sites = list(_sites(project, turns))
+        counted = {each.wait.node for each in sites if each.rarity is not Rarity.RANK and each.doubt is None}
         for site in sites:
-            yield _match(
-                project, turns, site, len({each.wait.node for each in sites if each.rarity is not Rarity.RANK})
-            )
+            yield _match(project, turns, site, len(counted))
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:
@@ -41,11 +42,11 @@ def _sites(project: Project, turns: Turns) -> Iterator[Site]:
         for wait in waits(project, region):
             rarity = region.rarity(wait.node)
             if rarity not in SELDOM:
-                yield Site(region, wait, rarity)
+                yield Site(region, wait, rarity, doubt_of(turns, region, wait))
 
 
 def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
-    region, wait, rarity = site
+    region, wait, rarity, doubt = site
     loop = f"the training loop at {turns.module.path}:{turns.node.lineno}"
     often = _often(project, turns, site)
     if often is not None:
@@ -64,6 +65,8 @@ def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
         )
     elif rarity in {Rarity.CONFIG, Rarity.OTHER}:
         because, confidence = f"{because}, under a condition", SUSPECTED
+    if doubt is not None:
+        because, severity, confidence = f"{because}; {doubt.value}", Severity.NOTE, SUSPECTED
     return Match(wait.node, told(region, wait), because, confidence, severity, module=region.module)
 
 
@@ -83,7 +86,7 @@ def _acts(project: Project, turns: Turns) -> bool:
 
 def _often(project: Project, turns: Turns, site: Site) -> str | None:
     """How a wait runs several times an optimizer step, if it does."""
-    region, wait, rarity = site
+    region, wait, rarity, _ = site
     if project.loops.is_over_parameters(region, wait.node):
         return "for each parameter, in each step"
     if project.loops.is_micro(region, wait.node):

@@ -4,13 +4,15 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.doubts import doubt_in_evaluation
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.rules.sync_every_step import SELDOM
-from flyball_planner.audit.waits import told, waits
+from flyball_planner.audit.waits import Wait, told, waits
 
 TEXT = frozenset({"generate", "decode", "batch_decode", "sample"})
 """Calls in loops whose results are needed on the host one by one."""
@@ -31,16 +33,22 @@ def _in_loop(project: Project, turns: Turns) -> Iterator[Match]:
         for wait in waits(project, region):
             if region.rarity(wait.node) in SELDOM:
                 continue
-            nested = region.nesting(wait.node) > 0 and not region.calls  # what a callee does for each may be its task
-            often = "several times for each batch" if nested else "for each batch"
-            yield Match(
-                wait.node,
-                told(region, wait),
-                f"it runs {often} of the evaluation at {turns.module.path}:{turns.node.lineno}",
-                LIKELY,
-                Severity.WARNING if nested else Severity.NOTE,
-                module=region.module,
-            )
+            yield _match(turns, region, wait)
+
+
+def _match(turns: Turns, region: Region, wait: Wait) -> Match:
+    nested = region.nesting(wait.node) > 0 and not region.calls  # what a callee does for each may be its task
+    often = "several times for each batch" if nested else "for each batch"
+    doubt = doubt_in_evaluation(turns, region, wait) if nested else None
+    because = f"it runs {often} of the evaluation at {turns.module.path}:{turns.node.lineno}"
+    return Match(
+        wait.node,
+        told(region, wait),
+        because if doubt is None else f"{because}; {doubt.value}",
+        LIKELY if doubt is None else SUSPECTED,
+        Severity.WARNING if nested and doubt is None else Severity.NOTE,
+        module=region.module,
+    )
 
 
 def _writes_text(project: Project, turns: Turns) -> bool:

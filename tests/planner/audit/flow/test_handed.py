@@ -28,7 +28,7 @@ def test_several_calls_hand_over_either() -> None:
     first = Arguments((LOSS,), (("k", ON_HOST),), complete=True)
     second = Arguments((MODEL, ON_HOST), (), complete=False)
     both = joined_arguments([first, second])
-    assert both.positional[0].tags == LOSS.tags | {Tag.MODEL}
+    assert both.positional[0].tags == LOSS.tags | {Tag.MODEL, Tag.SUPPOSED}
     assert both.positional[1] == ON_HOST
     assert both.keyword("k") == ON_HOST
     assert not both.complete

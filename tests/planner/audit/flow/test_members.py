@@ -66,11 +66,11 @@ def _given(code: str) -> Value:
         ("output.data", OUTPUT.without(Tag.GRAPH)),
         ("output.loss", LOSS),
         ("output.rpn_loss", LOSS),
-        ("here.rpn_loss", ON_DEVICE),
+        ("here.rpn_loss", ON_DEVICE.tagged(Tag.SUPPOSED)),
         ("output.data.loss", LOSS.without(Tag.GRAPH)),
-        ("output.layout", OUTPUT),
+        ("output.layout", OUTPUT.tagged(Tag.SUPPOSED)),
         ("here.names", ON_HOST),
-        ("output.logits", OUTPUT),
+        ("output.logits", OUTPUT.tagged(Tag.SUPPOSED)),
     ],
 )
 def test_a_tensors_attribute_is_known_on_the_host_or_lies_where_it_does(code: str, value: Value) -> None:

@@ -1,0 +1,115 @@
+"""Why a finding is no more than a note: what an expert would ask about the value, or the code around it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.regions import Region
+from flyball_planner.audit.waits import NUMBERS, Wait
+
+
+class Doubt(Enum):
+    """What is not certain, in words that end a sentence."""
+
+    VALUE = "that it is a tensor there is supposed"
+    TRIAL = "that loop only tries something out"
+    ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
+    CONTROL = "the loop around it ends by it"
+    WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
+    LEAVES = "what an evaluation is for may be just that"
+
+
+_TRIAL = re.compile(
+    r"(^|_)((find|search|suggest)_(lr|learning_rate|batch_size)|(lr|batch_size|batch)_(find\w*|search|range\w*|finder)"
+    r"|range_test|auto_batch\w*|probe\w*|bench(mark)?\w*|calibrat\w*|warm_?up\w*|sanity\w*|dry_run|profil\w*|debug\w*"
+    r"|check_\w+|try_\w+|demo|example\w*)(_|$)",
+    re.IGNORECASE,
+)
+"""In names of functions whose few steps find something out: nobody waits for them long."""
+
+_ASIDE = re.compile(
+    r"(^|_)(save\w*|restore\w*|checkpoint\w*|ckpt|export\w*|dump\w*|plot\w*|visuali[sz]e\w*|draw\w*|render\w*|show\w*"
+    r"|load_(weights?|state\w*|checkpoint|model|pretrained\w*)|state_dict|init_weights|reset_parameters|write\w*"
+    r"|generate\w*|sample\w*|infer\w*|decode\w*|translate\w*|predict\w*|eval\w*|valid\w*|test\w*|summar\w*|repr)(_|$)",
+    re.IGNORECASE,
+)
+"""In names of functions that a training turn calls now and then, or that must give Python's values."""
+
+
+def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
+    """What an expert would ask first about a wait; None if he would have it changed."""
+    if is_trial(turns):
+        return Doubt.TRIAL
+    if any(_ASIDE.search(each) for each in _led_by(region)):
+        return Doubt.ASIDE
+    if not (wait.value.is_seen_tensor or wait.is_explicit):
+        return Doubt.VALUE
+    if region.calls and wait.copies and not wait.value.tags & NUMBERS:
+        return Doubt.WHOLE
+    return Doubt.CONTROL if _ends_loop(region, wait.node) else None
+
+
+def doubt_in_evaluation(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
+    """The same where nothing is trained: what is copied or written out there is what was asked for."""
+    function = turns.module.function_of(turns.node)
+    gives = function is not None and GIVING.search(function.name)
+    if gives or not wait.reads_number:
+        return Doubt.LEAVES
+    return doubt_of(turns, region, wait)
+
+
+GIVING = re.compile(
+    r"(^|_)(infer\w*|predict\w*|generat\w*|decod\w*|translat\w*|transcrib\w*|extract\w*|embed\w*|encod\w*|sampl\w*"
+    r"|search|export\w*|dump\w*|stream\w*|diari[sz]e\w*|enhance\w*|synthesi[sz]e\w*|convert\w*|process\w*)(_|$)",
+    re.IGNORECASE,
+)
+"""In names of functions that go through data for what a model makes of each: that is needed on the host."""
+
+
+def is_trial(turns: Turns) -> bool:
+    """Whether a loop belongs to a function that only finds something out."""
+    return any(_TRIAL.search(each) for each in _names_around(turns.module, turns.node))
+
+
+def _names_around(module: Module, node: ast.AST) -> Iterator[str]:
+    own = (node,) if isinstance(node, Function) else ()
+    for each in (*own, *module.ancestors(node)):
+        if isinstance(each, Function | ast.ClassDef):
+            yield each.name
+
+
+def _led_by(region: Region) -> Iterator[str]:
+    """The functions that are called on the way to a region."""
+    yield from (last_name(call) for _, call in region.calls)
+    if region.calls and isinstance(region.root, Function):
+        yield region.root.name
+
+
+def _ends_loop(region: Region, node: ast.expr) -> bool:
+    """Whether a loop inside the turn goes on or ends by a condition: a search, a sequence that is made up."""
+    around = region.loops(node)
+    if not around:
+        return False
+    loop = around[0]
+    if isinstance(loop, ast.While) and _holds(region, loop.test, node):
+        return True
+    test = _test_around(region.module, node, loop)
+    return test is not None and any(isinstance(each, ast.Break | ast.Return) for each in ast.walk(test))
+
+
+def _test_around(module: Module, node: ast.expr, loop: Loop) -> ast.If | None:
+    below: ast.AST = node
+    for above in module.ancestors(node):
+        if above is loop:
+            return None
+        if isinstance(above, ast.If):
+            return above if below is above.test else None
+        below = above
+    return None
+
+
+def _holds(region: Region, test: ast.expr, node: ast.expr) -> bool:
+    return test is node or test in region.module.ancestors(node)
