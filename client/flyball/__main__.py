@@ -1,12 +1,13 @@
 """The `flyball` command. Light until it knows what is wanted: a host may have only the agent's packages."""
 
+import atexit
 import gc
 import sys
 from collections.abc import Sequence
 
 from flyball.extras import advice, missing
 
-COLLECTED_AFTER = 50_000
+COLLECTED_AFTER = 100_000
 """New objects of a command after which Python looks for garbage: imports make many and no garbage, and after every 700,
 as is usual, a twentieth of a short command's time goes into looking."""
 
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_collector(words[1:])
     gc.set_threshold(COLLECTED_AFTER)
+    atexit.register(gc.freeze)  # else Python looks for garbage once more in all there is, and all of it ends anyway
     from flyball.command import run
 
     return run(words)

@@ -23,7 +23,7 @@ from flyball_planner.models.families import model_cost, model_names, register_mo
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
-from flyball_planner.specification.document import Entry
+from flyball_planner.specification.entry import Entry
 
 if TYPE_CHECKING:
     from flyball_planner.calibration.compare import Calibration

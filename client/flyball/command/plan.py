@@ -1,5 +1,6 @@
 """`flyball plan FILE`: what a training will take, how long, at what cost, and what to change first."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,6 +37,7 @@ def plan(
     calibration: CalibrationOption = None,
 ) -> None:
     """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else numpy's BLAS starts threads, which spin for nothing
     from flyball.command.errors import CommandError
     from flyball_planner.errors import PlanError
     from flyball_planner.plan.make import make_plan

@@ -58,7 +58,7 @@ def prices(
 def _known(provider: str) -> str:
     """A provider of the dated offers, by its own name."""
     from flyball_planner.catalogue.prices import PROVIDERS
-    from flyball_planner.specification.document import Entry
+    from flyball_planner.specification.entry import Entry
     from flyball_planner.specification.reading import Unfit, choice
 
     try:

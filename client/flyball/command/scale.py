@@ -63,7 +63,7 @@ def scale(
 
 def numbers(option: str, words: str) -> "list[int]":
     """Whole numbers with commas between; 10k and 1e6 are numbers too."""
-    from flyball_planner.specification.document import Entry
+    from flyball_planner.specification.entry import Entry
     from flyball_planner.specification.reading import Unfit, whole
 
     try:

@@ -8,7 +8,8 @@ from flyball_planner.audit.facts import BEARINGS, FACTS, Bearing, Verdict
 from flyball_planner.audit.finding import Finding, Severity, Time
 from flyball_planner.errors import PlanError
 from flyball_planner.report.words import figure, percent
-from flyball_planner.specification.document import Entry, read_document
+from flyball_planner.specification.document import read_document
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.problems import SpecificationError, unknown
 from flyball_planner.specification.reading import Reader, Unfit, number, text
 from flyball_planner.specification.sections import Findings, Key, read_section

@@ -10,7 +10,7 @@ from typing import Any
 from flyball_planner.audit.choices import FailOn
 from flyball_planner.audit.finding import Finding, Severity
 from flyball_planner.errors import PlanError, UnknownName
-from flyball_planner.specification.document import Entry
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.problems import SpecificationError, unknown
 from flyball_planner.specification.reading import Reader, many, member, number, text
 from flyball_planner.specification.sections import Findings, Key, read_section

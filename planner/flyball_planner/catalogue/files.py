@@ -12,7 +12,7 @@ from flyball_planner.catalogue.hardware import Device
 from flyball_planner.errors import PlanError
 
 if TYPE_CHECKING:
-    from flyball_planner.specification.document import Entry as Node
+    from flyball_planner.specification.entry import Entry as Node
 
 Placed = tuple[Entry, Place]
 

@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, cast
 
-from msgspec import Struct
-
+from flyball_planner.specification.entry import Entry, Scalar
+from flyball_planner.specification.plain import read_plain
 from flyball_planner.specification.problems import Problem, SpecificationError
 
 if TYPE_CHECKING:
@@ -17,37 +17,18 @@ DEEPEST = 20
 _PLAIN = "tag:yaml.org,2002:"
 _READ_AS_YAML_SAYS = {_PLAIN + name for name in ("int", "float", "bool", "null")}
 
-Scalar = str | int | float | bool | None
-
-
-class Entry(Struct, frozen=True):
-    """A value and the line on which it, or the key before it, stands."""
-
-    value: "Scalar | list[Entry] | dict[str, Entry]"
-    line: int
-
-    @property
-    def plain(self) -> object:
-        """The value without its lines."""
-        if isinstance(self.value, dict):
-            return {key: entry.plain for key, entry in self.value.items()}
-        return [entry.plain for entry in self.value] if isinstance(self.value, list) else self.value
-
-    def told(self) -> str:
-        """As a message shows it."""
-        if isinstance(self.value, dict):
-            return "a group of keys"
-        if isinstance(self.value, list):
-            return "a list"
-        return "nothing" if self.value is None else repr(self.value)
-
 
 def read_document(text: str, file: str = "specification", example: str = "model") -> Entry:
     """The outermost group of keys of a YAML text; `example` is one that a message names."""
-    import yaml  # noqa: PLC0415  a plan made in Python needs none
-
     if len(text) > MOST_CHARACTERS:
         raise SpecificationError([Problem(0, "", f"longer than {MOST_CHARACTERS:,} characters")], file)
+    return read_plain(text) or read_yaml(text, file, example)
+
+
+def read_yaml(text: str, file: str = "specification", example: str = "model") -> Entry:
+    """The same of any form."""
+    import yaml  # noqa: PLC0415  most specifications are read without
+
     try:
         node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         entry = _Reader().entry(node, _line(node), depth=0) if node is not None else Entry({}, 1)

@@ -13,7 +13,7 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import find_family, model_cost, model_names, specification_keys, transformer_shape
 from flyball_planner.models.specification import UnfitKey
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
-from flyball_planner.specification.document import Entry
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.keys import MODEL, TRAINING
 from flyball_planner.specification.problems import unknown
 from flyball_planner.specification.sections import Findings, Key, read_section

@@ -7,7 +7,8 @@ from typing import Any
 from flyball_planner.calibration.measured import MeasuredRuns
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.specification.document import Entry, read_document
+from flyball_planner.specification.document import read_document
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.hardware import read_machine
 from flyball_planner.specification.keys import FILE, SECTIONS
 from flyball_planner.specification.layout import read_layout

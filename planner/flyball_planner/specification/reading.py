@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from flyball_planner.errors import nearest
-from flyball_planner.specification.document import Entry
+from flyball_planner.specification.entry import Entry
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", re.IGNORECASE)

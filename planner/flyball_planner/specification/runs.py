@@ -13,7 +13,8 @@ from flyball_planner.calibration.measured import MeasuredRun, MeasuredRuns, Refu
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.specification.document import Entry, read_document
+from flyball_planner.specification.document import read_document
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.keys import HARDWARE, LAYOUT, MEASURED, TRAINING
 from flyball_planner.specification.problems import Problem, SpecificationError, unknown
 from flyball_planner.specification.reading import text

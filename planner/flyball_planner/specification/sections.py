@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from flyball_planner.specification.document import Entry
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.problems import Problem, unknown
 from flyball_planner.specification.reading import Reader, Unfit
 

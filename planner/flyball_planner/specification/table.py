@@ -3,7 +3,8 @@
 import csv
 from collections.abc import Iterator, Sequence
 
-from flyball_planner.specification.document import MOST_CHARACTERS, Entry, Scalar
+from flyball_planner.specification.document import MOST_CHARACTERS
+from flyball_planner.specification.entry import Entry, Scalar
 from flyball_planner.specification.problems import Problem, SpecificationError
 
 COMMENT = "#"

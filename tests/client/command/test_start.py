@@ -5,26 +5,33 @@ import sys
 from pathlib import Path
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "transformer.yaml"
-LOADED = """
-import sys
-from flyball.command import run
-status = run(sys.argv[1:])
-print(status, *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+STARTED = """
+import os, sys
+from flyball.__main__ import main
+status = main(sys.argv[1:])
+names = sorted({name.partition(".")[0] for name in sys.modules})
+print(status, len(os.listdir("/proc/self/task")), *names, file=sys.stderr)
 """
 
 
-def loaded(*words: str) -> set[str]:
-    """The packages that a command imports, started as a program of its own."""
-    command = [sys.executable, "-c", LOADED, *words]
+def started(*words: str) -> tuple[int, set[str]]:
+    """The threads that a command has in the end and the packages that it imports, as a program of its own."""
+    command = [sys.executable, "-c", STARTED, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    status, *names = done.stderr.split()
+    status, threads, *names = done.stderr.split()
     assert status == "0"
-    return set(names)
+    return int(threads), set(names)
 
 
 def test_a_plan_in_a_pipe_loads_what_it_computes_with_and_nothing_else() -> None:
     """Neither what draws terminals nor what only other commands need."""
-    names = loaded("plan", str(EXAMPLE))
-    assert {"numpy", "msgspec", "yaml", "typer"} <= names
-    assert not names & {"rich", "plotly", "libcst", "pydantic", "torch", "httpx", "grpc", "flyball_collector"}
+    _, names = started("plan", str(EXAMPLE))
+    assert {"numpy", "msgspec", "typer"} <= names
+    assert not names & {"yaml", "rich", "plotly", "libcst", "pydantic", "torch", "httpx", "grpc", "flyball_collector"}
     assert not names & {"tempfile", "random", "zipfile"}  # which importlib.resources would bring
+
+
+def test_a_plan_starts_no_threads() -> None:
+    """BLAS has one a core, which wait for products of matrices by spinning: a plan has none worth it."""
+    threads, _ = started("plan", str(EXAMPLE))
+    assert threads == 1

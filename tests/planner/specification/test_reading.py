@@ -4,7 +4,8 @@ from enum import StrEnum
 
 import pytest
 
-from flyball_planner.specification.document import Entry, read_document
+from flyball_planner.specification.document import read_document
+from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.reading import Reader, Unfit, choice, flag, many, member, number, text, whole
 from flyball_planner.specification.sections import Findings, Key, read_section
 
