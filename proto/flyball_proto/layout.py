@@ -1,7 +1,7 @@
 """Layouts: which columns (metric × resource) a record has, in order, and the digest records name them by."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,13 +44,13 @@ class Layout:
         return digest(self.body)
 
     @classmethod
-    def parse(cls, body: bytes) -> "Layout":
-        """Read a layout that came from outside."""
+    def parse(cls, body: bytes, share: Callable[[Metric], Metric] = lambda metric: metric) -> "Layout":
+        """Read a layout that came from outside; `share` may give an equal metric that is known already."""
         try:
             message = pb.Layout.FromString(body)
         except DecodeError as error:
             raise WireError(f"layout of {len(body)} bytes does not parse: {error}") from None
-        return cls(tuple(_from_message(message)))
+        return cls(tuple(_from_message(message, share)))
 
 
 def digest(body: bytes) -> int:
@@ -82,12 +82,13 @@ def _metric_to_message(metric: Metric) -> pb.Metric:
     )
 
 
-def _from_message(message: pb.Layout) -> Iterable[Column]:
-    metrics = [_metric_from_message(metric) for metric in message.metrics]
+def _from_message(message: pb.Layout, share: Callable[[Metric], Metric]) -> Iterable[Column]:
+    metrics = [share(_metric_from_message(metric)) for metric in message.metrics]
     for column in message.columns:
-        if column.metric >= len(metrics):
-            raise WireError(f"layout: column of metric {column.metric}, but only {len(metrics)} are declared")
-        yield Column(metrics[column.metric], tuple(column.labels))
+        number = column.metric
+        if number >= len(metrics):
+            raise WireError(f"layout: column of metric {number}, but only {len(metrics)} are declared")
+        yield Column(metrics[number], tuple(column.labels))
 
 
 def _metric_from_message(message: pb.Metric) -> Metric:

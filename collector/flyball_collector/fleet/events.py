@@ -1,5 +1,6 @@
 """What happened on a host lately (an XID, a lost GPU, a full disk), as its records told."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -32,9 +33,12 @@ def remember(events: tuple[HostEvent, ...], extras: bytes) -> tuple[HostEvent, .
 
 def recall(events: tuple[HostEvent, ...], told: pb.Record) -> tuple[HostEvent, ...]:
     """The same, from a message."""
-    if not told.events:
-        return events
-    return tuple(sorted({*events, *map(_event, told.events)})[-MAX_EVENTS:])
+    return unite(events, map(_event, told.events)) if told.events else events
+
+
+def unite(events: tuple[HostEvent, ...], more: Iterable[HostEvent]) -> tuple[HostEvent, ...]:
+    """The newest of both."""
+    return tuple(sorted({*events, *more})[-MAX_EVENTS:])
 
 
 def _event(event: pb.HostEvent) -> HostEvent:

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
@@ -10,7 +9,7 @@ from flyball_collector.ingest.rejection import Malformed
 from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import KnownLayout
 from flyball_proto.errors import WireError
-from flyball_proto.layout import Column, Layout, digest
+from flyball_proto.layout import Layout, digest
 from flyball_proto.metric import Metric
 from flyball_proto.silence import Silence, parse_silences
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -30,19 +29,6 @@ DOCUMENT_KINDS = {
     pb.Definition.SILENCES: "silences",
     pb.Definition.TENANCY: "tenancy",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text with its limit, for one message in one place."""
-
-    what: str
-    value: str
-    limit: int
-
-    def check(self) -> None:
-        if len(self.value) > self.limit:
-            raise Malformed("definition", f"{self.what} of {len(self.value)} characters; at most {self.limit}")
 
 
 class Definitions:
@@ -67,10 +53,22 @@ class Definitions:
             raise Malformed("definition", f"{kind} {definition.digest:016x} has a body of digest {digest(body):016x}")
         meaning = self._parse(definition)
         self._put_document(kind, f"{definition.digest:016x}", body)
-        self._meanings[definition.digest] = meaning
+        self._know(definition.digest, meaning)
+        return meaning
+
+    def layout(self, digest: int) -> KnownLayout | None:
+        """A layout that is known already; from any thread."""
+        known = self._meanings.get(digest)
+        return known if isinstance(known, KnownLayout) else None
+
+    def recall(self, layout: KnownLayout) -> None:
+        """Know a layout that the store has."""
+        self._know(layout.digest, layout)
+
+    def _know(self, name: int, meaning: Meaning) -> None:
+        self._meanings[name] = meaning
         while len(self._meanings) > _CACHED:
             self._meanings.popitem(last=False)
-        return meaning
 
     def _parse(self, definition: pb.Definition) -> Meaning:
         try:
@@ -83,16 +81,17 @@ class Definitions:
             raise Malformed("definition", str(error)) from None
 
     def _layout(self, body: bytes, name: int) -> KnownLayout:
-        columns = Layout.parse(body).columns
+        layout = Layout.parse(body, self._shared)
+        columns = layout.columns
         if len(columns) > self._limits.columns:
             raise Malformed("definition", f"layout of {len(columns)} columns; at most {self._limits.columns}")
         if len({(column.metric.name, column.labels) for column in columns}) != len(columns):
             raise Malformed("definition", "layout has a column twice")
+        longest = self._limits.label_bytes
         for column in columns:
             for value in column.labels:
-                _Text(f"label of {column.metric.name}", value, self._limits.label_bytes).check()
-        shared = {id(metric): self._shared(metric) for metric in {id(c.metric): c.metric for c in columns}.values()}
-        layout = Layout(tuple(Column(shared[id(column.metric)], column.labels) for column in columns))
+                if len(value) > longest:
+                    raise _too_long(f"label of {column.metric.name}", value, longest)
         # The wire's name holds, even where a newer agent says more than this version would write again.
         layout.__dict__["digest"] = name
         return KnownLayout(layout)
@@ -100,8 +99,8 @@ class Definitions:
     def _shared(self, metric: Metric) -> Metric:
         known = self._metrics.get(metric)
         if known is None:
-            _Text(f"help of {metric.name}", metric.help, _HELP_BYTES).check()
-            _Text(f"unit of {metric.name}", metric.unit, _UNIT_BYTES).check()
+            _check(f"help of {metric.name}", metric.help, _HELP_BYTES)
+            _check(f"unit of {metric.name}", metric.unit, _UNIT_BYTES)
             if len(metric.states) > _STATES:
                 raise Malformed("definition", f"{metric.name} has {len(metric.states)} states; at most {_STATES}")
             if len(self._metrics) >= _CACHED:
@@ -115,9 +114,9 @@ class Definitions:
             raise Malformed("definition", f"{len(silences)} silences; at most {_SILENCES}")
         for silence in silences:
             for text in (silence.probe, silence.metric, silence.resource):
-                _Text("name in a silence", text, self._limits.label_bytes).check()
+                _check("name in a silence", text, self._limits.label_bytes)
             for text in (silence.detail, silence.remedy):
-                _Text("text of a silence", text, _HELP_BYTES).check()
+                _check("text of a silence", text, _HELP_BYTES)
         return silences
 
     def _tenancy(self, body: bytes) -> pb.Tenancy:
@@ -125,3 +124,12 @@ class Definitions:
         if len(tenancy.members) > _MEMBERS:
             raise Malformed("definition", f"tenancy of {len(tenancy.members)} members; at most {_MEMBERS}")
         return tenancy
+
+
+def _check(what: str, value: str, limit: int) -> None:
+    if len(value) > limit:
+        raise _too_long(what, value, limit)
+
+
+def _too_long(what: str, value: str, limit: int) -> Malformed:
+    return Malformed("definition", f"{what} of {len(value)} characters; at most {limit}")

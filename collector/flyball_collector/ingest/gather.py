@@ -90,7 +90,7 @@ class Gatherer:
 
     def add(self, block: OpenBlock, tick: Tick) -> None:
         """Hold a row."""
-        rows = block.rows
+        rows = block.held[1]
         rows.append(tick)
         block.received_ns = tick.received_ns
         self._grow(block, tick_bytes(tick))

@@ -58,6 +58,7 @@ class IngestServer:
         self._clock = clock
         self._credentials = credentials
         self.counts = Counts()
+        self._welcome = _welcome(settings)
         self._publisher = Publisher(self.counts, metrics)
         self._gatherer = Gatherer(settings.limits.open_blocks_bytes)
         self._writer = BlockWriter(store, self._gatherer, self.counts, self._stored, settings.store.time_limit_seconds)
@@ -67,7 +68,7 @@ class IngestServer:
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         hours_ns = round(settings.forget_host_hours * 3600 * 1_000_000_000)
-        self._warmer: Warmer | None = Warmer(store, fleet, clock, hours_ns)
+        self._warmer: Warmer | None = Warmer(store, fleet, clock, hours_ns, self._intake.definitions)
         self.warming = True
         self._warming: asyncio.Task[None] | None = None
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs do not see it
@@ -171,7 +172,7 @@ class IngestServer:
             self.counts,
             self._clock,
             self._durable,
-            self._welcome(),
+            self._welcome,
             verified=self._credentials is not None,
         )
         self._sessions.add(session)
@@ -179,13 +180,6 @@ class IngestServer:
             await session.run()
         finally:
             self._sessions.discard(session)
-
-    def _welcome(self) -> pb.Welcome:
-        settings = pb.AgentSettings(
-            send_every_ms=round(self._settings.send_every_seconds * 1000),
-            max_message_bytes=self._settings.limits.replay_message_bytes,
-        )
-        return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=settings)
 
     async def _durable(self, host: str, epochs: Sequence[Spooled]) -> dict[bytes, RangeSet | None]:
         """What the store knows of epochs that ingest does not; `None` where it could not say in time."""
@@ -208,7 +202,7 @@ class IngestServer:
         return dict(known)
 
     def _stored(self, key: BlockKey, settled: RangeSet) -> None:
-        self._intake.stored(key, settled)
+        self._intake.blocks.stored(key, settled)
 
     async def _tend(self) -> None:
         """Once a second, without drift."""
@@ -249,6 +243,15 @@ def _handlers(connect: Any) -> "grpc.GenericRpcHandler[Any, Any]":
     """Requests stay bytes: they are parsed once, where a fault can be told to the sender."""
     method = grpc.stream_stream_rpc_method_handler(connect, None, pb.CollectorMessage.SerializeToString)
     return grpc.method_handlers_generic_handler(SERVICE, {"Connect": method})
+
+
+def _welcome(settings: CollectorSettings) -> pb.Welcome:
+    """What every agent is told; made once, for finding the version reads files."""
+    told = pb.AgentSettings(
+        send_every_ms=round(settings.send_every_seconds * 1000),
+        max_message_bytes=settings.limits.replay_message_bytes,
+    )
+    return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=told)
 
 
 def _options(settings: CollectorSettings) -> list[tuple[str, int]]:

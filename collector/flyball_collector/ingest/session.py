@@ -125,11 +125,11 @@ class Session:
         self._intake.heard(source, message, received_ns)
         kind = message.WhichOneof("kind")
         if kind == "records":
-            self._intake.take_records(source, stream, message.records, len(raw), received_ns)
+            self._intake.records.take(source, stream, message.records, len(raw), received_ns)
         elif kind == "definition":
             self._intake.define(source, stream, message.definition)
         elif kind == "lost":
-            self._intake.take_lost(source, message.lost)
+            self._intake.records.take_lost(source, message.lost)
         elif kind == "inventory":
             self._intake.take_inventory(source, message.inventory)
         elif kind == "goodbye":

@@ -87,9 +87,11 @@ class EpochBook:
         last = self.ticks if self._end is None else min(self.ticks, self._end - first)
         if last <= 0 or first + last <= self.settled:
             return False
-        wanted = _mask(max(0, self.settled - first), last)
         marks = self._marks.get(number)
-        return marks is not None and marks.known & wanted == wanted
+        if marks is None or not marks.known >> (last - 1) & 1:
+            return False  # as a rule the last comes last
+        wanted = _mask(max(0, self.settled - first), last)
+        return marks.known & wanted == wanted
 
     def settle(self, durable: RangeSet) -> bool:
         """These sequences are stored; true when the acknowledgement moved."""

@@ -13,6 +13,7 @@ from flyball_collector.ingest.settle import EpochBook
 if TYPE_CHECKING:
     from flyball_collector.ingest.stream import Stream
 
+AHEAD = 1_000_000  # sequences: at 10 Hz more than a day; further ahead of what was announced is absurd
 _REMEMBERED_EPOCHS = 64
 _DUPLICATE_SECONDS = 600.0
 _BOOTS = 8

@@ -1,20 +1,24 @@
 """Start-up: hosts that were known, and the last minutes of what they said, from the store into the fleet."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from itertools import chain, groupby
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 import structlog
 from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.blocks.codec import decode
 from flyball_collector.blocks.errors import BlockError
-from flyball_collector.fleet.events import remember
+from flyball_collector.fleet.events import HostEvent, remember, unite
 from flyball_collector.fleet.fleet import Fleet, FleetFull
 from flyball_collector.ingest.clock import Clock
-from flyball_collector.ingest.intake import KnownHost
+from flyball_collector.ingest.definitions import Definitions
+from flyball_collector.ingest.known_host import KnownHost
 from flyball_collector.store.contract import Document, Store, StoreError
 from flyball_collector.store.definitions import LayoutFinder
 from flyball_collector.tick import KnownLayout
@@ -24,21 +28,32 @@ log = structlog.get_logger()
 
 WINDOW_NS = 300 * 1_000_000_000
 _SEEN_NS = 1200 * 1_000_000_000  # a host's document is written every ten minutes: twice that may be alive
+_AT_ONCE = 16  # hosts that a thread reads: each change of threads waits for the interpreter
 _AGAIN_SECONDS = 2.0
 _ATTEMPTS = 30
 
+_ARRAYS = tuple(field.name for field in fields(RowGroup) if field.name not in {"layout", "extras"})
 T = TypeVar("T")
-Rows = list[tuple[KnownLayout, RowGroup]]
+
+
+class Past(NamedTuple):
+    """What the store has of a host's last minutes."""
+
+    rows: list[tuple[KnownLayout, RowGroup]]
+    events: tuple[HostEvent, ...]
 
 
 class Warmer:
     """Reads in threads, fills on the event loop; live ticks may come between."""
 
-    def __init__(self, store: Store, fleet: Fleet, clock: Clock, forget_after_ns: int) -> None:
+    def __init__(
+        self, store: Store, fleet: Fleet, clock: Clock, forget_after_ns: int, definitions: Definitions
+    ) -> None:
         self._store = store
         self._fleet = fleet
         self._clock = clock
         self._forget_after_ns = forget_after_ns
+        self._definitions = definitions
         self._finder = LayoutFinder(store.get_document)
         self._layouts: dict[int, KnownLayout | None] = {}
 
@@ -47,8 +62,8 @@ class Warmer:
         for _ in range(_ATTEMPTS):
             try:
                 hosts = await self._hosts()
-                for name in hosts:
-                    await self._host(name)
+                for first in range(0, len(hosts), _AT_ONCE):
+                    await self._fill(hosts[first : first + _AT_ONCE])
             except StoreError as error:
                 log.debug("warming_waits", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -82,35 +97,51 @@ class Warmer:
                 host.inventory = _parsed(document, pb.Inventory.FromString)
         return recent
 
-    async def _host(self, name: str) -> None:
+    async def _fill(self, names: Sequence[str]) -> None:
         now = self._clock.time_ns()
-        rows = await asyncio.to_thread(self._read, name, now)
-        state = self._fleet.get(name)
-        for layout, group in rows:
-            if state is not None:
+        pasts = await asyncio.to_thread(lambda: [self._read(name, now) for name in names])
+        for name, past in zip(names, pasts, strict=True):
+            state = self._fleet.get(name)
+            if state is None:
+                continue
+            for layout, group in past.rows:
+                self._definitions.recall(layout)
                 self._fleet.warm(state, layout, group, now)
-                for extras in group.extras.values():
-                    state.events = remember(state.events, extras)
-        await asyncio.sleep(0)
+            if past.events:
+                state.events = unite(state.events, past.events)
+            await asyncio.sleep(0)
 
-    def _read(self, name: str, now_ns: int) -> Rows:
-        rows: Rows = []
+    def _read(self, name: str, now_ns: int) -> Past:
+        groups: list[RowGroup] = []
         for block in self._store.read_blocks(name, now_ns - WINDOW_NS, now_ns + WINDOW_NS):
             try:
-                groups = decode(block.payload)
+                groups += decode(block.payload)
             except BlockError as error:
                 log.warning("block_not_read", host=name, number=block.key.number, error=str(error))
-                continue
-            rows += [(layout, group) for group in groups if (layout := self._layout(group.layout)) is not None]
-        return rows
+        events: tuple[HostEvent, ...] = ()
+        for extras in chain.from_iterable(group.extras.values() for group in groups):
+            events = remember(events, extras)
+        stretches = groupby(groups, key=lambda group: group.layout)
+        rows = [(layout, _joined(list(same))) for of, same in stretches if (layout := self._layout(of)) is not None]
+        return Past(rows, events)
 
     def _layout(self, digest: int) -> KnownLayout | None:
         if digest not in self._layouts:
-            layout = self._finder(digest)
-            if layout is not None:
-                layout.__dict__["digest"] = digest  # the name it was stored under, also where a newer agent wrote it
-            self._layouts[digest] = KnownLayout(layout) if layout is not None else None
+            self._layouts[digest] = self._definitions.layout(digest) or self._find(digest)
         return self._layouts[digest]
+
+    def _find(self, digest: int) -> KnownLayout | None:
+        layout = self._finder(digest)
+        if layout is None:
+            return None
+        layout.__dict__["digest"] = digest  # the name it was stored under, also where a newer agent wrote it
+        return KnownLayout(layout)
+
+
+def _joined(groups: Sequence[RowGroup]) -> RowGroup:
+    """Rows of one layout one after another; without extras, whose sequences may be of several epochs."""
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(group, name) for group in groups]) for name in _ARRAYS}
+    return replace(groups[0], extras={}, **arrays)
 
 
 def _parsed(document: Document, parse: Callable[[bytes], T]) -> T | None:

@@ -1,0 +1,184 @@
+"""Records: each is checked, held for its block, and shown if it is the newest of its host. The hot path of ingest."""
+
+from grpc import StatusCode
+
+from flyball_collector.fleet.events import recall
+from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.ingest.clock import Clock
+from flyball_collector.ingest.counts import Counts
+from flyball_collector.ingest.gather import Gatherer
+from flyball_collector.ingest.grants import ReplayQueue
+from flyball_collector.ingest.open_blocks import OpenBlocks
+from flyball_collector.ingest.quarantine import Quarantine
+from flyball_collector.ingest.rejection import Malformed, Rejection
+from flyball_collector.ingest.source import AHEAD, OpenEpoch, Source
+from flyball_collector.ingest.stream import Stream
+from flyball_collector.settings import LimitSettings
+from flyball_collector.tick import Tick
+from flyball_proto.ranges import RangeSet
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+_LATEST_SEQUENCE = 1 << 63
+_LOST_BLOCKS = 20_000  # of one message: two weeks of minutes
+_REPLAY_SLACK_BYTES = 64 * 1024  # one record may overshoot
+
+
+class RecordTaker:
+    """Takes what streams bring; called from the event loop only."""
+
+    def __init__(
+        self,
+        limits: LimitSettings,
+        fleet: Fleet,
+        gatherer: Gatherer,
+        blocks: OpenBlocks,
+        grants: ReplayQueue,
+        quarantine: Quarantine,
+        counts: Counts,
+        clock: Clock,
+    ) -> None:
+        self._limits = limits
+        self._fleet = fleet
+        self._gatherer = gatherer
+        self._blocks = blocks
+        self._grants = grants
+        self._quarantine = quarantine
+        self._counts = counts
+        self._clock = clock
+
+    def take(self, source: Source, stream: Stream, message: pb.Records, size: int, received_ns: int) -> None:
+        """The records of a message of so many bytes."""
+        epoch = _epoch(source, message.epoch)
+        replay, records = message.replay, message.records
+        self._admit(source, message, len(records), size)
+        read, epoch_id = stream.door.read, epoch.id
+        for raw in records:
+            try:
+                tick = read(raw, epoch_id, received_ns)
+            except Malformed as error:
+                self._refuse(stream, epoch, error, raw, received_ns)
+                continue
+            self._take(source, stream, epoch, tick, replay)
+        if stream.outbox.overflowing:
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
+        if self._gatherer.over_budget:
+            self._blocks.shed()
+
+    def take_lost(self, source: Source, message: pb.Lost) -> None:
+        """What nobody will ever see settles as if it had come."""
+        epoch = _epoch(source, message.epoch)
+        lost = RangeSet((part.first, part.next) for part in message.ranges)
+        reach = sum(following // epoch.book.ticks - first // epoch.book.ticks + 1 for first, following in lost)
+        if reach > _LOST_BLOCKS or any(following > epoch.horizon for _, following in lost):
+            raise Rejection(
+                StatusCode.INVALID_ARGUMENT, "lost", f"{len(lost)} sequences of epoch {epoch.id.hex()} cannot be lost"
+            )
+        for first, following in lost:
+            for number, ranges in epoch.book.declare(first, following):
+                block = self._blocks.of(epoch, number, replay=True)
+                block.lost |= ranges
+                self._counts.lost_records += len(ranges)
+                self._blocks.check(epoch, block)
+
+    def _admit(self, source: Source, message: pb.Records, count: int, size: int) -> None:
+        """Rates: live records by a bucket, replay by its grant."""
+        limits, state, now = self._limits, source.state, source.heard
+        backlog_bytes = message.backlog_bytes
+        if backlog_bytes:
+            self._grants.want(state.name)
+        elif state.backlog_bytes:
+            self._grants.leave(state.name)
+        state.backlog_bytes = backlog_bytes
+        if not message.replay:
+            if not source.bucket.take(count, now):
+                self._counts.throttled_records += count
+                raise Rejection(
+                    StatusCode.RESOURCE_EXHAUSTED,
+                    "rate",
+                    f"more than {limits.records_per_second} live records a second",
+                )
+            return
+        if size > limits.replay_message_bytes + _REPLAY_SLACK_BYTES or not self._grants.spend(state.name, size, now):
+            raise Rejection(
+                StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
+            )
+
+    def _take(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
+        sequence = tick.sequence
+        book, counts = epoch.book, self._counts
+        if sequence >= epoch.horizon or book.ended_before(sequence):
+            error = Malformed("sequence", f"sequence {sequence} of epoch {epoch.id.hex()} was not announced")
+            self._refuse(stream, epoch, error, b"", tick.received_ns)
+            return
+        if not book.take(sequence):
+            counts.duplicate_records += 1
+            return
+        _correct(source, epoch, tick)
+        counts.records += 1
+        counts.replayed_records += replay
+        number = sequence // book.ticks
+        block = epoch.blocks.get(number) or self._blocks.of(epoch, number, replay=replay)
+        if not replay and epoch is source.current and sequence > epoch.newest:
+            self._show(source, stream, epoch, tick)
+        if tick.told is not None:
+            source.state.events = recall(source.state.events, tick.told)
+            tick.told = None
+        self._gatherer.add(block, tick)
+        if book.complete(number):
+            self._gatherer.ready(block)
+
+    def _show(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick) -> None:
+        """The newest word of a host goes to the fleet."""
+        epoch.newest = tick.sequence
+        epoch.horizon = max(epoch.horizon, tick.sequence + AHEAD)
+        tick.live = True
+        self._fleet.apply(tick)
+        state = source.state
+        state.clock_skew_seconds = (tick.agent_ns - tick.corrected_ns) / 1e9
+        self._counts.lags_seconds.append((tick.received_ns - tick.corrected_ns) / 1e9)
+        if tick.silences != source.silences:
+            source.silences = tick.silences
+            state.silences = stream.silences.get(tick.silences, ())
+        if tick.tenancy != source.tenancy:
+            source.tenancy = tick.tenancy
+            state.tenancy = stream.tenancies.get(tick.tenancy)
+
+    def _refuse(self, stream: Stream, epoch: OpenEpoch, error: Malformed, raw: bytes, received_ns: int) -> None:
+        """Count it, sample it, tell the agent; a refused sequence settles with its block."""
+        self._counts.refused_records[error.reason] += 1
+        now = self._clock.monotonic()
+        self._quarantine.sample(epoch.host, epoch.id, error.reason, str(error), raw, received_ns, now)
+        sequence = error.sequence
+        if sequence is None:
+            return
+        if sequence >= epoch.horizon or epoch.book.ended_before(sequence):
+            if sequence < _LATEST_SEQUENCE:
+                stream.outbox.refuse(epoch.id, RangeSet.of([sequence]), error.reason)
+            return
+        for number, ranges in epoch.book.declare(sequence, sequence + 1):
+            block = self._blocks.of(epoch, number, replay=False)
+            block.refused |= ranges
+            block.received_ns = max(block.received_ns, received_ns)
+            stream.outbox.refuse(epoch.id, ranges, error.reason)
+            self._blocks.check(epoch, block)
+
+
+def _epoch(source: Source, name: bytes) -> OpenEpoch:
+    epoch = source.epochs.get(name)
+    if epoch is None:
+        raise Rejection(
+            StatusCode.FAILED_PRECONDITION,
+            "epoch",
+            f"epoch {name[:16].hex()} was not named in hello; say hello again",
+        )
+    return epoch
+
+
+def _correct(source: Source, epoch: OpenEpoch, tick: Tick) -> None:
+    """Collector time of the sample; of an epoch whose boot nobody timed, by what the host's wall clock said."""
+    offset = epoch.clock.offset_ns
+    if offset is not None:
+        corrected = tick.boot_ns + offset
+    else:
+        corrected = tick.agent_ns - int((source.state.clock_skew_seconds or 0.0) * 1e9)
+    tick.corrected_ns = min(corrected, tick.received_ns)
