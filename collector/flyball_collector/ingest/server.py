@@ -25,6 +25,7 @@ from flyball_collector.ingest.session import WRITE_SECONDS, Context, Session
 from flyball_collector.ingest.warm import Warmer
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.patience import hurry
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_proto import PROTOCOL_VERSION
@@ -160,6 +161,7 @@ class IngestServer:
 
     async def _connect(self, _requests: object, context: Context) -> None:
         """Telemetry.Connect."""
+        hurry()
         if self._stopping:
             await context.abort(StatusCode.UNAVAILABLE, "the collector stops; reconnect")
         limit = self._settings.limits.streams
