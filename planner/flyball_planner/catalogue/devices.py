@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.catalogue.names import readings, words
-from flyball_planner.catalogue.processors import processors
+from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
 from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.precision import Format
@@ -86,6 +86,9 @@ def find_device(name: str) -> Device:
         return replace(find_device(profile.device), default_format=profile.default_format)
     if name in REGISTRY.added:
         return REGISTRY.added[name]
+    exactly = None if REGISTRY.added else _named(name)
+    if exactly:
+        return exactly
     index = {**_own_index(), **_index(REGISTRY.added.values())} if REGISTRY.added else _own_index()
     found = next((index[meant] for meant in readings(name) if meant in index), None) or _only(name, index)
     return REGISTRY.added.get(found.name, found)  # one that replaces another answers to the other's names too
@@ -137,8 +140,15 @@ def _profiles_by_lower_case() -> Mapping[str, Profile]:
 
 @cache
 def _catalogue() -> tuple[Device, ...]:
-    rows = table("accelerators")
-    return tuple(device(row, Place(f"accelerators.csv, {row['name']}")) for row in rows) + processors()
+    names = (row["name"] for row in (*table("accelerators"), *table("cpus")))
+    return tuple(filter(None, map(_named, names)))
+
+
+@cache
+def _named(name: str) -> Device | None:
+    """The catalogue's device of exactly this name, made without the others."""
+    row = next((row for row in table("accelerators") if row["name"] == name), None)
+    return device(row, Place(f"accelerators.csv, {name}")) if row else processor(name)
 
 
 @cache

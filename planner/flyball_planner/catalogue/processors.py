@@ -1,5 +1,6 @@
 """Processors: their rates follow from cores, clock and what a core does in a cycle."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
@@ -16,11 +17,15 @@ CYCLES = {
 }
 
 
+def processor(name: str) -> Device | None:
+    """The processor of exactly this name."""
+    row = next((row for row in table("cpus") if row["name"] == name), None)
+    return None if row is None else _processor(row, _architectures()[row["architecture"]])
+
+
 @cache
-def processors() -> tuple[Device, ...]:
-    """All processors of the catalogue."""
-    architectures = {row["name"]: row for row in table("cpu_architectures")}
-    return tuple(_processor(row, architectures[row["architecture"]]) for row in table("cpus"))
+def _architectures() -> Mapping[str, Row]:
+    return {row["name"]: row for row in table("cpu_architectures")}
 
 
 def _processor(row: Row, architecture: Row) -> Device:

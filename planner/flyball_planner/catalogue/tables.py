@@ -14,7 +14,8 @@ FOLDER = Path(__file__).with_name("data")
 def table(name: str) -> tuple[Row, ...]:
     """The rows of one file."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
+        columns, *rows = csv.reader(file)
+    return tuple(dict(zip(columns, row, strict=True)) for row in rows)
 
 
 def listed(row: Row, column: str) -> tuple[str, ...]:
