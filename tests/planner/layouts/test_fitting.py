@@ -15,7 +15,8 @@ ROWS = st.tuples(st.floats(1.0, 1.2), st.sampled_from([True, False, False]), st.
 def in_order(rows: Positions, seconds: Column, effort: Column) -> list[int]:
     """As `order` has them."""
     own = seconds[rows]
-    return rows[np.lexsort((own, effort[rows], classes(own, own.min(initial=np.inf))))].tolist()
+    ordered = np.lexsort((own, effort[rows], classes(own, own.min(initial=np.inf))))
+    return [int(row) for row in rows[ordered]]
 
 
 @given(st.lists(ROWS, min_size=1, max_size=300), st.integers(1, 12), st.integers(0, 300))
