@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api, segment
@@ -51,16 +52,23 @@ def advice_view(found: list[dict[str, Any]]) -> list[RenderableType]:
     return [_paragraph(number, each) for number, each in enumerate(found, 1)]
 
 
-def _paragraph(number: int, each: dict[str, Any]) -> Text:
-    text = Text(f"{number}. {clean(each['change'])}", style="bold")
-    text.append(f"\n   {where(each)}: {clean(each['because'])}", style="not bold")
+def _paragraph(number: int, each: dict[str, Any]) -> Table:
+    """A grid, so that long lines go on below their beginning."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(Text(f"{number}.", style="bold"), _words(each))
+    return grid
+
+
+def _words(each: dict[str, Any]) -> Text:
+    text = Text(clean(each["change"]), style="bold")
+    text.append(f"\n{where(each)}: {clean(each['because'])}", style="not bold")
     facts = [gain(each), f"{each['confidence']:.0%} sure", f"effort: {each['effort']}"]
     facts += [SAFETY.get(each["safety"], clean(each["safety"]))]
     facts += ["changes results"] if each["changes_results"] else []
-    text.append(f"\n   {' · '.join(fact for fact in facts if fact)}", style="not bold")
+    text.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="not bold")
     if each["caution"]:
-        text.append(f"\n   {clean(each['caution'])}", style="not bold yellow")
-    text.append(f"\n   {clean(each['rule'])}; {clean(each['source'])}", style="not bold dim")
+        text.append(f"\n{clean(each['caution'])}", style="not bold yellow")
+    text.append(f"\n{clean(each['rule'])}; {clean(each['source'])}", style="not bold dim")
     return text
 
 

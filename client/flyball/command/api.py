@@ -7,7 +7,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException, HTTPResponse
+from http.client import BadStatusLine, HTTPException, HTTPResponse
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,13 @@ TIME_LIMIT_SECONDS = 10.0
 DOWNLOAD_SECONDS = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_DOWNLOAD_BYTES = 512 * 1024 * 1024
+
+_COMMANDS = {
+    "GET /api/v1/hosts": "flyball hosts",
+    "GET /api/v1/events": "flyball events",
+    "GET /api/v1/silences": "flyball silence list",
+}
+"""The collector's hints name its routes; whoever sits at a terminal has these."""
 
 CollectorOption = Annotated[
     str, typer.Option("--collector", metavar="URL", envvar="FLYBALL_COLLECTOR", help="HTTP address of the collector.")
@@ -156,10 +163,14 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> str:
         return f"{url} answered {error.code} {clean(error.reason)}: is that a Flyball collector? See --collector"
     if error.code == 401:
         hint = "name a file with --token-file, or set FLYBALL_TOKEN"
+    for route, command in _COMMANDS.items():
+        hint = f"`{command}` lists them" if hint.startswith(route) else hint
     return f"{what}; {hint}" if hint else what
 
 
 def _unreachable(error: Exception, url: str) -> str:
+    if isinstance(error, BadStatusLine) and not isinstance(error, OSError):
+        return f"what answers at {url} does not speak HTTP; if that is the agents' port, see --collector"
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLError):
         return f"{url}: {clean(reason)}; with a private authority, name it with --ca-file"

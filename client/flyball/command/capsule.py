@@ -24,7 +24,7 @@ Duration = Annotated[str, typer.Option(metavar="DURATION", help="Such as 90s, 15
 def capsule(
     event: Annotated[str, typer.Argument(help="Id of an event or a condition, as flyball events lists it.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A new file; by default CONDITION.flyball here.")
+        Path | None, typer.Option("--output", "-o", help="A new file; by default EVENT.flyball here.")
     ] = None,
     before: Duration = "15m",
     after: Duration = "5m",

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api, segment
 from flyball.command.errors import CommandError
 from flyball.command.gpu import gpu_words
 from flyball.command.readings import DASH, duration
@@ -26,6 +26,7 @@ EXAMPLE = (
 )
 FOLLOW_SECONDS = 1.0
 PAGE = 500
+NOW = "now"
 WIDE = 150  # columns of a terminal in which an event fits one line
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": ""}
 STATES = {"raised": "", "changed": "dim", "cleared": "green", "noted": "dim"}
@@ -47,11 +48,20 @@ class Severity(StrEnum):
     CRITICAL = "critical"
 
 
+class State(StrEnum):
+    """What an entry of the timeline tells of its condition; noted: it has none."""
+
+    RAISED = "raised"
+    CHANGED = "changed"
+    CLEARED = "cleared"
+    NOTED = "noted"
+
+
 def events(
     host: Annotated[str, typer.Option(help="Only of this host.")] = "",
     run: Annotated[str, typer.Option(help="Only of this run.")] = "",
     kind: Annotated[list[str] | None, typer.Option(help="Only of this kind; may be repeated.")] = None,
-    state: Annotated[list[str] | None, typer.Option(help="raised, changed, cleared or noted; may be repeated.")] = None,
+    state: Annotated[list[State] | None, typer.Option(help="Only these; may be repeated.")] = None,
     severity: Annotated[Severity, typer.Option(help="Only what is at least so bad.")] = Severity.INFO,
     since: Annotated[str, typer.Option(help="30m, 12h, 7d; or a time: 2030-01-31T12:00:00Z.")] = "1d",
     until: Annotated[str, typer.Option(help="The same; by default now.")] = "",
@@ -66,14 +76,17 @@ def events(
 ) -> None:
     """List events, the newest last: what diagnosis raised, changed and cleared, and what happened on hosts."""
     asked = api(collector, token_file, ca_file)
-    wanted: dict[str, Any] = {"severity": severity.value, "kind": kind or [], "state": state or []}
+    wanted: dict[str, Any] = {"severity": severity.value, "kind": kind or [], "state": [*(state or [])]}
     wanted |= {name: value for name, value in (("host", host), ("run", run), ("end", until and moment(until))) if value}
     found = latest(asked, wanted | {"start": moment(since)}, limit)
+    if host and not (found or follow):
+        asked.get(f"hosts/{segment(host)}")  # one that nobody knows is an error, not silence
     if format_ is Format.JSON and not follow:
         return typer.echo(json.dumps(found, indent=2))
     if format_ is Format.TABLE and not follow:
         if not found:
-            return typer.echo(f"Nothing was raised, changed or cleared since {clean(since)}.")
+            span = f"since {clean(since)}" if moment(since) == since else f"in the last {clean(since)}"
+            return typer.echo(f"Nothing was raised, changed or cleared {span}.")
         console = Console()
         return console.print(events_table(found) if console.width >= WIDE else events_list(found))
     write = _line if format_ is Format.TABLE else _json_line
@@ -185,12 +198,22 @@ def told(event: dict[str, Any]) -> Text:
 
 
 def time_left(event: dict[str, Any]) -> str:
-    """The median, and its interval where there is one."""
+    """The median, and its interval where there is one; what goes on already has no time left."""
     if event["seconds_left"] is None:
         return ""
+    if event["seconds_left"] <= 0:
+        return NOW
     low, high = event["seconds_left_low"], event["seconds_left_high"]
-    interval = f" ({duration(low)} … {duration(high)})" if low is not None and high is not None else ""
+    bounds = [duration(low), duration(high)] if low is not None and high is not None else []
+    interval = f" ({' … '.join(bounds)})" if len(set(bounds)) > 1 else ""
     return f"{duration(event['seconds_left'])}{interval} left"
+
+
+def _left(seconds: float | None) -> str:
+    """The same in a column."""
+    if seconds is None:
+        return DASH
+    return duration(seconds) if seconds > 0 else NOW
 
 
 def cells(event: dict[str, Any]) -> list[Text]:
@@ -202,7 +225,7 @@ def cells(event: dict[str, Any]) -> list[Text]:
         Text(clean(event["severity"]), style="dim" if over else SEVERITIES.get(event["severity"], "")),
         Text(clean(event["kind"])),
         Text(where(event)),
-        Text(DASH if event["seconds_left"] is None else duration(event["seconds_left"])),
+        Text(_left(event["seconds_left"])),
         Text(DASH if event["confidence"] is None else f"{event['confidence']:.0%}"),
         Text(clean(event["because"])),
     ]

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from flyball.command.errors import CommandError
+from flyball.command.events import NOW
 from flyball.command.gpu import gpu_words
 from flyball.command.readings import duration
 from flyball.command.words import clean
@@ -158,7 +159,7 @@ def _list(events: Sequence["ToldEvent"]) -> Table:
     table = Table("TIME", "STATE", "WHAT", box=None, pad_edge=False, header_style="dim")
     for event in events:
         when, state, kind, where, sure, left, because = _cells(event)
-        facts = (kind, where, f"{left} left" if left else "", f"{sure} sure")
+        facts = (kind, where, f"{left} left" if left not in {"", NOW} else left, f"{sure} sure")
         lines = ("  ".join(filter(None, facts)), because)
         what = "\n".join(filter(None, lines)).replace("[", "\\[")
         table.add_row(when.replace("[", "\\["), state, what, style=_STYLES.get(state))
@@ -178,6 +179,6 @@ def _cells(event: "ToldEvent") -> list[str]:
         event["kind"],
         where,
         f"{event['confidence']:.0%}",
-        "" if left is None else duration(left),
+        "" if left is None else duration(left) if left > 0 else NOW,
         clean(event["because"]),
     ]

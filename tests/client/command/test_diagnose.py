@@ -14,12 +14,12 @@ from flyball_collector.http.testing import make_parts, serving
 from flyball_collector.timeline.testing import make_event
 
 
-async def run(*words: str) -> Result:
+async def run(*words: str, columns: str = "200") -> Result:
     """Run a command without blocking the event loop, on which the collector answers."""
     app = typer.Typer()
     app.command()(diagnose.diagnose)
     app.command()(advice.advice)
-    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env={"COLUMNS": "200"})
+    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env={"COLUMNS": columns})
 
 
 async def test_a_host_is_diagnosed_in_sections() -> None:
@@ -32,8 +32,17 @@ async def test_a_host_is_diagnosed_in_sections() -> None:
     assert "████████████████····" in shown
     assert "plain shares of plain limits: cpu 40%, memory –" in shown
     assert "memory_exhaustion  a GPU 3  5 min" in shown
-    assert "1. cache\n   a GPU 3: reads wait" in shown
+    assert "   a GPU 3: reads wait" in shown
     assert "faster by ×1.20 to ×1.50 · 80% sure · effort: setting · for people only" in shown
+
+
+async def test_long_advice_goes_on_below_its_beginning() -> None:
+    """In a narrow terminal each line but the first is set in as far as the words of the first."""
+    async with serving(diagnosed()) as url:
+        first, *others = (await run("advice", "a", "--collector", url, columns="32")).output.splitlines()
+    assert first.startswith("1. cache")
+    assert len(others) > 4
+    assert all(line.startswith("   ") and line[3] != " " for line in others if line.strip() and line[0] != "2")
 
 
 async def test_a_run_is_diagnosed_when_no_host_has_the_name() -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,41 @@ async def test_a_narrow_terminal_gets_some_lines_an_event() -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ((0.0, 0.0, 0.0), "  now  80% sure"), ((0.0, 0.0, 90.0), "  now  80% sure"),
+        ((33.2, 33.0, 33.4), "  33 s left  80% sure"),
+        ((300.0, 240.0, 301.0), "  5 min (4 min … 5 min) left  80% sure"),
+    ],
+)  # fmt: skip
+async def test_time_is_told_as_far_as_there_is_any(times: tuple[float, float, float], words: str) -> None:
+    """What goes on already is now, not in 0 s; bounds that read alike are none."""
+    parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
+    left, low, high = times
+    event = make_event("thermal_slowdown", "a", seconds_left=left)
+    parts.timeline.take([replace(event, seconds_left_low=low, seconds_left_high=high)])
+    async with serving(parts) as url:
+        shown = (await run("events", "--collector", url, columns="120")).output
+        row = (await run("events", "--collector", url)).output.splitlines()[1]
+    assert f"thermal_slowdown  a GPU 1{words}" in shown
+    assert ("now" in row) == (times[0] == 0)
+
+
+async def test_a_port_of_another_kind_is_named() -> None:
+    """What does not speak HTTP is quoted nowhere: its bytes say nothing to people."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"\x00\x00\x18\x04\x00\x00")
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1") as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        said = str((await run("events", "--collector", url)).exception)
+    assert said == f"what answers at {url} does not speak HTTP; if that is the agents' port, see --collector"
+
+
 async def test_programs_get_json() -> None:
     """One array, or an object a line; in the public form, oldest first."""
     async with serving(fleet()) as url:
@@ -99,9 +135,13 @@ async def test_many_events_come_in_pages() -> None:
 async def test_what_is_missing_or_wrong_is_said() -> None:
     """No event; a kind that does not exist and the one that was meant; a store that does not answer."""
     async with serving(make_parts()) as url:
-        assert "Nothing was raised" in (await run("events", "--collector", url, "--since", "2h")).output
+        assert "cleared in the last 2h." in (await run("events", "--collector", url, "--since", "2h")).output
         wrong = await run("events", "--collector", url, "--kind", "stragler")
         assert "did you mean straggler" in str(wrong.exception)
+        nobody = await run("events", "--collector", url, "--host", "nobody")
+        assert "no host is called 'nobody'; `flyball hosts` lists them" in str(nobody.exception)
+        state = await run("events", "--collector", url, "--state", "risen", columns="80")
+        assert "'raised'" in state.stderr
         soon = await run("events", "--collector", url, "--since", "soon")
         assert isinstance(soon.exception, CommandError)
     store = FlakyStore()
@@ -169,6 +209,7 @@ async def test_what_others_wrote_into_a_silence_is_text() -> None:
     [
         (["host"], "NAME=PATTERN"), (["=a"], "NAME=PATTERN"), (["colour=red"], "one of kind"),
         (["host=*"], "silence everything"), (["host=a", "--for", "long"], "duration"),
+        (["kind=stragler"], "did you mean straggler"),
     ],
 )  # fmt: skip
 async def test_a_senseless_silence_is_refused(words: list[str], said: str) -> None:
