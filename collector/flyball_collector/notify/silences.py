@@ -1,10 +1,12 @@
 """Silences: what nobody wants to be told of, until when, by whom and why."""
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import msgspec
 
+from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.notify.words import labels
 from flyball_collector.timeline.entry import Entry
 
@@ -68,6 +70,10 @@ class Silences:
         return next((silence for silence in self.active(now_ns) if silence.fits(entry)), None)
 
 
+_KNOWN = {"kind": tuple(BY_NAME), "severity": tuple(each.word for each in Severity)}
+"""Closed lists: what fits none of theirs would silence nothing, ever."""
+
+
 def check_matchers(matchers: Mapping[str, str]) -> None:
     """Raise `ValueError` that says what is wrong."""
     if not matchers:
@@ -77,5 +83,14 @@ def check_matchers(matchers: Mapping[str, str]) -> None:
             raise ValueError(f"{name!r} is nothing to match by; expected one of {', '.join(MATCHED)}")
         if not pattern or len(pattern) > 256:
             raise ValueError(f"{name}: expected a name or a pattern such as node-*, of at most 256 characters")
+        _check_known(name, pattern)
     if all(not pattern.strip("*?") for pattern in matchers.values()):
         raise ValueError("this would silence everything; name what is not to be told")
+
+
+def _check_known(name: str, pattern: str) -> None:
+    known = _KNOWN.get(name)
+    if known is None or any(fnmatchcase(each, pattern) for each in known):
+        return
+    alike = get_close_matches(pattern, known, n=3, cutoff=0.5)
+    raise ValueError(f"no {name} fits {pattern!r}" + (f"; did you mean {', '.join(alike)}?" if alike else ""))

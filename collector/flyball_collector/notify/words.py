@@ -98,7 +98,7 @@ def summary(kind: str) -> str:
 def description(entry: Entry) -> str:
     """What was seen, where, how sure, and how long there is."""
     words = f"{entry.words()}: {entry.because}" if entry.because else entry.words()
-    if entry.stands and entry.seconds_left is not None:
+    if entry.stands and entry.seconds_left:  # 0: it goes on already, and the reason says so
         words += f"; {in_words(entry.seconds_left)} left"
     if entry.confidence is not None:
         words += f" ({entry.confidence:.0%} sure)"

@@ -50,9 +50,18 @@ def test_damaged_documents_silence_nothing() -> None:
     [
         ({}, "needs a matcher"), ({"hosts": "a"}, "one of kind, severity, host"), ({"host": ""}, "expected a name"),
         ({"host": "x" * 257}, "at most 256"), ({"host": "*", "kind": "**"}, "silence everything"),
+        ({"kind": "stragler"}, "no kind fits 'stragler'; did you mean straggler"), ({"severity": "bad"}, "no severity"),
     ],
 )  # fmt: skip
 def test_wrong_matchers_are_named(matchers: dict[str, str], said: str) -> None:
     """What is wrong, and what is expected."""
     with pytest.raises(ValueError, match=said):
         check_matchers(matchers)
+
+
+@pytest.mark.parametrize(
+    "matchers", [{"kind": "straggler"}, {"kind": "gpu_*"}, {"severity": "w*"}, {"host": "stragler"}]
+)
+def test_what_may_fit_is_taken(matchers: dict[str, str]) -> None:
+    """Names and patterns that fit something; of hosts nobody knows all names."""
+    check_matchers(matchers)

@@ -40,6 +40,7 @@ def test_a_description_says_what_where_how_sure_and_how_long() -> None:
     event = make_event(seconds_left=600.0)
     assert description(entry_of(event)) == "GPU 1 on node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
     assert "left" not in description(entry_of(cleared(event)))
+    assert "left" not in description(entry_of(make_event(seconds_left=0.0)))
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
 
 
