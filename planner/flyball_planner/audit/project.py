@@ -1,15 +1,13 @@
 """A set of files that are read together: its modules, what they import of each other, and what is defined where."""
 
 import ast
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from os.path import commonpath
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow import Flow
+from flyball_planner.audit.layout import dotted_names
 from flyball_planner.audit.loops import Loops
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import Names, is_top_level
@@ -25,10 +23,13 @@ __all__ = ["Definition", "Module", "Project"]
 class Project:
     """All modules of an audit, with the three kinds of answers that rules ask for: names, flow, loops."""
 
-    def __init__(self, parsed: Iterable[tuple[Source, ast.Module]]) -> None:
+    def __init__(self, parsed: Iterable[tuple[Source, ast.Module]], dotted: Mapping[str, str] | None = None) -> None:
         files = list(parsed)
+        if dotted is None:
+            dotted = dotted_names([source for source, _ in files])
         self.names = Names(self)
-        self.modules: Mapping[str, Module] = self._named(files)
+        named = [(dotted[source.path], source, tree) for source, tree in files]
+        self.modules: Mapping[str, Module] = {name: Module(source, tree, name, self) for name, source, tree in named}
         self._by_last: dict[str, list[Module]] = {}
         for module in self.modules.values():
             self._by_last.setdefault(module.name.rpartition(".")[2], []).append(module)
@@ -194,63 +195,8 @@ class Project:
         ]
         return fitting[0] if len(fitting) == 1 and "." in dotted else None
 
-    def _named(self, files: list[tuple[Source, ast.Module]]) -> dict[str, Module]:
-        paths = [PurePath(source.path) for source, _ in files]
-        root = _package_root(_root(paths), paths, (source.text for source, _ in files))
-        modules: dict[str, Module] = {}
-        for path, (source, tree) in zip(paths, files, strict=True):
-            name = _dotted(path, root)
-            name = _unused(f"{name}~" if _imports_its_name(name, source.text) else name, modules)
-            modules[name] = Module(source, tree, name, self)
-        return modules
-
 
 def _defined(module: Module, name: str) -> Definition | None:
     both = (*module.functions, *module.all(ast.ClassDef))
     found = [each for each in both if each.name == name and is_top_level(module, each)]
     return Definition(module, max(found, key=lambda each: each.lineno)) if found else None
-
-
-def _root(paths: list[PurePath]) -> PurePath:
-    """The folder that all files share."""
-    folders = [str(each.parent) for each in paths]
-    try:
-        return PurePath(commonpath(folders)) if folders else PurePath()
-    except ValueError:  # absolute and relative paths together
-        return PurePath()
-
-
-def _package_root(root: PurePath, paths: Iterable[PurePath], texts: Iterable[str]) -> PurePath:
-    """The folder above the package that the files are a part of, where they import each other by its name."""
-    above = {each.name: each.parent for each in (*reversed(root.parents), root) if each.name.isidentifier()}
-    if not above:
-        return root
-    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+((?:{'|'.join(above)})(?:\.\w+)+)", re.MULTILINE)
-    there = set(paths)
-    parts = {tuple(name.split(".")) for text in texts for name in imports.findall(text)}
-    bases = [above[each[0]] for each in parts if above[each[0]].joinpath(*each).with_suffix(".py") in there]
-    return min(bases, key=lambda each: len(each.parts), default=root)
-
-
-def _dotted(path: PurePath, root: PurePath) -> str:
-    inside = path.relative_to(root) if path.is_relative_to(root) else path
-    parts = [each for each in inside.with_suffix("").parts if each != path.anchor]
-    if len(parts) > 1 and parts[-1] == "__init__":
-        parts.pop()
-    return ".".join(parts)
-
-
-def _imports_its_name(name: str, text: str) -> bool:
-    """Whether a file alone at the top is called like a library that it imports: `torch.py` of a package, by itself."""
-    imports = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{re.escape(name)}\b", re.MULTILINE)
-    return "." not in name and imports.search(text) is not None
-
-
-def _unused(name: str, taken: Mapping[str, Module]) -> str:
-    """The name itself, or with a number behind it: two files may differ in their suffix alone."""
-    number = 2
-    free = name
-    while free in taken:
-        free = f"{name}~{number}"
-        number += 1
-    return free

@@ -1,7 +1,7 @@
 """The audit as a whole: files in, findings out; what one rule or one file cannot bear stays with it."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from os import stat_result
@@ -10,13 +10,16 @@ from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.finding import Finding, Severity
+from flyball_planner.audit.layout import dotted_names
 from flyball_planner.audit.notebook import read_notebook
+from flyball_planner.audit.parts import independent
 from flyball_planner.audit.project import Project
 from flyball_planner.audit.rule import Rule
 from flyball_planner.audit.rules import RULES
 from flyball_planner.audit.settings import Settings
 from flyball_planner.audit.source import LARGEST_BYTES, Source, Unreadable, parse, python_files, read_python
 from flyball_planner.audit.suppression import obey
+from flyball_planner.audit.workers import side_by_side, workers_for
 
 if TYPE_CHECKING:
     import ast
@@ -85,23 +88,62 @@ def _audited(
     rules: Sequence[Rule],
     on_file: Callable[[str], None],
 ) -> Report:
+    files = list(read_files)
+    sources = [each for each in files if isinstance(each, Source)]
+    asked = [each for each in rules if settings.asks(each.id)]
+    dotted = dotted_names(sources)
+    parts = independent(sources, dotted)
+    sizes = [sum(len(each.text) for each in part) for part in parts]
+    workers = workers_for(len(parts)) if sum(sizes) >= WORTH_SHARING else 1
+
+    def look(number: int, tell: Callable[[str], None]) -> Report:
+        return _part(parts[number], dotted, asked, tell)
+
+    largest_first = sorted(range(len(parts)), key=lambda number: -sizes[number])
+    return _together(files, side_by_side(look, largest_first, workers, on_file), settings)
+
+
+WORTH_SHARING = 200_000
+"""Characters of text from which on several processes look at parts of it: less takes half a second at most."""
+
+
+def _together(files: Sequence[Source | Unreadable], parts: Sequence[Report], settings: Settings) -> Report:
+    """The reports of all parts as one, in the order in which the files were read."""
+    unparsed = {fault.path: fault for part in parts for fault in part.unreadable}
+    findings = sorted((each for part in parts for each in part.findings), key=lambda each: each.order)
+    return Report(
+        settings.shown(findings),
+        tuple(each for each in files if isinstance(each, Source) and each.path not in unparsed),
+        tuple(fault for each in files for fault in _faults(each, unparsed)),
+        tuple(failure for part in parts for failure in part.failures),
+    )
+
+
+def _faults(file: Source | Unreadable, unparsed: Mapping[str, Unreadable]) -> Iterator[Unreadable]:
+    if isinstance(file, Unreadable):
+        yield file
+        return
+    yield from file.left_out
+    if file.path in unparsed:
+        yield unparsed[file.path]
+
+
+def _part(
+    sources: Iterable[Source], dotted: Mapping[str, str], rules: Sequence[Rule], on_file: Callable[[str], None]
+) -> Report:
+    """What the rules say of files that know of no others."""
     parsed: list[tuple[Source, ast.Module]] = []
     unreadable: list[Unreadable] = []
-    for each in read_files:
-        if isinstance(each, Unreadable):
-            unreadable.append(each)
-            continue
-        unreadable += each.left_out
+    for each in sources:
         tree = parse(each)
         if isinstance(tree, Unreadable):
             unreadable.append(tree)
         else:
             parsed.append((each, tree))
-    asked = [each for each in rules if settings.asks(each.id)]
-    with closing(Project(parsed)) as project:
+    with closing(Project(parsed, dotted)) as project:
         parsed.clear()
-        report = _look(project, asked, on_file)
-    return replace(report, findings=settings.shown(report.findings), unreadable=tuple(unreadable))
+        report = _look(project, rules, on_file)
+    return replace(report, unreadable=tuple(unreadable))
 
 
 def gathered(paths: Iterable[Path], settings: Settings) -> Iterator[Source | Unreadable]:
@@ -150,9 +192,7 @@ def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None
             except Exception as error:  # noqa: BLE001  a rule that fails in one file must not silence the others
                 failures.append(f"{rule.id} failed in {module.path}: {error!r}")
     kept = obey(found.values(), project.modules.values())
-    findings = sorted(_in_cells(kept, project), key=lambda each: each.order)
-    sources = tuple(each.source for each in project.modules.values())
-    return Report(tuple(findings), sources, failures=tuple(failures))
+    return Report(tuple(_in_cells(kept, project)), (), failures=tuple(failures))
 
 
 def _weight(finding: Finding) -> tuple[int, float]:

@@ -107,7 +107,7 @@ def _takes_any(node: Callable, owner: Value | None) -> bool:
 def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
     """What the project's calls of a function hand over."""
     holder = module.class_of(node)
-    names = flow.heirs(holder.name) if holder is not None and node.name == "__init__" else [node.name]
+    names = flow.heirs(holder.name, module) if holder is not None and node.name == "__init__" else [node.name]
     calls = [each for name in names for each in flow.callers(name, module)]
     found: list[Arguments] = []
     for caller, call in calls:

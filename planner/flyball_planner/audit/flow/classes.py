@@ -1,13 +1,13 @@
 """The project's classes: what they derive from, their methods, what their instances are; no code is followed for it."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.library import is_module_base, made
 from flyball_planner.audit.flow.values import MODEL, UNKNOWN, Tag, Tags, Value
-from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.module import Function, Module, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -20,7 +20,7 @@ class Classes:
         self.project = project
         self._lineages: dict[ast.AST, tuple[Definition, ...]] = {}
         self._bases: dict[ast.AST, frozenset[str]] = {}
-        self._heirs: dict[str, dict[str, None]] | None = None
+        self._heirs: dict[frozenset[Module], dict[str, dict[str, None]]] = {}
 
     def lineage(self, definition: Definition) -> tuple[Definition, ...]:
         """A class and the project's classes that it derives from, nearest first."""
@@ -70,10 +70,10 @@ class Classes:
     def only_heir(self, definition: Definition, name: str) -> Definition | None:
         """The method of that name, if a single one of the project's classes that derive from a class has one."""
         own = getattr(definition.node, "name", "")
-        names = {*self.heirs(own)} - {own}
+        names = {*self.heirs(own, definition.module)} - {own}
         heirs = (
             Definition(module, each)
-            for module in self.project.modules.values() if names
+            for module in self.project.connected(definition.module) if names
             for each in module.all(ast.ClassDef) if each.name in names and method_of(each, name) is not None
         )  # fmt: skip
         found = [each for each in heirs if definition in self.lineage(each)]
@@ -93,19 +93,27 @@ class Classes:
         found = next((value for each in bases if (value := made(each)) is not None), UNKNOWN)
         return found.tags
 
-    def heirs(self, name: str) -> list[str]:
-        """The name of a class, and those of the project's classes that derive from it, as their texts say."""
-        if self._heirs is None:
-            self._heirs = {}
-            for module in self.project.modules.values():
-                for heir in module.all(ast.ClassDef):
-                    for base in heir.bases:
-                        last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-                        self._heirs.setdefault(str(last), {})[heir.name] = None
+    def heirs(self, name: str, module: Module) -> list[str]:
+        """The name of a class, and those of classes that derive from it in the files that know each other."""
+        group = self.project.connected(module)
+        heirs = self._heirs.get(group)
+        if heirs is None:
+            heirs = self._heirs[group] = _heirs_by_base(sorted(group, key=lambda each: each.name))
         found = [name]
         for each in found:
-            found += [other for other in self._heirs.get(each, ()) if other not in found]
+            found += [other for other in heirs.get(each, ()) if other not in found]
         return found
+
+
+def _heirs_by_base(modules: Iterable[Module]) -> dict[str, dict[str, None]]:
+    """The names of classes that derive from a class of some name, as their texts say."""
+    found: dict[str, dict[str, None]] = {}
+    for module in modules:
+        for heir in module.all(ast.ClassDef):
+            for base in heir.bases:
+                last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+                found.setdefault(str(last), {})[heir.name] = None
+    return found
 
 
 _REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})

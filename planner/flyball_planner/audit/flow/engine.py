@@ -1,7 +1,6 @@
 """The answers about values: which frame an expression stands in, what calls hand over, what classes are."""
 
 import ast
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
@@ -289,11 +288,10 @@ class Flow(Classes):
             self._backward[module] = loss_names(module)
         return self._backward[module]
 
-    @cached_property
-    def default_device_changes(self) -> bool:
-        """Whether any file makes new tensors on a device without saying so each time."""
+    def default_device_changes(self, module: Module) -> bool:
+        """Whether a file, or one that it is connected with, makes new tensors on a device without saying so."""
         words = ("set_default_device", "set_default_tensor_type")
-        return any(each.says_any(words) for each in self.project.modules.values())
+        return any(each.says_any(words) for each in self.project.connected(module))
 
     def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
         """The calls whose function ends in a name, in a module and those that it is connected with."""

@@ -121,4 +121,4 @@ def _created(frame: Frame, given: Arguments) -> Value:
         return placed(TENSOR, device)
     if any(each.on_device for each in given.all):
         return TENSOR
-    return TENSOR if frame.flow.default_device_changes else ON_CPU
+    return TENSOR if frame.flow.default_device_changes(frame.module) else ON_CPU

@@ -46,10 +46,12 @@ def test_the_nearest_method_counts() -> None:
 
 
 def test_heirs_are_those_that_name_it_as_their_base() -> None:
-    """Over several steps, each once; a class that names itself ends there."""
-    classes = Classes(project_of(FILES))
-    assert classes.heirs("Base") == ["Base", "Model", "MyLoss"]
-    assert classes.heirs("Circle") == ["Circle"]
+    """Over several steps, each once; a class that names itself ends there; files that know nothing of it are others."""
+    project = project_of(FILES | {"apart.py": "class Elsewhere(Base): pass\n"})
+    classes, main = Classes(project), project.modules["main"]
+    assert classes.heirs("Base", main) == ["Base", "Model", "MyLoss"]
+    assert classes.heirs("Circle", main) == ["Circle"]
+    assert classes.heirs("Base", project.modules["apart"]) == ["Base", "Elsewhere"]
 
 
 def test_a_method_of_a_single_heir_is_known() -> None:

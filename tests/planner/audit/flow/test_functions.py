@@ -14,7 +14,7 @@ from flyball_planner.audit.flow.values import (
     Tag,
     Value,
 )
-from tests.planner.audit.projects import given, module_of, value_of
+from tests.planner.audit.projects import given, module_of, project_of, value_of
 
 THREE = Value(ON_HOST.tags, literal=Literal(3))
 
@@ -147,6 +147,9 @@ def test_a_librarys_class_keeps_the_keywords_that_it_was_made_with() -> None:
 
 
 def test_new_tensors_may_lie_anywhere_where_the_default_device_is_changed() -> None:
-    """`torch.set_default_device` in any file leaves open where tensors are made."""
-    project, module = module_of("import torch\ntorch.set_default_device('cuda')\ntorch.zeros(3)\n")
-    assert value_of(project, module, "torch.zeros(3)") == TENSOR
+    """`torch.set_default_device` leaves open where tensors are made, in files that know of the one that says it."""
+    here, there = "import torch\nimport setting\ntorch.zeros(3)\n", "import torch\ntorch.zeros(3)\n"
+    files = {"setting.py": "import torch\ntorch.set_default_device('cuda')\n", "here.py": here, "there.py": there}
+    project = project_of(files)
+    assert value_of(project, project.modules["here"], "torch.zeros(3)") == TENSOR
+    assert value_of(project, project.modules["there"], "torch.zeros(3)").tags == ON_CPU.tags
