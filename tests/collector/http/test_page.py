@@ -119,12 +119,37 @@ async def test_thousands_of_hosts_stay_quick(page: Page) -> None:
         await expect(page.locator(".body .row")).to_have_count(1)
 
 
+_CUT_OFF = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
+
+
+@browser_needed
+async def test_nothing_is_cut_off(page: Page) -> None:
+    """On a telephone a usual name and what bounds it are whole; on a desk the values beside a chart's title fit."""
+    clock = Clock()
+    parts = diagnosed()
+    machine = Machine("demo-01", 8)
+    parts.fleet.apply(machine.tick(0, clock.now_ns))
+    async with serving(replace(parts, clock=clock)) as url:
+        await page.set_viewport_size({"width": 420, "height": 900})
+        await page.goto(url)
+        await expect(page.locator(".body .row", has_text="demo-01")).to_have_count(1)
+        assert await page.locator(".body .row .name span:last-child").evaluate_all(_CUT_OFF) == []
+        await page.locator(".body .diagnosed").first.evaluate("each => { each.textContent = 'gpu compute' }")
+        assert await page.locator(".body .diagnosed").evaluate_all(_CUT_OFF) == []
+        await page.set_viewport_size({"width": 1440, "height": 900})
+        await page.goto(f"{url}/#/host/demo-01")
+        titles = page.locator(".card h3:has(.key)")
+        await expect(titles.first).to_be_visible(timeout=20_000)
+        await titles.locator(".key").evaluate_all("all => all.forEach(each => { each.textContent = 'memory 100.0 %' })")
+        assert await page.locator(".card:has(> h3 .key)").evaluate_all(_CUT_OFF) == []
+
+
 @browser_needed
 async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> None:
     """The worst that stands leads to its host; there scores, risks with their time, advice and the timeline."""
     clock = Clock(NOW_NS + 60 * SECOND_NS)
     parts = diagnosed()
-    parts.timeline.take([make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE)])
+    parts.timeline.take([make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE, seconds_left=0.0)])
     complaints = _gather(page)
     async with serving(replace(parts, clock=clock)) as url:
         await page.goto(url)
@@ -147,6 +172,7 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator("main")).to_contain_text("Timeline")
         await page.goto(f"{url}/#/timeline")
         await expect(page.locator("main")).to_contain_text("Stands now: 5")
+        await expect(page.locator(".standing li", has_text="host lost")).to_contain_text("now · ")
         await expect(page.locator("table.plain tbody tr")).to_have_count(5)
         parts.timeline.take([cleared(DISK)])
         await expect(page.locator("table.plain tbody tr")).to_have_count(6)

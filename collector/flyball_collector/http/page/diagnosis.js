@@ -18,10 +18,12 @@ export function badge(severity, text = severity) {
   return element("span", { class: `badge ${severity}` }, text);
 }
 
-// The median, and its interval where there is one.
+// The median, and its interval where there is one; what goes on already has no time left.
 export function left({ seconds_left: middle, seconds_left_low: low, seconds_left_high: high }) {
   if (middle === null) return "";
-  const interval = low !== null && high !== null ? ` (${duration(low)} … ${duration(high)})` : "";
+  if (middle <= 0) return "now";
+  const bounds = low !== null && high !== null ? [duration(low), duration(high)] : [];
+  const interval = bounds[0] === bounds[1] ? "" : ` (${bounds.join(" … ")})`;
   return `${duration(middle)} left${interval}`;
 }
 
