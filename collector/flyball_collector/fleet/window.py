@@ -8,27 +8,20 @@ import mmap
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.line import LineReader, Times, Values, rates_of
 from flyball_collector.fleet.means import HORIZONS, SlidingMeans
-from flyball_collector.fleet.room import Room
+from flyball_collector.fleet.seating import Places, Seating, matching
 from flyball_collector.fleet.windowed import WINDOWED
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column
-from flyball_proto.metric import Kind
-
-Times = NDArray[np.int64]
-Places = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 MAX_ROWS = 2048 * 120
 """300 seconds of these are 295 MB; a host that does not fit has no window."""
-
-MAX_ROWS_OF_A_HOST = 1024
 
 SEATS_A_PASS = 64
 """Hosts that get their rows in one pass: some 0.03 s of work, most of it the kernel's for fresh memory."""
@@ -54,18 +47,6 @@ class Rows:
     names: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Seat:
-    """Where a host's rows are."""
-
-    layout: KnownLayout
-    first: int
-    columns: tuple[Column, ...]
-    offsets: Places  # of the columns in the layout
-    counters: NDArray[np.bool_]
-    slices: dict[str, slice]  # metric → its rows, counted from `first`
-
-
 class Window:
     """The matrix, and which row is what. Only the event loop touches it."""
 
@@ -85,9 +66,6 @@ class Window:
         counter over more than this."""
         self.seconds = seconds
         self.census = 0  # grows with each admission: who sits where holds for one
-        self._order = {name: number for number, name in enumerate(metrics)}
-        self._hold_ns = int(hold_seconds * _SECOND)
-        self._hold_per_ms = int(hold_intervals * 1_000_000)
         self._gap_ns = int(gap_seconds * _SECOND)
         self._large_fleet = large_fleet
         self._seated: tuple[int, int] | None = None  # generation and moves that everybody sits by
@@ -97,18 +75,11 @@ class Window:
         self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
         self._matrix = _reserve(seconds, max_rows)  # a row is filled when it is seated
         self._means = SlidingMeans(max_rows, [horizon for horizon in HORIZONS if horizon <= seconds])
-        self._room = Room(max_rows)
-        self._seats: dict[str, _Seat] = {}
-        self._left_out: set[str] = set()  # there is no room for these until somebody leaves
-        self._states: tuple[HostState, ...] = ()  # the admitted hosts
-        self._layouts: tuple[int, ...] = ()  # along them, the digest of the layout that they were admitted with
-        self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # along them, at the newest line
-        self._seen: dict[str, int] = {}  # corrected time of the newest record that a pass met
-        self._last = np.full(max_rows, np.nan)  # counters then
-        self._rates: Values = np.full(max_rows, np.nan, dtype=np.float32)
-        self._place: Places = np.zeros(0, dtype=np.int64)
-        self._host: Places = np.zeros(0, dtype=np.int64)
-        self._counters: Places = np.zeros(0, dtype=np.int64)
+        self._seating = Seating(metrics, max_rows)
+        self._room = self._seating.room
+        self._reader = LineReader(
+            max_rows, hold_seconds=hold_seconds, hold_intervals=hold_intervals, gap_seconds=gap_seconds
+        )
         self._found: dict[str, Rows] = {}
 
     @property
@@ -134,23 +105,26 @@ class Window:
             return False
         line = self._second % self.seconds
         self._times[line] = now_ns
-        self._matrix[line, : len(self._place)] = self._read(now_ns, arena)
+        read = self._reader.read(now_ns, arena)
+        self._matrix[line, : len(read)] = read
         self._means.add(self._matrix[line, : self._room.used])
         return True
 
     @property
     def states(self) -> tuple[HostState, ...]:
         """The hosts that were admitted, by name; one tuple a census."""
-        return self._states
+        return self._reader.states
 
     @property
     def alive(self) -> NDArray[np.bool_]:
         """Which of `states` had something to say at the newest line."""
-        return self._alive
+        return self._reader.alive
 
     def place_of(self, host: str) -> tuple[int, Places]:
         """The first row of a seated host, and which columns of its layout the rows are, in order."""
-        seat = self._seats[host]
+        seat = self._seating.of(host)
+        if seat is None:
+            raise KeyError(host)
         return seat.first, seat.offsets
 
     def newest(self) -> Values:
@@ -172,15 +146,15 @@ class Window:
             index = [np.empty(0, dtype=np.int64)]
             hosts: list[int] = []
             columns: list[Column] = []
-            for number, state in enumerate(self._states):
-                seat = self._seats.get(state.name)
+            for number, state in enumerate(self.states):
+                seat = self._seating.of(state.name)
                 part = seat.slices.get(metric) if seat is not None else None
                 if seat is None or part is None:
                     continue
                 index.append(np.arange(seat.first + part.start, seat.first + part.stop))
                 hosts.extend([number] * (part.stop - part.start))
                 columns.extend(seat.columns[part])
-            names = tuple(state.name for state in self._states)
+            names = tuple(state.name for state in self.states)
             found = Rows(np.concatenate(index), np.array(hosts, dtype=np.int64), tuple(columns), names)
             self._found[metric] = found
         return found
@@ -192,7 +166,7 @@ class Window:
 
     def recent(self, host: str, metric: str) -> tuple[Times, tuple[Column, ...], Values]:
         """One metric of one host: times, its columns, and values time × column; empty when it has no window."""
-        seat = self._seats.get(host)
+        seat = self._seating.of(host)
         part = seat.slices.get(metric) if seat is not None else None
         lines = self._lines(self.seconds)
         if seat is None or part is None:
@@ -209,7 +183,7 @@ class Window:
         admits = moves != self._moves or self._may_admit(second)
         if admits:
             self._let_go(present)
-        waiting = [state for state in present.values() if self._waits(state)]
+        waiting = [state for state in present.values() if self._seating.waits(state)]
         for state in waiting[:SEATS_A_PASS]:
             self._sit(state)
         if not admits and self._room.stands:
@@ -219,27 +193,20 @@ class Window:
         self._seated = (generation, moves) if len(waiting) <= SEATS_A_PASS else None
 
     def _may_admit(self, second: int) -> bool:
-        return len(self._states) < self._large_fleet or not 0 <= second - self._admitted < ADMIT_SECONDS
+        return len(self.states) < self._large_fleet or not 0 <= second - self._admitted < ADMIT_SECONDS
 
     def _let_go(self, present: Container[str]) -> None:
         """Take the rows from whom is there no more; others get them at once, so everybody must be admitted anew."""
-        for name in [name for name in self._seats if name not in present]:
+        for name in [name for name in self._seating if name not in present]:
             self._unseat(name)
-            self._seen.pop(name, None)
-        self._clear()
-
-    def _clear(self) -> None:
-        if self._room.clear():
-            self._left_out.clear()
+            self._reader.forget(name)
+        self._seating.clear()
 
     def _admit(self, present: Mapping[str, HostState]) -> None:
         """From now on lines are written of everybody who sits here."""
-        self._clear()
-        before = {state.name: alive for state, alive in zip(self._states, self._alive.tolist(), strict=True)}
-        self._states = tuple(filter(self._sits, present.values()))
-        self._layouts = tuple(state.layout.digest for state in self._states if state.layout is not None)
-        self._alive = np.array([before.get(state.name, False) for state in self._states], dtype=np.bool_)
-        self._index()
+        self._seating.clear()
+        self._reader.admit(list(filter(self._seating.sits, present.values())), self._seating)
+        self._found = {}
         self.census += 1
 
     def warm(
@@ -253,7 +220,7 @@ class Window:
     ) -> None:
         """Fill in stored rows of a host, in rising time, where nothing is known; calls go on where the last ended."""
         self._sit(state)
-        seat = self._seats.get(state.name)
+        seat = self._seating.of(state.name)
         if seat is None or not len(corrected_ns):
             return
         if now_ns // _SECOND > self._second + 2:  # nobody writes lines yet
@@ -261,18 +228,18 @@ class Window:
         if seat.layout.digest == layout.digest:
             own, theirs = np.arange(len(seat.columns)), seat.offsets
         else:
-            own, theirs = _matching(seat.columns, layout.layout.columns)
+            own, theirs = matching(seat.columns, layout.layout.columns)
         readings = np.where(valid[:, theirs], values[:, theirs] / layout.scales[theirs], np.nan)
         counters, rows = seat.counters[own], seat.first + own
-        before = self._seen.get(state.name, 0)
+        before = self._reader.met(state.name)
         shown = readings.astype(np.float32)
-        shown[:, counters] = _rates_of(
-            np.append(before, corrected_ns), np.vstack([self._last[rows], readings])[:, counters], self._gap_ns
+        shown[:, counters] = rates_of(
+            np.append(before, corrected_ns), np.vstack([self._reader.last[rows], readings])[:, counters], self._gap_ns
         )
         self._fill(corrected_ns // _SECOND, rows, shown)
         if before < corrected_ns[-1]:
-            self._seen[state.name] = int(corrected_ns[-1])
-            self._last[rows] = readings[-1]
+            self._reader.meet(state.name, int(corrected_ns[-1]))
+            self._reader.last[rows] = readings[-1]
 
     def _fill(self, seconds: Times, rows: Places, lines: Values) -> None:
         """Set what is unknown in the lines of these seconds."""
@@ -284,41 +251,6 @@ class Window:
         self._matrix[where] = np.where(np.isnan(here), lines, here)
         if len(rows):
             self._recount(slice(int(rows.min()), int(rows.max()) + 1))
-
-    def _read(self, now_ns: int, arena: NDArray[np.float64]) -> Values:
-        """This second's line. A host whose layout is another one since is silent until it is admitted with it."""
-        pairs = list(zip(self._states, self._layouts, strict=True))
-        same = [state.layout is not None and state.layout.digest == digest for state, digest in pairs]
-        corrected = [state.corrected_ns for state in self._states]
-        seen = [self._seen.get(state.name, 0) for state in self._states]
-        met = [now if here else before for now, before, here in zip(corrected, seen, same, strict=True)]
-        self._seen = {state.name: ns for state, ns in zip(self._states, met, strict=True)}
-        # the last host is nobody's: free rows belong to it
-        passed = np.array([*(now - before for now, before in zip(met, seen, strict=True)), 0], dtype=np.int64)
-        age = [now_ns - max(state.received_ns, state.corrected_ns) for state in self._states]
-        hold = [max(self._hold_ns, self._hold_per_ms * state.interval_ms) for state in self._states]
-        alive = np.array([*(here and a <= h for here, a, h in zip(same, age, hold, strict=True)), False])
-        readings = arena[self._place]
-        self._count(readings, passed)
-        line: Values = readings.astype(np.float32)
-        line[self._counters] = self._rates[self._counters]
-        line[~alive[self._host]] = np.nan
-        self._alive = alive[:-1]
-        return line
-
-    def _count(self, readings: NDArray[np.float64], passed: Times) -> None:
-        """New rates of the counters whose hosts have said something new."""
-        rows = self._counters
-        hosts = self._host[rows]
-        new = passed[hosts] != 0
-        rows, hosts = rows[new], hosts[new]
-        now, elapsed = readings[rows], passed[hosts]
-        grown = now - self._last[rows]
-        sound = (grown >= 0) & (elapsed > 0) & (elapsed <= self._gap_ns)
-        rates = np.full(len(rows), np.nan)
-        np.divide(grown * _SECOND, elapsed, out=rates, where=sound)
-        self._rates[rows] = rates
-        self._last[rows] = now
 
     def _roll(self, second: int) -> bool:
         """Begin the line of a second; lines that nobody wrote become unknown."""
@@ -353,47 +285,31 @@ class Window:
         lines = np.arange(newest - min(seconds, self.seconds), newest) % self.seconds
         return lines[self._times[lines] > 0]
 
-    def _sits(self, state: HostState) -> bool:
-        seat = self._seats.get(state.name)
-        return seat is not None and state.layout is not None and seat.layout.digest == state.layout.digest
-
-    def _waits(self, state: HostState) -> bool:
-        return not self._sits(state) and state.layout is not None and state.name not in self._left_out
-
     def _sit(self, state: HostState) -> None:
         """Give one host rows for its layout, if it has not got them; nothing is written there until it is admitted."""
-        old, layout = self._seats.get(state.name), state.layout
-        if layout is None or not self._waits(state):
+        layout = state.layout
+        if layout is None or not self._seating.waits(state):
             return
         self._seated = None
         self._found.clear()
-        offsets = self._chosen(layout)
-        columns = tuple(layout.layout.columns[offset] for offset in offsets)
-        first = self._allot(len(columns))
-        if first is not None:
-            rows = slice(first, first + len(columns))
-            self._matrix[:, rows] = np.nan
-            self._last[rows], self._rates[rows] = np.nan, np.nan
-            if old is not None:
-                kept, before = _matching(columns, old.columns)
-                for array in (self._matrix.T, self._last, self._rates):
-                    array[first + kept] = array[old.first + before]
-            self._recount(rows)
-        if old is not None:
-            self._unseat(state.name)
+        offsets = self._seating.chosen(layout)
+        first = self._allot(len(offsets))
+        old = self._seating.of(state.name)
         if first is None:
-            self._left_out.add(state.name)
-        else:
-            counters = np.array([column.metric.kind is Kind.COUNTER for column in columns], dtype=np.bool_)
-            offsets_array = np.array(offsets, dtype=np.int64)
-            self._seats[state.name] = _Seat(layout, first, columns, offsets_array, counters, _slices(columns))
-
-    def _chosen(self, layout: KnownLayout) -> list[int]:
-        """The windowed columns of a layout, metric by metric."""
-        columns = layout.layout.columns
-        chosen = [offset for offset, column in enumerate(columns) if column.metric.name in self._order]
-        chosen.sort(key=lambda offset: self._order[columns[offset].metric.name])
-        return chosen[:MAX_ROWS_OF_A_HOST]
+            if old is not None:
+                self._unseat(state.name)
+            self._seating.leave_out(state.name)
+            return
+        seat = self._seating.offer(layout, first, offsets)
+        self._matrix[:, seat.rows] = np.nan
+        self._reader.sit(seat)
+        if old is not None:
+            kept, before = matching(seat.columns, old.columns)
+            for array in (self._matrix.T, self._reader.last, self._reader.rates):
+                array[first + kept] = array[old.first + before]
+            self._unseat(state.name)
+        self._recount(seat.rows)
+        self._seating.take(state.name, seat)
 
     def _allot(self, count: int) -> int | None:
         """Room for a host's rows, or nothing when the window is full."""
@@ -403,36 +319,15 @@ class Window:
 
     def _repack(self) -> None:
         """Close the gaps between seats, in place."""
-        order = [np.empty(0, dtype=np.int64)]
-        used = 0
-        for seat in self._seats.values():
-            order.append(np.arange(seat.first, seat.first + len(seat.columns)))
-            seat.first, used = used, used + len(seat.columns)
-        rows = np.concatenate(order)
-        for line in (*self._matrix, self._last, self._rates):
-            line[:used] = line[rows]
-        self._room.packed()
-        self._recount(slice(0, used))
+        rows = self._seating.close_up()
+        for line in (*self._matrix, self._reader.last, self._reader.rates):
+            line[: len(rows)] = line[rows]
+        self._recount(slice(0, len(rows)))
 
     def _unseat(self, name: str) -> None:
-        seat = self._seats.pop(name)
+        self._seating.stand_up(name)
         self._seated = None
         self._found.clear()
-        self._room.leave(seat.first, len(seat.columns))
-
-    def _index(self) -> None:
-        """Which row reads which place of the arena, for which host."""
-        self._found = {}
-        self._place = np.zeros(self._room.used, dtype=np.int64)
-        self._host = np.full(self._room.used, len(self._states), dtype=np.int64)
-        counters = [np.empty(0, dtype=np.int64)]
-        for number, state in enumerate(self._states):
-            seat = self._seats[state.name]
-            rows = slice(seat.first, seat.first + len(seat.columns))
-            self._place[rows] = seat.offsets + state.start
-            self._host[rows] = number
-            counters.append(seat.first + np.flatnonzero(seat.counters))
-        self._counters = np.concatenate(counters)
 
 
 def _reserve(seconds: int, rows: int) -> Values:
@@ -444,35 +339,3 @@ def _reserve(seconds: int, rows: int) -> Values:
     with suppress(OSError):  # a kernel without huge pages
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, dtype=np.float32).reshape(seconds, rows)
-
-
-def _slices(columns: Sequence[Column]) -> dict[str, slice]:
-    """Where each metric's columns are; they stand together."""
-    slices: dict[str, slice] = {}
-    first = 0
-    for name, same in groupby(columns, key=lambda column: column.metric.name):
-        following = first + len(list(same))
-        slices[name], first = slice(first, following), following
-    return slices
-
-
-def _matching(columns: Sequence[Column], others: Sequence[Column]) -> tuple[Places, Places]:
-    """Positions of equal columns here and there: same metric, same kind, same labels."""
-    there = {(other.metric.name, other.metric.kind, other.label_pairs()): n for n, other in enumerate(others)}
-    pairs = [
-        (number, match)
-        for number, column in enumerate(columns)
-        if (match := there.get((column.metric.name, column.metric.kind, column.label_pairs()))) is not None
-    ]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
-
-
-def _rates_of(times_ns: Times, counts: NDArray[np.float64], gap_ns: int) -> NDArray[np.float64]:
-    """Rates a second of counters, time × counter, one row fewer; unknown over resets and over gaps."""
-    elapsed = np.broadcast_to(np.diff(times_ns)[:, None], (len(counts) - 1, counts.shape[1]))
-    grown = np.diff(counts, axis=0)
-    sound = (grown >= 0) & (elapsed > 0) & (elapsed <= gap_ns)
-    rates = np.full(grown.shape, np.nan)
-    np.divide(grown * _SECOND, elapsed, out=rates, where=sound)
-    return rates
