@@ -1,5 +1,7 @@
 """Intake: what every message of every agent does to books, blocks and fleet. No waiting, no wires."""
 
+import asyncio
+
 import msgspec
 import structlog
 from grpc import StatusCode
@@ -44,6 +46,7 @@ class Intake:
     ) -> None:
         limits = settings.limits
         self.sources: dict[str, Source] = {}
+        self.replaying = asyncio.Lock()  # who takes a replayed message
         self.grants = ReplayQueue(limits.replaying_hosts, 4 * limits.replay_message_bytes)
         self._settings = settings
         self._fleet = fleet

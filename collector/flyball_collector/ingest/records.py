@@ -1,5 +1,7 @@
 """Records: each is checked, held for its block, and shown if it is the newest of its host. The hot path of ingest."""
 
+from collections.abc import Iterator, Sequence
+
 from grpc import StatusCode
 
 from flyball_collector.fleet.events import recall
@@ -17,6 +19,9 @@ from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import Tick
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
+
+REPLAYED_AT_ONCE = 16
+"""Records of a replay between which the loop serves others: some milliseconds; a message may have hundreds."""
 
 _LATEST_SEQUENCE = 1 << 63
 _LOST_BLOCKS = 20_000  # of one message: two weeks of minutes
@@ -46,23 +51,31 @@ class RecordTaker:
         self._counts = counts
         self._clock = clock
 
-    def take(self, source: Source, stream: Stream, message: pb.Records, size: int, received_ns: int) -> None:
-        """The records of a message of so many bytes."""
-        epoch = _epoch(source, message.epoch)
-        replay, records = message.replay, message.records
-        self._admit(source, message, len(records), size)
-        read, epoch_id = stream.door.read, epoch.id
-        for raw in records:
-            try:
-                tick = read(raw, epoch_id, received_ns)
-            except Malformed as error:
-                self._refuse(stream, epoch, error, raw, received_ns)
-                continue
-            self._take(source, stream, epoch, tick, replay)
-        if stream.outbox.overflowing:
-            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
-        if self._gatherer.over_budget:
-            self._blocks.shed()
+    def take(self, source: Source, stream: Stream, message: pb.Records, received_ns: int) -> None:
+        """The live records of a message."""
+        epoch, records = _epoch(source, message.epoch), message.records
+        self._hear_backlog(source, message.backlog_bytes)
+        if not source.bucket.take(len(records), source.heard):
+            self._counts.throttled_records += len(records)
+            limit = self._limits.records_per_second
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "rate", f"more than {limit} live records a second")
+        self._take_all(source, stream, epoch, records, received_ns, replay=False)
+
+    def replay(
+        self, source: Source, stream: Stream, message: pb.Records, size: int, received_ns: int
+    ) -> Iterator[None]:
+        """Those of a replay, in parts. Stop it once the stream is not the host's any more."""
+        epoch, records, limits = _epoch(source, message.epoch), message.records, self._limits
+        self._hear_backlog(source, message.backlog_bytes)
+        most = limits.replay_message_bytes + _REPLAY_SLACK_BYTES
+        if size > most or not self._grants.spend(source.state.name, size, source.heard):
+            raise Rejection(
+                StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
+            )
+        for first in range(0, len(records), REPLAYED_AT_ONCE):
+            part = records[first : first + REPLAYED_AT_ONCE]
+            self._take_all(source, stream, epoch, part, received_ns, replay=True)
+            yield
 
     def take_lost(self, source: Source, message: pb.Lost) -> None:
         """What nobody will ever see settles as if it had come."""
@@ -80,28 +93,37 @@ class RecordTaker:
                 self._counts.lost_records += len(ranges)
                 self._blocks.check(epoch, block)
 
-    def _admit(self, source: Source, message: pb.Records, count: int, size: int) -> None:
-        """Rates: live records by a bucket, replay by its grant."""
-        limits, state, now = self._limits, source.state, source.heard
-        backlog_bytes = message.backlog_bytes
+    def _hear_backlog(self, source: Source, backlog_bytes: int) -> None:
+        """A host says how much it would replay."""
+        state = source.state
         if backlog_bytes:
             self._grants.want(state.name)
         elif state.backlog_bytes:
             self._grants.leave(state.name)
         state.backlog_bytes = backlog_bytes
-        if not message.replay:
-            if not source.bucket.take(count, now):
-                self._counts.throttled_records += count
-                raise Rejection(
-                    StatusCode.RESOURCE_EXHAUSTED,
-                    "rate",
-                    f"more than {limits.records_per_second} live records a second",
-                )
-            return
-        if size > limits.replay_message_bytes + _REPLAY_SLACK_BYTES or not self._grants.spend(state.name, size, now):
-            raise Rejection(
-                StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
-            )
+
+    def _take_all(
+        self,
+        source: Source,
+        stream: Stream,
+        epoch: OpenEpoch,
+        records: Sequence[bytes],
+        received_ns: int,
+        *,
+        replay: bool,
+    ) -> None:
+        read, epoch_id = stream.door.read, epoch.id
+        for raw in records:
+            try:
+                tick = read(raw, epoch_id, received_ns)
+            except Malformed as error:
+                self._refuse(stream, epoch, error, raw, received_ns)
+                continue
+            self._take(source, stream, epoch, tick, replay)
+        if stream.outbox.overflowing:
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
+        if self._gatherer.over_budget:
+            self._blocks.shed()
 
     def _take(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
         sequence = tick.sequence
