@@ -3,7 +3,6 @@
 Rich is imported for a terminal alone: a pipe starts sooner without it, and gets text that no width has cut.
 """
 
-import json
 import os
 import sys
 from enum import StrEnum
@@ -112,6 +111,8 @@ def form_of(form: Form | None, output: Path | None) -> Form:
 def rendered(told: Told, form: Form) -> str:
     """The whole text of a format."""
     if form is Form.JSON:
+        import json
+
         return json.dumps(told.document, indent=2, ensure_ascii=False) + "\n"
     if form is Form.HTML:
         from flyball_planner.report.page import page

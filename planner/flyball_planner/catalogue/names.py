@@ -12,13 +12,14 @@ _NOISE = """
 NOISE = frozenset(_NOISE.split())
 """Words that tell no device of the catalogue from another."""
 
-_SERIES = re.compile(r"(rtx|gtx)")
-_FAMILY = re.compile(r"\b(rx|tpu|titan|quadro|tesla|geforce|radeon|instinct)(?=[a-z]{0,2}\d)")
-_SUFFIX = re.compile(r"(?<=\d)(ti|super|mobile|laptop|xtx|xt)(?![a-z]*\d)")
-_MAX_Q = re.compile(r"max\s?q\b")
-_UNIT = re.compile(r"(\d)\s*(?:gib|gb|g)\b")
-_SOCKET = re.compile(r"\bsxm\d?\b")
-_ASIDE = re.compile(r"\(.*?\)")
+# Texts, compiled when the first name is taken apart: a device that is named exactly needs none of them.
+_SERIES = r"(rtx|gtx)"
+_FAMILY = r"\b(rx|tpu|titan|quadro|tesla|geforce|radeon|instinct)(?=[a-z]{0,2}\d)"
+_SUFFIX = r"(?<=\d)(ti|super|mobile|laptop|xtx|xt)(?![a-z]*\d)"
+_MAX_Q = r"max\s?q\b"
+_UNIT = r"(\d)\s*(?:gib|gb|g)\b"
+_SOCKET = r"\bsxm\d?\b"
+_ASIDE = r"\(.*?\)"
 
 
 @cache
@@ -26,8 +27,8 @@ def words(name: str) -> frozenset[str]:
     """The words that matter, whatever their order and however they are joined."""
     text = re.sub(r"[^a-z0-9.+]+", " ", name.casefold())
     for pattern in (_SERIES, _FAMILY, _SUFFIX):
-        text = pattern.sub(r" \1 ", text)
-    text = _SOCKET.sub("sxm", _UNIT.sub(r"\1gb", _MAX_Q.sub(" max q", text)))
+        text = re.sub(pattern, r" \1 ", text)
+    text = re.sub(_SOCKET, "sxm", re.sub(_UNIT, r"\1gb", re.sub(_MAX_Q, " max q", text)))
     kept = frozenset(text.split())
     return kept - NOISE or kept
 
@@ -35,6 +36,6 @@ def words(name: str) -> frozenset[str]:
 def readings(name: str) -> Iterable[frozenset[str]]:
     """How a name may be meant: as it stands, and without what stands in brackets."""
     yield words(name)
-    bare = _ASIDE.sub(" ", name)
+    bare = re.sub(_ASIDE, " ", name)
     if bare != name:
         yield words(bare)

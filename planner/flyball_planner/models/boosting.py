@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from flyball_planner.models.classical import classical_cost, scattered, sequential
+from flyball_planner.models.classical import STEPS_A_SECOND, classical_cost, scattered, sequential
 from flyball_planner.models.cost import ModelCost, Operator
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification, UnfitKey
 
 PARTITION_STEPS = 10.0  # handing a sample to its child, at each level
@@ -104,9 +105,6 @@ def boosting(wanted: Boosting) -> ModelCost:
     )
 
 
-STEPS_A_SECOND = 2.5e9  # of one core, where steps follow each other: about one a cycle
-
-
 def _implementation(wanted: Boosting) -> Implementation:
     found = IMPLEMENTATIONS.get((wanted.library, wanted.device))
     if found is None:
@@ -153,3 +151,6 @@ def _histograms(wanted: Boosting, leaves: int) -> float:
     if wanted.library == "xgboost-exact":
         return 0.0
     return float(min(leaves, 1024) * _columns(wanted) * wanted.bins * BIN_BYTES)
+
+
+FAMILIES = (Family("xgboost_like", "gradient-boosted trees", Boosting, boosting),)

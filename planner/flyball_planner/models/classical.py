@@ -11,6 +11,7 @@ from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
 
 FAMILY = "classical"
 PANEL_COLUMNS = 32  # that a Householder factorisation takes at once (LAPACK's ilaenv), walking over them for each
+STEPS_A_SECOND = 2.5e9  # of one core, where steps follow each other: about one a cycle
 NumberFormat = Literal["fp64", "fp32"]
 NUMBER_BYTES: dict[str, int] = {"fp64": 8, "fp32": 4}
 

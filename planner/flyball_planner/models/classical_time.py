@@ -9,7 +9,7 @@ from msgspec import Struct
 from flyball_planner.catalogue.hardware import Device, DeviceKind
 from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
-from flyball_planner.models.boosting import STEPS_A_SECOND
+from flyball_planner.models.classical import STEPS_A_SECOND
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
 from flyball_planner.precision import Format
 

@@ -2,24 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
-
 from flyball_planner.errors import PlanError, UnknownName
-from flyball_planner.models import (
-    boosting,
-    image_networks,
-    kmeans,
-    linear_regression,
-    logistic_regression,
-    mlp,
-    pca,
-    support_vectors,
-    transformers,
-    trees,
-)
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Key, Specification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
 
@@ -29,71 +17,55 @@ if TYPE_CHECKING:
 AnySpecification = TypeVar("AnySpecification", bound=Specification)
 
 
-class Family(Struct, frozen=True):
-    """One kind of model: what it is told, and what it then costs."""
-
-    name: str
-    summary: str
-    specification: type[Specification]
-    build: Callable[..., ModelCost]  # from the specification
-    shape: Callable[..., TransformerShape] | None = None  # of a transformer, whose layouts are richer
-
-
-def _published_cost(name: str, wanted: image_networks.PublishedNetwork) -> ModelCost:
-    from flyball_planner.models.convolution.published import published_cost  # noqa: PLC0415  read where one is wanted
-
-    cost = published_cost(name, image=wanted.image, classes=wanted.classes, channels=wanted.channels)
-    return image_networks.trained(cost, wanted)
-
-
-FAMILIES: tuple[Family, ...] = (
-    Family("linear_regression_normal", "linear regression by normal equations",
-           linear_regression.LinearRegression, linear_regression.normal_equations),
-    Family("linear_regression_qr", "linear regression by a QR factorisation",
-           linear_regression.LinearRegression, linear_regression.qr),
-    Family("logistic_regression_newton", "logistic regression by Newton steps",
-           logistic_regression.LogisticNewton, logistic_regression.newton),
-    Family("logistic_regression_sgd", "logistic regression by stochastic gradient descent",
-           logistic_regression.LogisticSgd, logistic_regression.stochastic),
-    Family("svm_linear", "linear support vector machine", support_vectors.LinearSvm, support_vectors.linear),
-    Family("svm_rbf", "support vector machine with a radial kernel", support_vectors.RadialSvm, support_vectors.radial),
-    Family("decision_tree", "decision tree with exact splits", trees.DecisionTree, trees.tree),
-    Family("random_forest", "random forest with exact splits", trees.RandomForest, trees.forest),
-    Family("xgboost_like", "gradient-boosted trees", boosting.Boosting, boosting.boosting),
-    Family("kmeans", "k-means clustering", kmeans.KMeans, kmeans.lloyd),
-    Family("pca_svd", "principal components", pca.Pca, pca.pca),
-    Family("mlp", "multi-layer perceptron", mlp.Mlp, mlp.mlp),
-    Family("simple_cnn", "a few convolutions, pools and dense layers",
-           image_networks.SimpleCnn, image_networks.simple_cnn),
-    Family("transformer_encoder", "transformer as BERT is",
-           transformers.Transformer, transformers.encoder, transformers.encoder_shape),
-    Family("transformer_decoder", "transformer as GPT-2 or Llama is",
-           transformers.Transformer, transformers.decoder, transformers.decoder_shape),
-    Family("cnn", "a convolutional network by its list of layers", image_networks.Cnn, image_networks.cnn),
-    Family("resnet50", "residual network of 50 layers", image_networks.PublishedNetwork,
-           partial(_published_cost, "resnet50")),
-)  # fmt: skip
-"""Those that come with the planner, apart from the other published networks."""
+MODULES: Mapping[str, str] = {
+    "linear_regression_normal": "linear_regression",
+    "linear_regression_qr": "linear_regression",
+    "logistic_regression_newton": "logistic_regression",
+    "logistic_regression_sgd": "logistic_regression",
+    "svm_linear": "support_vectors",
+    "svm_rbf": "support_vectors",
+    "decision_tree": "trees",
+    "random_forest": "trees",
+    "xgboost_like": "boosting",
+    "kmeans": "kmeans",
+    "pca_svd": "pca",
+    "mlp": "mlp",
+    "simple_cnn": "image_networks",
+    "transformer_encoder": "transformers",
+    "transformer_decoder": "transformers",
+    "cnn": "image_networks",
+    "resnet50": "image_networks",
+}
+"""Which module has a family among its `FAMILIES`: it is imported where one of its models is wanted."""
 
 REGISTERED: dict[str, Family] = {}
 """What `register_model` added: the one thing of this module that changes, and only by it."""
 
 
 @cache
+def _own_family(name: str) -> Family | None:
+    """One that comes with the planner, apart from the other published networks."""
+    if name not in MODULES:
+        return None
+    families: tuple[Family, ...] = import_module(f"flyball_planner.models.{MODULES[name]}").FAMILIES
+    return next(family for family in families if family.name == name)
+
+
+@cache
 def published_families() -> Mapping[str, Family]:
     """Every published convolutional network, as a family of its own."""
-    from flyball_planner.models.convolution.published import NETWORKS  # noqa: PLC0415  read where one is wanted
+    from flyball_planner.models import image_networks  # noqa: PLC0415  read where one is wanted
+    from flyball_planner.models.convolution.published import NETWORKS  # noqa: PLC0415
 
-    keys = image_networks.PublishedNetwork
     return {
         network.name: Family(
             network.name,
             _summary(network),
-            keys,
-            partial(_published_cost, network.name),
+            image_networks.PublishedNetwork,
+            partial(image_networks.published, network.name),
         )
         for network in NETWORKS
-        if network.name not in _BY_NAME
+        if network.name not in MODULES
     }
 
 
@@ -103,7 +75,7 @@ def _summary(network: "Network") -> str:
 
 def all_families() -> tuple[Family, ...]:
     """Those of the list, the published networks, and those that were registered."""
-    return (*FAMILIES, *published_families().values(), *REGISTERED.values())
+    return (*filter(None, map(_own_family, MODULES)), *published_families().values(), *REGISTERED.values())
 
 
 def model_names() -> tuple[str, ...]:
@@ -113,7 +85,7 @@ def model_names() -> tuple[str, ...]:
 
 def find_family(name: str) -> Family:
     """The family of this name; published networks are found however their name is spelled."""
-    return REGISTERED.get(name) or _BY_NAME.get(name) or _published_family(name)
+    return REGISTERED.get(name) or _own_family(name) or _published_family(name)
 
 
 def _published_family(name: str) -> Family:
@@ -123,7 +95,7 @@ def _published_family(name: str) -> Family:
         network = find_network(name).name
     except UnknownName:
         raise UnknownName("model", name, model_names(), instead="`flyball models --list` shows all") from None
-    return _BY_NAME.get(network) or published_families()[network]
+    return _own_family(network) or published_families()[network]
 
 
 def model_cost(name: str, specification: Mapping[str, object]) -> ModelCost:
@@ -174,11 +146,8 @@ def register_model(
     >>> model_cost("bottleneck", {"width": 1024}).parameters
     262144
     """
-    if not name or name in _BY_NAME or name in published_families():
+    if not name or name in MODULES or name in published_families():
         raise PlanError(f"a model named {name!r} comes with the planner; give yours another name")
     family = Family(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family
     return family
-
-
-_BY_NAME = {family.name: family for family in FAMILIES}

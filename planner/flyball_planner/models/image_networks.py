@@ -1,6 +1,7 @@
 """Networks over images: published ones by name, a simple one by a few numbers, any other by its list of layers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -11,6 +12,7 @@ from flyball_planner.models.convolution.layer_list import layers_of
 from flyball_planner.models.convolution.layers import RELU, Convolution, Flatten, Layer, Linear, Map, Norm, Pool
 from flyball_planner.models.convolution.network import network_blocks
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 
 FAMILY = "convolutional network"
@@ -54,6 +56,13 @@ def trained(cost: ModelCost, wanted: NetworkSpecification) -> ModelCost:
     return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
 
 
+def published(name: str, wanted: PublishedNetwork) -> ModelCost:
+    """A network that stands in the list of published ones."""
+    from flyball_planner.models.convolution.published import published_cost  # noqa: PLC0415  read where one is wanted
+
+    return trained(published_cost(name, image=wanted.image, classes=wanted.classes, channels=wanted.channels), wanted)
+
+
 def simple_cnn(wanted: SimpleCnn) -> ModelCost:
     """Convolution, activation and pool, as often as there are filters; then dense layers."""
     norm = (Norm(),) if wanted.batch_norm else ()
@@ -88,3 +97,10 @@ def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted
         batch=wanted.batch_size,
         precision=wanted.precision,
     )
+
+
+FAMILIES = (
+    Family("simple_cnn", "a few convolutions, pools and dense layers", SimpleCnn, simple_cnn),
+    Family("cnn", "a convolutional network by its list of layers", Cnn, cnn),
+    Family("resnet50", "residual network of 50 layers", PublishedNetwork, partial(published, "resnet50")),
+)

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, stream
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification
 
 
@@ -35,3 +36,6 @@ def lloyd(wanted: KMeans) -> ModelCost:
         precision=wanted.precision,
         assumptions=(f"{wanted.iterations} iterations; clusters that are apart need fewer",),
     )
+
+
+FAMILIES = (Family("kmeans", "k-means clustering", KMeans, lloyd),)

@@ -13,6 +13,7 @@ from flyball_planner.models.classical import (
     stream,
 )
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification
 
 
@@ -58,3 +59,9 @@ def qr(wanted: LinearRegression) -> ModelCost:
         precision=wanted.precision,
         assumptions=("the factorisation works in a copy of the data, column by column",),
     )
+
+
+FAMILIES = (
+    Family("linear_regression_normal", "linear regression by normal equations", LinearRegression, normal_equations),
+    Family("linear_regression_qr", "linear regression by a QR factorisation", LinearRegression, qr),
+)

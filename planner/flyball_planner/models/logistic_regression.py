@@ -13,6 +13,7 @@ from flyball_planner.models.classical import (
     stream,
 )
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification
 
 EXPONENTIAL_STEPS = 20.0  # of one logistic function, in elementary steps
@@ -72,3 +73,9 @@ def stochastic(wanted: LogisticSgd) -> ModelCost:
         precision=wanted.precision,
         assumptions=(f"{wanted.epochs} epochs; convergence may end it sooner",),
     )
+
+
+FAMILIES = (
+    Family("logistic_regression_newton", "logistic regression by Newton steps", LogisticNewton, newton),
+    Family("logistic_regression_sgd", "logistic regression by stochastic gradient descent", LogisticSgd, stochastic),
+)

@@ -10,6 +10,7 @@ from flyball_planner.models.convolution.composites import Chain
 from flyball_planner.models.convolution.layers import RELU, SMOOTH, Layer, Linear, Map, Norm
 from flyball_planner.models.convolution.network import network_blocks
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 
 IN_PLACE = ("relu",)  # all others keep their input
@@ -66,3 +67,6 @@ def _shortened(widths: Sequence[int]) -> Sequence[object]:
     """Equal neighbours as `1024 (× 5)`."""
     runs = [(width, len(list(same))) for width, same in itertools.groupby(widths)]
     return [f"{width} (× {count})" if count > 1 else width for width, count in runs]
+
+
+FAMILIES = (Family("mlp", "multi-layer perceptron", Mlp, mlp),)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, panels, stream
 from flyball_planner.models.cost import ModelCost, Operator
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification, UnfitKey
 
 OVERSAMPLING = 10  # further directions of the randomised solver (Halko et al., arXiv 0909.4061; scikit-learn's default)
@@ -77,3 +78,6 @@ def _solver(wanted: Pca, width: int) -> tuple[Operator, ...]:
         directions,
         directions,
     )
+
+
+FAMILIES = (Family("pca_svd", "principal components", Pca, pca),)

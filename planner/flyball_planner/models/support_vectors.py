@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import NUMBER_BYTES, classical_cost, sequential
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Share, Specification
 
 WIDTH = NUMBER_BYTES["fp64"]  # LIBLINEAR and LIBSVM know no other
@@ -71,3 +72,9 @@ def radial(wanted: RadialSvm) -> ModelCost:
             "noisy classes or a large C need several times more",
         ),
     )
+
+
+FAMILIES = (
+    Family("svm_linear", "linear support vector machine", LinearSvm, linear),
+    Family("svm_rbf", "support vector machine with a radial kernel", RadialSvm, radial),
+)

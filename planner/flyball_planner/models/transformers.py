@@ -7,6 +7,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 from flyball_planner.models.transformer.cost import transformer_cost
 from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
@@ -97,3 +98,9 @@ def _shape(model: str, kind: Kind, wanted: Transformer) -> TransformerShape:
         dropout=plain,
         name=model,
     )
+
+
+FAMILIES = (
+    Family("transformer_encoder", "transformer as BERT is", Transformer, encoder, encoder_shape),
+    Family("transformer_decoder", "transformer as GPT-2 or Llama is", Transformer, decoder, decoder_shape),
+)

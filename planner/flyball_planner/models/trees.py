@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import classical_cost, scattered, sequential
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Count, Specification
 
 DATA_BYTES = 4  # scikit-learn's trees read single precision
@@ -87,3 +88,9 @@ def _split_steps(samples: int, levels: float) -> float:
     """Elementary steps a sample for one feature, over all levels; nodes halve at each."""
     halvings = (max(1.0, math.log2(max(2.0, samples / 2**level))) for level in range(round(levels)))
     return sum(SORT_STEPS * halving + SCAN_STEPS for halving in halvings)
+
+
+FAMILIES = (
+    Family("decision_tree", "decision tree with exact splits", DecisionTree, tree),
+    Family("random_forest", "random forest with exact splits", RandomForest, forest),
+)

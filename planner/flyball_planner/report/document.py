@@ -3,7 +3,6 @@
 `python -m flyball_planner.report.document FILE` writes the schema.
 """
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 def json_text(plan: Plan) -> str:
     """The JSON document."""
-    return json.dumps(document(plan), indent=2, ensure_ascii=False) + "\n"
+    return _text(document(plan))
 
 
 def schema() -> dict[str, Any]:
@@ -36,7 +35,13 @@ def schema() -> dict[str, Any]:
 
 def schema_text() -> str:
     """The schema as its file has it."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    return _text(schema())
+
+
+def _text(value: Any) -> str:
+    import json  # noqa: PLC0415  most plans are read in a terminal
+
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _finite(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """The section `model`: a family by its keys, a well-known model, a Hugging Face configuration, or a shape."""
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, cast
@@ -144,6 +143,8 @@ def _configuration(source: Entry, files: Files) -> dict[str, Any]:
     """Its keys, as they stand here or in the file that is named."""
     if isinstance(source.value, dict):
         return cast("dict[str, Any]", source.plain)
+    import json  # noqa: PLC0415  few specifications name such a file
+
     try:
         config = json.loads(files(str(source.value)))
     except ValueError as error:  # also where it is no text

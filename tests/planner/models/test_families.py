@@ -193,10 +193,11 @@ def test_a_name_that_is_taken_is_refused() -> None:
             register_model(taken, _Own, _own_cost)
 
 
-def test_published_networks_are_read_only_where_one_is_wanted() -> None:
-    """A plan of a transformer does not wait for ten files of convolutional networks."""
+def test_only_the_module_of_the_model_that_is_wanted_is_read() -> None:
+    """A plan of a transformer does not wait for trees, nor for ten files of convolutional networks."""
     code = (
         "import sys; from flyball_planner.models.families import model_cost; model_cost('transformer_decoder', {});"
-        "print([name for name in sys.modules if name.endswith(('regnet', 'swin', 'published'))])"
+        "unwanted = ('regnet', 'swin', 'published', 'image_networks', 'trees', 'boosting', 'mlp');"
+        "print([name for name in sys.modules if name.endswith(unwanted)])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
