@@ -45,7 +45,7 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.TRIAL
     if any(_ASIDE.search(each) for each in _led_by(region)):
         return Doubt.ASIDE
-    if not (wait.value.is_seen_tensor or wait.is_explicit):
+    if not (wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)):
         return Doubt.VALUE
     if region.calls and wait.copies and not wait.value.tags & NUMBERS:
         return Doubt.WHOLE

@@ -31,6 +31,9 @@ NO_NAMES = frozenset[str]()
 _STEPPERS = re.compile(
     r"(^|_|\.)(optim\w*|opt|opts|opt_\w+|\w+_opt|adam\w*|sgd|scaler|engine)(\(\))?(\[[^\]]*\])?$", re.IGNORECASE
 )
+_SCALING_STEP = re.compile(r"(^|_)scaler$")
+"""What is called with a loss and an optimizer does both, as in `loss_scaler(loss, optimizer, clip_grad=1.0)`."""
+
 _NO_STEPPERS = re.compile(r"sched|lr_|env|prof|warmup", re.IGNORECASE)
 
 
@@ -90,6 +93,8 @@ class Effects:
             return frozenset({Effect.BACKWARD}) if "ctx" not in ast.unparse(call.func.value) else NONE
         if name == "optimizer_step":
             return frozenset({Effect.STEP})
+        if _SCALING_STEP.search(name) and any(_STEPPERS.search(ast.unparse(each)) for each in call.args):
+            return WHOLE
         if name.startswith("step") and isinstance(call.func, ast.Attribute):
             text = ast.unparse(call.func.value)
             if text in self._zeroed(module) or (name == "step" and self._is_optimizer(module, call.func.value, text)):
@@ -172,7 +177,8 @@ class Effects:
         return found
 
     def _of_group(self, group: Iterable[Module]) -> "Leads":
-        if not any("backward" in each.source.text for each in group):
+        scaling = frozenset(name for each in group for name in each.called_names if _SCALING_STEP.search(name))
+        if not scaling and not any("backward" in each.source.text for each in group):
             return Leads(NO_NAMES, NO_NAMES)  # who never differentiates does not train: its steps are others
         callers: dict[str, set[str]] = {}
         for module in group:
@@ -180,7 +186,7 @@ class Effects:
                 for each in called:
                     callers.setdefault(each, set()).add(name)
         steps = frozenset(each for module in group for each in module.called_names if each.startswith("step_"))
-        return Leads(_closure(callers, BACKWARD), _closure(callers, STEP | steps))
+        return Leads(_closure(callers, BACKWARD | scaling), _closure(callers, STEP | steps | scaling))
 
     def _called_by_name(self, module: Module) -> Iterator[tuple[str, Iterable[str]]]:
         named = self._names_of(module)

@@ -13,6 +13,8 @@ _TEST_TOOLS = re.compile(r"^[ \t]*(import|from) +(unittest|pytest)\b", re.MULTIL
 _TEST_NAMES = re.compile(r"^test(_|[A-Z]|$)")
 _TEST_FILE = re.compile(r"(^|[/\\])test_[^/\\]*$|_test\.py$")
 
+_TEST_FOLDER = re.compile(r"(^|[/\\])(tests?|testing)[/\\]([^/\\]*[/\\])*(test_[^/\\]*|[^/\\]*_test(_case)?)\.py$")
+
 SEVERAL_TESTS = 2
 """Functions that are called a test and assert something: a file so called that has as many holds tests, whatever runs
 them. One alone may be a trainer's `test`."""
@@ -25,6 +27,8 @@ def is_torch_code(module: Module) -> bool:
 
 def is_test_code(module: Module) -> bool:
     """Whether a file holds unit tests: how fast their few steps are is nobody's concern."""
+    if _TEST_FOLDER.search(module.path):
+        return True
     named = [each for each in module.functions if _TEST_NAMES.match(each.name)] if "test" in module.source.text else []
     if named and module.says(_TEST_TOOLS):
         return True

@@ -88,6 +88,8 @@ def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
     names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
     expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
     values = tuple((name, project.flow.value(module, each)) for name, each in expressions)
+    unpacked = [project.flow.value(module, each.value) for each in call.keywords if each.arg is None]
+    values += tuple(field for each in unpacked for field in each.fields)
     return Loader(module, call, dict(values).get("dataset", Value()), values)
 
 

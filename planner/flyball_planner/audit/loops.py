@@ -232,7 +232,7 @@ class Loops:
         flow = self._project.flow
         for region in self.regions(turns):
             for call in region.all(ast.Call):
-                value = flow.value(region.module, call.func)
+                value = flow.value(region.module, model_called(call))
                 runs = value.tags == _CALLED_ON_DEVICE or (value.has(Tag.MODEL) and not value.has(Tag.CRITERION))
                 if runs and not self._is_over_batches_within(turns, region, call):
                     return True
@@ -267,6 +267,12 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
     for each in turns:
         found.setdefault(each.module, []).append(each)
     return found
+
+
+def model_called(call: ast.Call) -> ast.expr:
+    """What is run, if it is a model: the called thing itself, or that whose `forward…` is called."""
+    of_forward = isinstance(call.func, ast.Attribute) and call.func.attr.startswith("forward")
+    return call.func.value if of_forward and isinstance(call.func, ast.Attribute) else call.func
 
 
 _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})

@@ -126,8 +126,8 @@ def _is_old_reading(entry: ast.Subscript) -> bool:
 
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
-        held = _held(project, region, call.func.value)
         name = call.func.attr
+        held = _held(project, region, call.func.value) or _supposed(project, region, call)
         if held is not None and name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
             return Wait(call, f"`.{name}()` copies it to the host", held)
         if held is not None and _moves_to_host(call) and not _is_non_blocking(call):
@@ -165,6 +165,22 @@ def _held(project: "Project", region: Region, node: ast.expr) -> Value | None:
     """The value of an expression, if it is a tensor on the device."""
     value = project.flow.value(region.module, node)
     return value if value.on_device and not value.tags & {Tag.MODEL, Tag.LOADER} else None
+
+
+def _supposed(project: "Project", region: Region, call: ast.Call) -> Value | None:
+    """What nobody knows, but is called a method of that only tensors have that may wait."""
+    if (
+        last_name(call) not in _OF_TENSORS_ALONE
+        or call.args
+        or call.keywords
+        or not isinstance(call.func, ast.Attribute)
+    ):
+        return None
+    return _SUPPOSED if project.flow.value(region.module, call.func.value).is_unknown else None
+
+
+_OF_TENSORS_ALONE = frozenset({"item", "cpu"})
+_SUPPOSED = Value(frozenset({Tag.TENSOR, Tag.SUPPOSED}))
 
 
 def _read(project: "Project", region: Region, node: ast.expr) -> Value | None:

@@ -28,6 +28,9 @@ def _module(path: str, text: str) -> Module:
         ("test_model.py", ONE, False),
         ("test_model.py", "def test_epoch():\n    run()\ndef test_all():\n    run()\n", False),
         ("contest_run.py", TWO, False),
+        ("kit/tests/training/sync_test.py", "class Check(Case):\n    def test_all(self):\n        run()\n", True),
+        ("kit/testing/model_test_case.py", "def ensure():\n    run()\n", True),
+        ("tests/train.py", ONE, False),
     ],
 )
 def test_unit_tests_are_told_from_a_trainers_test(path: str, text: str, tests: bool) -> None:

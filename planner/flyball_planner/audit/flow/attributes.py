@@ -63,9 +63,11 @@ class Attributes:
         if not isinstance(node, ast.ClassDef):
             return None
         key = (node, name)
+        writers = self._writers_of(definition.module, node).get(name, ())
+        self._flow.comes_before(writers)
         if key not in self._asked:
             self._asked.add(key)
-            for writer in self._writers_of(definition.module, node).get(name, ()):
+            for writer in writers:
                 self._flow.frame(definition.module, writer)
             self._flow.frame(definition.module, node)
         return self._held.get(key)
@@ -89,13 +91,21 @@ def _either(first: Value, second: Value) -> Value:
 
 
 def _stores(module: Module, node: ast.ClassDef) -> Iterator[tuple[str, Function]]:
-    """The attributes of `self` that a class's methods store, each with the method."""
+    """The attributes of `self` that a class's methods store, or put something into, each with the method."""
     for method in node.body:
         if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
             own = method.args.args[0].arg
             for holder, name in module.stored_attributes(method):
                 if holder == own:
                     yield name, method
+            for entry in module.within(method, ast.Subscript):
+                held = entry.value
+                if type(entry.ctx) is ast.Store and isinstance(held, ast.Attribute) and _is_name(held.value, own):
+                    yield held.attr, method
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def is_property(node: ast.AST) -> bool:

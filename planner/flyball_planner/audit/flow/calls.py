@@ -9,6 +9,7 @@ from flyball_planner.audit.flow.functions import loss_of, of_library
 from flyball_planner.audit.flow.handed import Arguments, handed
 from flyball_planner.audit.flow.methods import SOMETHING_ON_DEVICE, of_method
 from flyball_planner.audit.flow.values import (
+    NORM,
     OUTPUT,
     UNKNOWN,
     Tag,
@@ -60,6 +61,8 @@ def call_value(frame: Frame, node: ast.Call, called: Value, given: Arguments) ->
 
 def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Value:
     """An argument or attribute that is called with tensors on the device: a module in all likelihood."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _CLIPPING:
+        return NORM
     if not any(each.on_device for each in given.all):
         return UNKNOWN
     if isinstance(node.func, ast.Attribute) and frame.values.get(node.func.value, UNKNOWN).has(Tag.MODEL):
@@ -70,6 +73,10 @@ def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Val
     if own or isinstance(node.func, ast.Name):
         return Value(frozenset({Tag.DEVICE, Tag.OUTPUT, Tag.SUPPOSED}))
     return UNKNOWN
+
+
+_CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
+"""Methods of models and optimizers that wrap others: they give the norm, as PyTorch's function does."""
 
 
 def _arguments(frame: Frame, node: ast.Call) -> Arguments:

@@ -1,6 +1,7 @@
 """The answers about values: which frame an expression stands in, what calls hand over, what classes are."""
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
@@ -26,7 +27,7 @@ DEEPEST = 130
 MOST_OPEN = 20
 """Bodies that are followed one for the other: a deeper one's callers are not asked, each is nine frames of Python's."""
 
-MOST_CONTEXTS = 4
+MOST_CONTEXTS = 8
 """Different argument lists for which one function is followed; then all calls count as one."""
 
 
@@ -142,6 +143,11 @@ class Flow(Classes):
         if around.node in self._open and around.node is not asking:
             self._early.append(asking)
         return False
+
+    def comes_before(self, writers: Sequence[Function]) -> None:
+        """Whoever asks for what others store, while one of those is followed still, is followed anew later."""
+        if len(self._open) > 1 and any(each in self._open[:-1] for each in writers):
+            self._early.append(self._open[-1])
 
     def _close(self, node: Body) -> None:
         """What was followed before its callers were is followed anew, once, when it is asked for again."""

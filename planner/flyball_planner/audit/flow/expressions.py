@@ -9,6 +9,7 @@ from flyball_planner.audit.flow.library import TEXTS
 from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor, supposed_part
 from flyball_planner.audit.flow.values import (
     BATCH,
+    LOSS,
     MODEL,
     ON_HOST,
     PLACED,
@@ -105,7 +106,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         if held.items is not None and isinstance(key, int) and -len(held.items) <= key < len(held.items):
             return held.items[key]
         if isinstance(key, str):
-            return _at_key(frame, held, key)
+            return _differentiated(frame, node, _at_key(frame, held, key))
     held_element = element_of(held)
     if isinstance(node.slice, ast.Slice) and (held.element is not None or held.items is not None):
         return Value(held.tags, element=held_element)
@@ -116,6 +117,13 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     if held.has(Tag.MODEL):
         return MODEL
     return iterated(frame, held) if held.has(Tag.DATASET) else (ON_HOST if held.has(Tag.HOST) else UNKNOWN)
+
+
+def _differentiated(frame: Frame, node: ast.Subscript, value: Value) -> Value:
+    """An entry of which nothing is known is a loss if the module calls its `.backward()`."""
+    if not value.is_unknown or not frame.backward or ast.unparse(node) not in frame.backward:
+        return value
+    return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
 
 
 def _at_key(frame: Frame, held: Value, key: str) -> Value:

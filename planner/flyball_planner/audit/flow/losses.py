@@ -57,7 +57,7 @@ def _named(node: ast.AST) -> str | None:
 
 
 def backward_names(module: Module) -> Iterator[str]:
-    """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one."""
+    """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one; texts of entries."""
     for each in module.all(ast.Call):
         if isinstance(each.func, ast.Attribute) and each.func.attr in {"backward", "manual_backward"}:
             handed = bool(each.args) and _RUNNERS.search(ast.unparse(each.func.value))
@@ -67,6 +67,15 @@ def backward_names(module: Module) -> Iterator[str]:
                 yield inner.id
             elif isinstance(inner, ast.Attribute):
                 yield inner.attr
+            elif is_entry(inner):
+                yield ast.unparse(inner)
+
+
+def is_entry(node: ast.expr) -> bool:
+    """Whether it is an entry with a name: `losses["total"]`."""
+    return (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    )
 
 
 _SCALING = frozenset({"scale", "mean", "sum", "scale_loss", "stack", "div", "mul"})

@@ -22,6 +22,8 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
 
 
 def _attribute_by_tags(held: Value, name: str) -> Value:
+    if not held.tags and name in _OF_SHAPES:
+        return ON_HOST
     if not held.tags or _is_made_by_class(held):
         return UNKNOWN
     if held.tags & PLACED or held.has(Tag.OUTPUT):
@@ -37,6 +39,10 @@ def _attribute_by_tags(held: Value, name: str) -> Value:
     if held.has(Tag.OPTIMIZER) and name == "param_groups":
         return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
     return UNKNOWN
+
+
+_OF_SHAPES = frozenset({"shape", "ndim", "dtype"})
+"""Known on the host of whatever has them."""
 
 
 def _is_made_by_class(held: Value) -> bool:

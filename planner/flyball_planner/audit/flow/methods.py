@@ -52,8 +52,12 @@ def _of_thing(frame: Frame, node: ast.Call, held: Value, given: Arguments) -> Va
 def _of_unknown(node: ast.Call, held: Value, given: Arguments) -> Value | None:
     if held.is_unknown and _moves_to_device(node, given):
         return Value(SOMETHING_ON_DEVICE, made_by=held.made_by)
-    return None
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
+    return ON_HOST if held.is_unknown and node.func.attr in _OF_SHAPES else None
 
+
+_OF_SHAPES = frozenset({"size", "numel", "nelement", "dim"})
+"""Of a tensor, or of what is like one, the methods that give a number."""
 
 _NO_TENSORS = frozenset({Tag.LOADER, Tag.MODEL})
 _PARAMETERS = frozenset({"parameters", "named_parameters"})

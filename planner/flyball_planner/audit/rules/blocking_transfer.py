@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import hides_arguments, is_constant
-from flyball_planner.audit.loaders import behind
+from flyball_planner.audit.loaders import Loader, behind
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
@@ -29,7 +29,13 @@ def _is_pinned(project: Project, turns: Turns) -> bool:
     """Whether each loader is seen to pin whose batches a turn is given, or fetches."""
     sources = list(_sources(project, turns))
     found = [each for module, node in sources for each in behind(project, module, node)]
-    return bool(found) and all(each.constant("pin_memory") is True for each in found)
+    return bool(found) and all(_pins(each) for each in found)
+
+
+def _pins(loader: Loader) -> bool:
+    """Whether a loader pins; what an expression decides, such as whether there is a device, does where it matters."""
+    said = loader.constant("pin_memory")
+    return said is True or (said is ... and loader.argument("pin_memory") is not None)
 
 
 def _sources(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.expr]]:

@@ -8,7 +8,7 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
-from flyball_planner.audit.loops import Turns, fetches_batches
+from flyball_planner.audit.loops import Turns, fetches_batches, model_called
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -105,7 +105,7 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
     for region in project.loops.regions(turns):
         for call in region.all(ast.Call):
-            value = project.flow.value(region.module, call.func)
+            value = project.flow.value(region.module, model_called(call))
             runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
             learns = value.definition is None or not project.flow.learns_nothing(value.definition)
             if runs and learns and not _is_predictor(project, region, call, value) and _records(project, region, call):

@@ -4,13 +4,14 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
-from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import CERTAIN, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 
 class Kept(NamedTuple):
@@ -68,10 +69,13 @@ def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:
 
 def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:
     value = project.flow.value(region.module, kept.value)
-    inside = (value, *(value.items or ()), *(each for _, each in value.fields))
-    if not any(each.has(Tag.GRAPH) and each.on_device for each in inside):
+    if not any(each.has(Tag.GRAPH) and each.on_device for each in _inside(value)):
         return False
     return isinstance(kept.statement, ast.Expr) or project.flow.records_history(region.module, kept.statement)
+
+
+def _inside(value: Value) -> tuple[Value, ...]:
+    return (value, *(value.items or ()), *(each for _, each in value.fields))
 
 
 def _outlives(regions: tuple[Region, ...], kept: Kept) -> bool:
@@ -151,12 +155,16 @@ def _names(node: ast.AST) -> set[str]:
 
 def _match(project: Project, region: Region, turns: Turns, kept: Kept) -> Match:
     module = region.module
+    value = project.flow.value(module, kept.value)
+    seen = any(each.has(Tag.GRAPH) and each.is_seen_tensor for each in _inside(value))
+    certain = (seen or value.tags & {Tag.OUTPUT, Tag.LOSS}) and not is_trial(turns)
     return Match(
         kept.statement,
         f"`{module.quote(kept.holder)}` keeps `{module.quote(kept.value)}` with its history",
         f"each turn of the loop at {turns.module.path}:{turns.node.lineno} adds a graph with all its "
         f"activations, and none is let go",
-        CERTAIN,
+        CERTAIN if certain else SUSPECTED,
+        Severity.WARNING if certain else Severity.NOTE,
         module=module,
         edit=_edit(project, region, kept),
     )
