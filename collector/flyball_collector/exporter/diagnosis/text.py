@@ -2,33 +2,32 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.kinds import Group, Severity
+from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.catalogue import header, sample_name
 from flyball_collector.exporter.diagnosis import metrics as m
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
+from flyball_collector.exporter.diagnosis.standing import Shown, StandingLines
 from flyball_collector.exporter.escape import joined, labels_text
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pieces import Pieces
 from flyball_collector.exporter.series import labels_end, prefix, start
 from flyball_proto.metric import Metric
 
-MAX_OF_KIND = 64
-"""Conditions of one kind that a host may show: mounts and interfaces are its own word. So with advice and XIDs."""
+MAX_OF_HOST = 64
+"""Pieces of advice, and errors of its driver, that a host may show."""
 
 MAX_RUNS = 1024
 """Runs shown, by name."""
 
 LONGEST_LABEL = 200
 """Characters of a label value."""
-
-OF_SILENT_HOSTS = frozenset({"host_lost", "data_gap"})
-"""What is still true of a host that says nothing; everything else leaves with its readings."""
 
 _T = TypeVar("_T")
 Labels = tuple[tuple[str, str], ...]
@@ -60,6 +59,7 @@ class DiagnosisWriter:
         self._columns: dict[tuple[str, str], tuple[Sequence[str], list[bytes]]] = {}  # along hosts
         self._instances: tuple[Sequence[str], list[str]] = ((), [])
         self._lines: dict[Hashable, bytes] = {}  # of the newest rendering
+        self._standing = StandingLines(lambda each: self._prefix(m.ACTIVE, each.subject.host, _condition(each)))
 
     @property
     def series(self) -> int:
@@ -78,16 +78,16 @@ class DiagnosisWriter:
         """Lines of the `known` hosts, readings of those `heard` of lately, and of runs; in pieces, as the fleet's."""
         self._pieces.begin()
         before, self._lines = self._lines, {}
-        here = [each for group in snapshot.standing for each in group if _is_shown(each, known, heard)]
-        kept = [each for each in here if runs or each.subject.host]
-        yield from self._hosts(snapshot, here, format_, known, heard)
-        for metric, rows in self._rows(snapshot, kept, heard, runs=runs):
+        shown = self._standing.shown(snapshot.standing, known, heard, runs=runs)
+        yield from self._hosts(snapshot, shown, format_, known, heard)
+        yield from self._active(shown, format_)
+        for metric, rows in self._rows(snapshot, shown, heard, runs=runs):
             yield from self._family(metric, rows, before, format_)
 
     def _hosts(
         self,
         snapshot: DiagnosisSnapshot,
-        standing: Sequence[Standing],
+        shown: Sequence[Shown],
         format_: Format,
         known: Collection[str],
         heard: Collection[str],
@@ -98,19 +98,21 @@ class DiagnosisWriter:
         yield from self._along(m.SCORE, "bottleneck", scores.hosts, scores.bottlenecks, heard, format_)
         yield from self._along(m.CONFIDENCE, "bottleneck", scores.hosts, scores.confidences, heard, format_)
         names = tuple(known)
-        yield from self._along(m.COUNT, "severity", names, _counts(standing, names), known, format_)
+        yield from self._along(m.COUNT, "severity", names, _counts(shown, names), known, format_)
         lost = [(cause, waste.seconds[:, place]) for place, cause in enumerate(waste.causes)]
         spent = [(cause, np.where(seconds > 0, seconds, np.nan)) for cause, seconds in lost]
         yield from self._along(m.WASTED, "cause", waste.hosts, spent, heard, format_)
 
+    def _active(self, shown: Sequence[Shown], format_: Format) -> Iterator[bytes]:
+        lines = list(dict.fromkeys(chain.from_iterable(of_group.lines for of_group in shown)))
+        yield from self._pieces.family(m.ACTIVE.name, _head(m.ACTIVE, format_), lines, np.ones(len(lines)))
+
     def _rows(
-        self, snapshot: DiagnosisSnapshot, standing: Sequence[Standing], heard: Collection[str], *, runs: bool
+        self, snapshot: DiagnosisSnapshot, shown: Sequence[Shown], heard: Collection[str], *, runs: bool
     ) -> Iterator[tuple[Metric, Iterable[Row]]]:
         """Families of which most hosts have nothing."""
         yield m.PRIMARY, [(host, (("bottleneck", name),), 1) for host, name in snapshot.primary if host in heard]
-        shown = list(_bounded(standing, lambda each: (each.subject.host, each.kind.name)))
-        yield m.ACTIVE, [(e.subject.host, _condition(e), 1) for e in shown]
-        risks = [each for each in shown if each.kind.group is Group.RISK]
+        risks = [each for of_group in shown for each in of_group.risks]
         for metric, of_risk in _RISK_VALUES:
             yield metric, [(each.subject.host, _risk(each), of_risk(each)) for each in risks]
         advice = [each for each in snapshot.advice if each.host in heard or (runs and not each.host)]
@@ -191,28 +193,22 @@ class DiagnosisWriter:
         return labels_text([("instance", host)]) if self._instance else ""
 
 
-def _is_shown(standing: Standing, known: Collection[str], heard: Collection[str]) -> bool:
-    """A run has no host; a silent host has only what is true of it."""
-    host = standing.subject.host
-    return not host or host in heard or (host in known and standing.kind.name in OF_SILENT_HOSTS)
-
-
 def _bounded(rows: Iterable[_T], key: Callable[[_T], Hashable]) -> Iterator[_T]:
     counts: Counter[Hashable] = Counter()
     for row in rows:
         of = key(row)
         counts[of] += 1
-        if counts[of] <= MAX_OF_KIND:
+        if counts[of] <= MAX_OF_HOST:
             yield row
 
 
-def _counts(standing: Iterable[Standing], hosts: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
+def _counts(shown: Iterable[Shown], hosts: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
     places = {host: place for place, host in enumerate(hosts)}
     counts = np.zeros((len(Severity), len(hosts)))
-    for each in standing:
-        place = places.get(each.subject.host)
+    for (host, severity), count in chain.from_iterable(of_group.counts.items() for of_group in shown):
+        place = places.get(host)
         if place is not None:
-            counts[each.severity, place] += 1
+            counts[severity, place] += count
     return [(severity.word, counts[severity]) for severity in Severity]
 
 

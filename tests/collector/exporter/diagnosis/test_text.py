@@ -19,7 +19,8 @@ from flyball_collector.exporter.diagnosis.snapshot import (
     WasteFigures,
     XidTime,
 )
-from flyball_collector.exporter.diagnosis.text import MAX_OF_KIND, MAX_RUNS, DiagnosisWriter
+from flyball_collector.exporter.diagnosis.standing import MAX_OF_KIND
+from flyball_collector.exporter.diagnosis.text import MAX_RUNS, DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.text import page
 
