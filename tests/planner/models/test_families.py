@@ -23,6 +23,7 @@ from flyball_planner.models.families import (
     specification_keys,
     transformer_shape,
 )
+from flyball_planner.models.family import Family
 from flyball_planner.models.specification import PrecisionName, Specification, UnfitKey
 from flyball_planner.precision import PRECISIONS
 
@@ -68,7 +69,7 @@ def test_every_promised_model_has_a_cost(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", all_families(), ids=lambda family: family.name)
-def test_every_key_says_what_it_means(family: families.Family) -> None:
+def test_every_key_says_what_it_means(family: Family) -> None:
     """Each key has a meaning and an expectation, and each default is within its bounds."""
     for key in specification_keys(family.name):
         assert key.meaning
