@@ -142,6 +142,7 @@ class Collector:
             self._fleet,
             self._metrics,
             diagnose=lambda now_ns: self._accounts.slices(now_ns, events.tell),
+            behind=lambda: ingest.behind,
             vanish_after_seconds=self._settings.vanish_after_seconds,
         )
         expiry = ExpiryWatch(certificates_of(self._settings), self._metrics)

@@ -71,7 +71,7 @@ def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> in
 def tune_interpreter() -> None:
     """The event loop waits for other threads a fifth as long as usual; collections are short, full ones are rare."""
     sys.setswitchinterval(0.001)
-    gc.set_threshold(20_000, 5, 400)
+    gc.set_threshold(7_000, 4, 1_500)
 
 
 def _parser() -> argparse.ArgumentParser:

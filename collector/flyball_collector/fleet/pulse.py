@@ -11,12 +11,14 @@ from flyball_proto.silence import Reason
 
 _SECOND = 10**9
 
+RESTS_SECONDS = 5
+"""Between two looks of the diagnosis while the collector is behind: what it costs is better spent on catching up."""
+
+_COUNT_ABSENCES_EVERY = 10  # beats: each host's silences are walked through
+
 
 def _nothing_to_do(_: int) -> Iterator[None]:
     return iter(())
-
-
-_COUNT_ABSENCES_EVERY = 10  # beats: each host's silences are walked through
 
 
 class FleetPulse:
@@ -28,14 +30,20 @@ class FleetPulse:
         metrics: OwnMetrics,
         *,
         diagnose: Callable[[int], Iterator[None]] = _nothing_to_do,
+        behind: Callable[[], bool] = bool,
         vanish_after_seconds: float = 15.0,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """`diagnose` looks at the second that was just written, in slices between which the loop serves others."""
+        """`diagnose` looks at the second that was just written, in slices between which the loop serves others.
+
+        `behind` says whether much that was missed is still to be taken.
+        """
         self._fleet = fleet
         self._metrics = metrics
         self._vanish_after_ns = int(vanish_after_seconds * _SECOND)
         self._diagnose = diagnose
+        self._behind = behind
+        self._looked_ns = 0
         self._clock = clock
         self._beats = 0
 
@@ -45,10 +53,13 @@ class FleetPulse:
             await asyncio.sleep(1 - self._clock() % _SECOND / _SECOND)
             now_ns = self._clock()
             self.beat(now_ns)
-            await self._look(now_ns)
+            await self.look(now_ns)
 
-    async def _look(self, now_ns: int) -> None:
+    async def look(self, now_ns: int) -> None:
         """The diagnosis of this second; what it costs is the sum of its slices."""
+        if self._behind() and 0 <= now_ns - self._looked_ns < RESTS_SECONDS * _SECOND:
+            return
+        self._looked_ns = now_ns // _SECOND * _SECOND
         spent, started = 0.0, time.thread_time()
         for _ in self._diagnose(now_ns):
             spent += time.thread_time() - started

@@ -32,7 +32,11 @@ LARGE_FLEET = 256
 ADMIT_SECONDS = 5
 """Between two admissions to a large fleet: each has every reading of the fleet found anew, by all who look for one."""
 
+FLOCK_SECONDS = 15
+"""The same, while more come in each of these seconds: the half of a second that an admission costs is theirs then."""
+
 _SECOND = 10**9
+_CALM_SECONDS = 2  # nobody new in so many: all are there
 _FALL_BACK = 5
 """Seconds that a clock may fall back before the window begins anew; it waits for the clock until then."""
 
@@ -70,7 +74,8 @@ class Window:
         self._large_fleet = large_fleet
         self._seated: tuple[int, int] | None = None  # generation and moves that everybody sits by
         self._moves = 0  # as of the last admission
-        self._admitted = -ADMIT_SECONDS  # second of it
+        self._admitted = -FLOCK_SECONDS  # second of it
+        self._seated_at = -FLOCK_SECONDS  # second in which somebody was given rows
         self._second = -1  # of the newest line
         self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
         self._matrix = _reserve(seconds, max_rows)  # a row is filled when it is seated
@@ -186,6 +191,8 @@ class Window:
         waiting = [state for state in present.values() if self._seating.waits(state)]
         for state in waiting[:SEATS_A_PASS]:
             self._sit(state)
+        if waiting:
+            self._seated_at = second
         if not admits and self._room.stands:
             return
         self._admit(present)
@@ -193,7 +200,11 @@ class Window:
         self._seated = (generation, moves) if len(waiting) <= SEATS_A_PASS else None
 
     def _may_admit(self, second: int) -> bool:
-        return len(self.states) < self._large_fleet or not 0 <= second - self._admitted < ADMIT_SECONDS
+        """Whoever waits in a large fleet is admitted with those who come next, but not long after."""
+        waited, calm = second - self._admitted, second - self._seated_at
+        if len(self.states) < self._large_fleet or not 0 <= waited < FLOCK_SECONDS:
+            return True
+        return waited >= ADMIT_SECONDS and not 0 <= calm < _CALM_SECONDS
 
     def _let_go(self, present: Container[str]) -> None:
         """Take the rows from whom is there no more; others get them at once, so everybody must be admitted anew."""

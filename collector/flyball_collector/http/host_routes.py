@@ -1,6 +1,7 @@
 """Hosts: the list, one of them, what it says now, and forgetting it."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -28,13 +29,13 @@ from flyball_collector.security.tokens import Role
 Sort = Literal["name", "status", "age", "skew", "backlog", "silences"]
 HostName = Annotated[str, PathParameter(description="Name of a host, as GET /api/v1/hosts lists it.")]
 
-_SORTS = {
-    "name": lambda s: s.name,
-    "status": lambda s: (s.status, s.name),
-    "age": lambda s: (math.inf if s.age_seconds is None else s.age_seconds, s.name),
-    "skew": lambda s: (abs(s.clock_skew_seconds or 0.0), s.name),
-    "backlog": lambda s: (s.backlog_bytes, s.name),
-    "silences": lambda s: (s.silences, s.name),
+_SORTS: dict[Sort, Callable[[HostState, Status], tuple[object, ...]]] = {
+    "name": lambda host, status: (host.name,),  # noqa: ARG005  as the others
+    "status": lambda host, status: (status.word, host.name),
+    "age": lambda host, status: (-host.received_ns or math.inf, host.name),  # noqa: ARG005
+    "skew": lambda host, status: (abs(host.clock_skew_seconds or 0.0), host.name),  # noqa: ARG005
+    "backlog": lambda host, status: (host.backlog_bytes, host.name),  # noqa: ARG005
+    "silences": lambda host, status: (len(host.silences), host.name),  # noqa: ARG005
 }
 
 
@@ -90,12 +91,11 @@ async def list_hosts(
 ) -> HostList:
     """Every host that is known, with its state."""
     now_ns = parts.clock()
-    found = [
-        summary_of(host, _status(parts, host, now_ns), now_ns) for host in parts.fleet.hosts() if name in host.name
-    ]
-    wanted = [summary for summary in found if status is None or summary.status == status]
-    wanted.sort(key=_SORTS[sort], reverse=descending)
-    return HostList(len(wanted), offset, limit, wanted[offset : offset + limit])
+    found = [(host, _status(parts, host, now_ns)) for host in parts.fleet.hosts() if name in host.name]
+    wanted = [each for each in found if status is None or each[1].word == status]
+    wanted.sort(key=lambda each: _SORTS[sort](*each), reverse=descending)
+    shown = [summary_of(*each, now_ns) for each in wanted[offset : offset + limit]]
+    return HostList(len(wanted), offset, limit, shown)
 
 
 @get("/hosts/{name:str}", summary="One host")

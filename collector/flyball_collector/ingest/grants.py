@@ -33,6 +33,11 @@ class ReplayQueue:
     def waiting(self) -> int:
         return len(self._waiting)
 
+    @property
+    def crowded(self) -> bool:
+        """More hosts wait than have a place."""
+        return len(self._waiting) > self._places
+
     def want(self, host: str) -> None:
         """The host has something to replay."""
         if host not in self._turns:

@@ -81,6 +81,11 @@ class IngestServer:
         return self._writer.store_up
 
     @property
+    def behind(self) -> bool:
+        """Whether a fleet has returned that has much to replay."""
+        return self._intake.grants.crowded
+
+    @property
     def streams(self) -> int:
         return len(self._sessions)
 

@@ -1,5 +1,6 @@
 import asyncio
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -37,6 +38,21 @@ def test_a_beat_writes_a_line_and_counts() -> None:
     assert say("flyball_collector_absences", {"reason": "denied"}) == 1
     assert say("flyball_collector_absences", {"reason": "failed"}) == 0
     assert say("flyball_collector_window_rows") == 2
+
+
+async def test_the_diagnosis_rests_while_the_collector_is_behind() -> None:
+    """It looks at every fifth second then, and at each again as soon as nothing more is to be caught up with."""
+    start_ns, looked, behind = 1_700_000_000 * 10**9, [], True
+
+    def diagnose(now_ns: int) -> Iterator[None]:
+        looked.append((now_ns - start_ns) // 10**9)
+        yield
+
+    pulse = FleetPulse(Fleet(), OwnMetrics(), diagnose=diagnose, behind=lambda: behind)
+    for second in range(15):
+        behind = second < 12
+        await pulse.look(start_ns + second * 10**9)
+    assert looked == [0, 5, 10, 12, 13, 14]
 
 
 async def test_it_beats_on_the_second() -> None:

@@ -181,16 +181,16 @@ def test_many_hosts_at_once_are_seated_over_some_passes() -> None:
 
 
 def test_newcomers_of_a_large_fleet_are_admitted_together() -> None:
-    """One that comes after a quiet time is admitted at once, those of the seconds after it five seconds later."""
+    """While one comes each second all wait, but for no more than fifteen; two seconds after the last all are there."""
     fleet, layout, censuses = fleet_of(large_fleet=2), layout_of(1), []
-    for second in range(14):
-        for number in range(min(second + 1, 10)):
-            say(fleet, f"host-{number}", second, layout, [1, 10 * second + number, 100 * second])
+    for second in range(24):
+        for number in range(min(second + 1, 20)):
+            say(fleet, f"host-{number:02d}", second, layout, [1, 10 * second + number, 100 * second])
         advance(fleet, second)
         censuses.append((fleet.window.census, len(fleet.window.states)))
-    assert censuses == [(1, 1), *[(2, 2)] * 5, *[(3, 7)] * 5, *[(4, 10)] * 3]
-    assert recent(fleet, "host-6", "watts") == [*[["?"]] * 2, *[[10 * second + 6] for second in range(6, 14)]]
-    assert recent(fleet, "host-6", "read_bytes_total")[-7:] == [[100]] * 7
+    assert censuses == [(1, 1), *[(2, 2)] * 15, *[(3, 17)] * 5, *[(4, 20)] * 3]
+    assert recent(fleet, "host-06", "watts") == [*[["?"]] * 2, *[[10 * second + 6] for second in range(16, 24)]]
+    assert recent(fleet, "host-06", "read_bytes_total")[-7:] == [[100]] * 7
 
 
 def test_a_host_of_a_large_fleet_that_changes_its_layout_is_silent_until_it_is_admitted_with_it() -> None:
