@@ -12,12 +12,11 @@ from flyball.command.advice import advice_view, diagnosis_of
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
 from flyball.command.events import SEVERITIES, gathered, told
 from flyball.command.hosts import Format
-from flyball.command.readings import DASH
+from flyball.command.readings import DASH, bar
 from flyball.command.words import clean
 
 EXAMPLE = "Examples: flyball diagnose node-1; flyball diagnose llama-7b --format json | jq .primary"
 
-_BAR = 20
 _SHOWN = 0.05  # scores below are noise
 
 
@@ -37,7 +36,7 @@ def diagnose(
 
 def diagnosis_view(found: dict[str, Any]) -> RenderableType:
     """The sections that have something to say."""
-    sections: list[RenderableType] = [_heading(found), *_conditions(found["conditions"])]
+    sections: list[RenderableType] = [_heading(found), *conditions_view(found["conditions"])]
     sections += _scores(found["scores"]) + _base_scores(found["base_scores"]) + _hosts(found["hosts"])
     if found["advice"]:
         sections += [_title("what to change"), *advice_view(found["advice"])]
@@ -57,7 +56,8 @@ def _heading(found: dict[str, Any]) -> Text:
     return text
 
 
-def _conditions(found: list[dict[str, Any]]) -> list[RenderableType]:
+def conditions_view(found: list[dict[str, Any]]) -> list[RenderableType]:
+    """What stands, with the reason; of several GPUs once."""
     shown = gathered(found)
     rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in shown]
     return _section("what stands", ("", ""), rows)
@@ -67,7 +67,7 @@ def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
     rows = [
         [
             Text(clean(each["bottleneck"]), style="bold" if each["raised"] else ""),
-            Text(_bar(each["score"])),
+            Text(bar(each["score"])),
             Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
             Text(_standing(each)),
             Text(clean(each["meaning"]), style="dim"),
@@ -96,11 +96,6 @@ def _base_scores(scores: dict[str, float | None]) -> list[RenderableType]:
 def _hosts(found: list[dict[str, Any]]) -> list[RenderableType]:
     rows = [[Text(clean(each["host"])), Text(clean(each["primary"] or DASH))] for each in found]
     return _section("its hosts", ("host", "bounded by"), rows)
-
-
-def _bar(score: float | None) -> str:
-    full = round(_BAR * min(1.0, max(0.0, score or 0.0)))
-    return "█" * full + "·" * (_BAR - full)
 
 
 def _section(title: str, heads: tuple[str, ...], rows: list[list[Text]]) -> list[RenderableType]:

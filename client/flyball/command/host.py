@@ -14,12 +14,13 @@ from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api, segment
 from flyball.command.errors import CommandError
+from flyball.command.host_overview import overview
 from flyball.command.hosts import STATUSES, Format
 from flyball.command.readings import DASH, amount, duration, reading
 from flyball.command.words import clean
 from flyball_planner.report.words import plural, size
 
-EXAMPLE = "Examples: flyball host node-1 --watch --only gpu; flyball host remove node-1"
+EXAMPLE = "Examples: flyball host node-1 --watch; flyball host node-1 --only gpu; flyball host remove node-1"
 REFRESH_SECONDS = 1.0
 
 
@@ -27,13 +28,14 @@ def host(
     words: Annotated[list[str], typer.Argument(metavar="[remove] NAME", help="A host; remove: forget it.")],
     collector: CollectorOption = DEFAULT_URL,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it anew each second until Ctrl-C.")] = False,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Every reading instead of the most telling ones.")] = False,
     only: Annotated[str, typer.Option(help="Only metrics whose name begins with this, e.g. gpu.")] = "",
     format_: Annotated[Format, typer.Option("--format", help="For people, or JSON for programs.")] = Format.TABLE,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """Show one host: its readings, what is silent and why, and who uses it. Or forget it."""
+    """Show one host: what stands, its load and GPUs, what is silent and why, and who uses it. Or forget it."""
     asked = api(collector, token_file, ca_file)
     if len(words) == 2 and words[0] == "remove":
         return remove(asked, words[1], yes=yes)
@@ -42,8 +44,8 @@ def host(
     if format_ is Format.JSON:
         return typer.echo(json.dumps(fetch(asked, words[0], only), indent=2))
     if watch:
-        return _watch(asked, words[0], only)
-    return Console().print(host_view(fetch(asked, words[0], only)))
+        return _watch(asked, words[0], only, every=all_ or bool(only))
+    return Console().print(host_view(fetch(asked, words[0], only), every=all_ or bool(only)))
 
 
 def remove(collector: Api, name: str, *, yes: bool) -> None:
@@ -59,23 +61,29 @@ def fetch(collector: Api, name: str, only: str) -> dict[str, Any]:
     told: dict[str, Any] = collector.get(f"hosts/{segment(name)}")
     latest = collector.get(f"hosts/{segment(name)}/latest")
     told["readings"] = [each for each in latest["readings"] if each["metric"].startswith(only)]
+    told |= {"epoch": latest["epoch"], "time_unix": (latest["time"] or {"unix": 0.0})["unix"]}
+    told["conditions"] = collector.get(f"hosts/{segment(name)}/diagnosis")["conditions"]
     return told
 
 
-def host_view(told: dict[str, Any]) -> RenderableType:
-    """The sections that have something to say."""
-    sections = [_heading(told), _inventory(told["inventory"]), *_readings(told["readings"]), _runs(told["runs"])]
+def host_view(told: dict[str, Any], before: dict[str, Any] | None = None, *, every: bool = False) -> RenderableType:
+    """The sections that have something to say; `every` reading, or an overview."""
+    readings = _readings(told["readings"]) if every else overview(told, before)
+    sections = [_heading(told), _inventory(told["inventory"]), *readings, _runs(told["runs"])]
     sections += [_processes(told["processes"]), _events(told.get("events", [])), _silences(told["silences"])]
     return Group(*(section for section in sections if section is not None))
 
 
-def _watch(collector: Api, name: str, only: str) -> None:
+def _watch(collector: Api, name: str, only: str, *, every: bool) -> None:
     """Each second is planned before the work; a collector that goes away is waited for."""
+    before: dict[str, Any] | None = None
     with Live(auto_refresh=False, screen=True, vertical_overflow="crop") as screen:
         due = time.monotonic()
         while True:
             try:
-                screen.update(host_view(fetch(collector, name, only)), refresh=True)
+                told = fetch(collector, name, only)
+                screen.update(host_view(told, before, every=every), refresh=True)
+                before = told
             except CommandError as error:
                 screen.update(Text(str(error), style="red"), refresh=True)
             due = max(due + REFRESH_SECONDS, time.monotonic())

@@ -5,6 +5,7 @@ from typing import Any
 from flyball_planner.report.words import size
 
 DASH = "–"
+_BAR = 20  # letters
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
@@ -41,6 +42,12 @@ def reading(told: dict[str, Any]) -> str:
         why = told.get("why")
         return f"unknown: {why['reason'].replace('_', ' ')}" if why else "unknown"
     return str(told.get("state") or amount(told["value"], told["unit"]))
+
+
+def bar(ratio: float | None) -> str:
+    """A share as a bar; what is unknown is empty."""
+    full = round(_BAR * min(1.0, max(0.0, ratio or 0.0)))
+    return "█" * full + "·" * (_BAR - full)
 
 
 def duration(seconds: float) -> str:

@@ -71,12 +71,15 @@ async def test_an_empty_fleet_says_what_to_do() -> None:
 
 
 async def test_a_host_is_shown_in_sections() -> None:
-    """Readings carry units, what is silent its reason and remedy, what is unknown says so."""
+    """An overview, or every reading with its unit; what is silent has its reason, what is unknown says so."""
     async with serving(fleet()) as url:
         shown = await run("host", "node-a", "--collector", url)
+        every = await run("host", "node-a", "--collector", url, "--all")
         unknown = await run("host", "node-b", "--collector", url, "--only", "gpu_temperature")
         told = json.loads((await run("host", "node-a", "--collector", url, "--format", "json")).output)
-    assert "512 GiB" in shown.output
+    assert "of 512 GiB" in shown.output
+    assert "cpu_busy_ratio" not in shown.output
+    assert "cpu_busy_ratio" in every.output
     assert "2 × NVIDIA H100" in shown.output
     assert "denied" in shown.output
     assert "CAP_DAC_READ_SEARCH" in shown.output
