@@ -42,11 +42,11 @@ def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Place
         yield from _host(answer, columns)
         yield ""
     yield from _places(hosts, places)
-    missing = list(_missing([silence for answer, _ in hosts for silence in answer["silences"]]))
-    if missing:
+    silent = list(missing([silence for answer, _ in hosts for silence in answer["silences"]]))
+    if silent:
         yield ""
         yield "[bold]Not read here, and why[/bold]"
-        yield from missing
+        yield from silent
 
 
 def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) ->
         yield f"  {label:10} {value}"
 
 
-def _missing(silences: Sequence[Answer]) -> Iterator[str]:
+def missing(silences: Sequence[Answer]) -> Iterator[str]:
     """Silences of one cause in one line: which probes, why, and what helps."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for silence in silences:

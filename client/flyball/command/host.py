@@ -14,6 +14,7 @@ from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, api, segment
 from flyball.command.errors import CommandError
+from flyball.command.first_screen import missing
 from flyball.command.host_overview import overview
 from flyball.command.hosts import STATUSES, Format
 from flyball.command.readings import DASH, amount, duration, reading
@@ -70,7 +71,8 @@ def host_view(told: dict[str, Any], before: dict[str, Any] | None = None, *, eve
     """The sections that have something to say; `every` reading, or an overview."""
     readings = _readings(told["readings"]) if every else overview(told, before)
     sections = [_heading(told), _inventory(told["inventory"]), *readings, _runs(told["runs"])]
-    sections += [_processes(told["processes"]), _events(told.get("events", [])), _silences(told["silences"])]
+    silent = _silences if every else _causes
+    sections += [_processes(told["processes"]), _events(told.get("events", [])), silent(told["silences"])]
     return Group(*(section for section in sections if section is not None))
 
 
@@ -168,6 +170,12 @@ def _events(events: list[dict[str, Any]]) -> RenderableType | None:
         for each in events
     ]
     return _section("what happened, newest first", ("time", "event", "of", "told"), rows)
+
+
+def _causes(silences: list[dict[str, Any]]) -> RenderableType | None:
+    """What is silent by its cause, a line each."""
+    lines = [Text.from_markup(line) for line in missing(silences)]
+    return Group(Text("\nnot read here, and why", style="bold"), *lines) if lines else None
 
 
 def _silences(silences: list[dict[str, Any]]) -> RenderableType | None:
