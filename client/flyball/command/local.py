@@ -75,8 +75,7 @@ def run(plan: LocalPlan, console: Console) -> None:
         if absent := missing(part):
             raise CommandError(advice(f"flyball {plan.command}", "all", absent))
     with _lock(plan.directory, plan.command), _stop_signals():
-        for name, port in (("grpc", plan.grpc_port), ("http", plan.http_port)):
-            check_port(name, port, plan.command)
+        check_ports({"grpc": plan.grpc_port, "http": plan.http_port}, plan.command)
         trainings = (_training(plan, agent) for agent in plan.agents if agent.training)
         children = [_collector(plan), *(_agent(plan, agent) for agent in plan.agents), *trainings]
         try:
@@ -91,18 +90,27 @@ def run(plan: LocalPlan, console: Console) -> None:
             _stop(children)
 
 
-def check_port(name: str, port: int, command: str) -> None:
-    """Raise a message that says what to do when a port is taken."""
+def check_ports(ports: Mapping[str, int], command: str) -> None:
+    """Raise a message that says what to do when ports are taken; of all of them at once."""
+    reasons = {name: reason for name, port in ports.items() if (reason := _taken(port))}
+    if reasons:
+        said = ", ".join(f"port {ports[name]} of 127.0.0.1 ({name}) cannot be used: {why}" for name, why in reasons.items())
+        options = " ".join(f"--port-{name} {_free_port()}" for name in reasons)
+        raise CommandError(
+            f"{said}. If a collector runs here already, `flyball hosts` shows it; "
+            f"otherwise choose anew: flyball {command} {options}"
+        )
+
+
+def _taken(port: int) -> str:
+    """Why a port cannot be used; empty when it can."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise CommandError(
-                f"port {port} of 127.0.0.1 ({name}) cannot be used: {error.strerror}. "
-                f"If a collector runs here already, `flyball hosts` shows it; "
-                f"otherwise choose another: flyball {command} --port-{name} {_free_port()}"
-            ) from None
+            return error.strerror or type(error).__name__
+    return ""
 
 
 def _free_port() -> int:

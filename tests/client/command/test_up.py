@@ -134,6 +134,17 @@ def test_a_port_in_use_is_named_with_a_way_out(tmp_path: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert f"port {port}" in said
     assert "--port-http" in said
+    assert "--port-grpc" not in said
+
+
+def test_all_ports_in_use_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside a collector that runs one command with other ports is all it takes."""
+    with socket.create_server(("127.0.0.1", 0)) as grpc, socket.create_server(("127.0.0.1", 0)) as http:
+        ports = [str(each.getsockname()[1]) for each in (grpc, http)]
+        assert run(["up", "--directory", str(tmp_path), "--port-grpc", ports[0], "--port-http", ports[1]]) == 1
+    said = capsys.readouterr().err
+    assert all(f"port {port} of 127.0.0.1" in said for port in ports)
+    assert re.search(r"flyball up --port-grpc \d+ --port-http \d+", said)
 
 
 def test_settings_that_cannot_be_used_end_it_with_the_daemons_own_words(
