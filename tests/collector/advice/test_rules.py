@@ -272,6 +272,14 @@ def test_an_advice_that_could_bring_next_to_nothing_is_not_given() -> None:
     assert BY_NAME["more_workers"].advise(FIRES["more_workers"], strict) is None
 
 
+def test_what_no_training_tells_of_its_steps_is_not_spoken_of() -> None:
+    """A host on which nobody reports steps hears of its processor alone."""
+    found = situation(event("bottleneck_cpu"), cpu_busy_share=0.95, data_wait_share=None, gpus=0)
+    advice = advise("cheaper_preprocessing", found)
+    assert advice is not None
+    assert advice.because == "CPU 95% busy"
+
+
 def test_a_slow_rank_costs_what_it_is_slower() -> None:
     """In synchronous training steps are alike: the rank's own work against its peers' tells."""
     straggler, slow = (

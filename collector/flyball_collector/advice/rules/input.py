@@ -65,8 +65,9 @@ def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> Draft 
     gain = _waiting(s, settings)
     if (gain is None and s.gpus) or s.cpu_busy_share is None or s.cpu_busy_share < 0.8:
         return None
+    steps = "" if s.data_wait_share is None else f" while {share(s.data_wait_share)} of each step waits for input"
     return Draft(
-        because=f"CPU {share(s.cpu_busy_share)} busy while {share(s.data_wait_share)} of each step waits for input",
+        because=f"CPU {share(s.cpu_busy_share)} busy{steps}",
         evidence={"cpu_busy_ratio": s.cpu_busy_share, "data_wait_ratio": s.data_wait_share},
         change="do the preprocessing once and store the result, use cheaper transforms, or move them to the GPU",
         gain=gain,
