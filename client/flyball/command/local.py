@@ -94,7 +94,9 @@ def check_ports(ports: Mapping[str, int], command: str) -> None:
     """Raise a message that says what to do when ports are taken; of all of them at once."""
     reasons = {name: reason for name, port in ports.items() if (reason := _taken(port))}
     if reasons:
-        said = ", ".join(f"port {ports[name]} of 127.0.0.1 ({name}) cannot be used: {why}" for name, why in reasons.items())
+        said = ", ".join(
+            f"port {ports[name]} of 127.0.0.1 ({name}) cannot be used: {why}" for name, why in reasons.items()
+        )
         options = " ".join(f"--port-{name} {_free_port()}" for name in reasons)
         raise CommandError(
             f"{said}. If a collector runs here already, `flyball hosts` shows it; "
