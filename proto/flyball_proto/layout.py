@@ -44,13 +44,13 @@ class Layout:
         return digest(self.body)
 
     @classmethod
-    def parse(cls, body: bytes, share: Callable[[Metric], Metric] = lambda metric: metric) -> "Layout":
-        """Read a layout that came from outside; `share` may give an equal metric that is known already."""
+    def parse(cls, body: bytes, metric_of: "Callable[[pb.Metric], Metric] | None" = None) -> "Layout":
+        """Read a layout that came from outside; `metric_of` may give metrics that are known already."""
         try:
             message = pb.Layout.FromString(body)
         except DecodeError as error:
             raise WireError(f"layout of {len(body)} bytes does not parse: {error}") from None
-        return cls(tuple(_from_message(message, share)))
+        return cls(tuple(_from_message(message, metric_of or metric_from_message)))
 
 
 def digest(body: bytes) -> int:
@@ -82,8 +82,8 @@ def _metric_to_message(metric: Metric) -> pb.Metric:
     )
 
 
-def _from_message(message: pb.Layout, share: Callable[[Metric], Metric]) -> Iterable[Column]:
-    metrics = [share(_metric_from_message(metric)) for metric in message.metrics]
+def _from_message(message: pb.Layout, metric_of: Callable[[pb.Metric], Metric]) -> Iterable[Column]:
+    metrics = [metric_of(metric) for metric in message.metrics]
     for column in message.columns:
         number = column.metric
         if number >= len(metrics):
@@ -91,7 +91,7 @@ def _from_message(message: pb.Layout, share: Callable[[Metric], Metric]) -> Iter
         yield Column(metrics[number], tuple(column.labels))
 
 
-def _metric_from_message(message: pb.Metric) -> Metric:
+def metric_from_message(message: pb.Metric) -> Metric:
     """A kind that this version does not know is kept as a gauge."""
     kind = Kind(int(message.kind)) if int(message.kind) in Kind._value2member_map_ else Kind.GAUGE
     return Metric(

@@ -9,7 +9,7 @@ from flyball_collector.ingest.rejection import Malformed
 from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import KnownLayout
 from flyball_proto.errors import WireError
-from flyball_proto.layout import Layout, digest
+from flyball_proto.layout import Layout, digest, metric_from_message
 from flyball_proto.metric import Metric
 from flyball_proto.silence import Silence, parse_silences
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -38,7 +38,7 @@ class Definitions:
         self._limits = limits
         self._put_document = put_document
         self._meanings: OrderedDict[int, Meaning] = OrderedDict()
-        self._metrics: dict[Metric, Metric] = {}
+        self._metrics: dict[bytes, Metric] = {}  # by what told of them
 
     def learn(self, definition: pb.Definition) -> Meaning | None:
         """Check a definition and hand it to the store; `None` for a kind of a newer version."""
@@ -65,6 +65,13 @@ class Definitions:
         """Know a layout that the store has."""
         self._know(layout.digest, layout)
 
+    def read_layout(self, body: bytes, digest: int) -> KnownLayout:
+        """A layout of this name, within limits; raises `Malformed`. From any thread."""
+        try:
+            return self._layout(body, digest)
+        except WireError as error:
+            raise Malformed("definition", str(error)) from None
+
     def _know(self, name: int, meaning: Meaning) -> None:
         self._meanings[name] = meaning
         while len(self._meanings) > _CACHED:
@@ -81,7 +88,7 @@ class Definitions:
             raise Malformed("definition", str(error)) from None
 
     def _layout(self, body: bytes, name: int) -> KnownLayout:
-        layout = Layout.parse(body, self._shared)
+        layout = Layout.parse(body, self._metric)
         columns = layout.columns
         if len(columns) > self._limits.columns:
             raise Malformed("definition", f"layout of {len(columns)} columns; at most {self._limits.columns}")
@@ -96,16 +103,19 @@ class Definitions:
         layout.__dict__["digest"] = name
         return KnownLayout(layout)
 
-    def _shared(self, metric: Metric) -> Metric:
-        known = self._metrics.get(metric)
+    def _metric(self, message: pb.Metric) -> Metric:
+        """Hosts use the same ones: each is read once, and lies in memory once."""
+        body = message.SerializeToString()
+        known = self._metrics.get(body)
         if known is None:
+            metric = metric_from_message(message)
             _check(f"help of {metric.name}", metric.help, _HELP_BYTES)
             _check(f"unit of {metric.name}", metric.unit, _UNIT_BYTES)
             if len(metric.states) > _STATES:
                 raise Malformed("definition", f"{metric.name} has {len(metric.states)} states; at most {_STATES}")
             if len(self._metrics) >= _CACHED:
                 self._metrics.clear()
-            known = self._metrics[metric] = metric
+            known = self._metrics[body] = metric
         return known
 
     def _silences(self, body: bytes) -> tuple[Silence, ...]:

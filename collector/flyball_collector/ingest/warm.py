@@ -19,8 +19,9 @@ from flyball_collector.fleet.fleet import Fleet, FleetFull
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.definitions import Definitions
 from flyball_collector.ingest.known_host import KnownHost
+from flyball_collector.ingest.rejection import Malformed
 from flyball_collector.store.contract import Document, Store, StoreError
-from flyball_collector.store.definitions import LayoutFinder
+from flyball_collector.store.definitions import definition_id
 from flyball_collector.tick import KnownLayout
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -54,7 +55,6 @@ class Warmer:
         self._clock = clock
         self._forget_after_ns = forget_after_ns
         self._definitions = definitions
-        self._finder = LayoutFinder(store.get_document)
         self._layouts: dict[int, KnownLayout | None] = {}
 
     async def run(self) -> None:
@@ -131,11 +131,12 @@ class Warmer:
         return self._layouts[digest]
 
     def _find(self, digest: int) -> KnownLayout | None:
-        layout = self._finder(digest)
-        if layout is None:
+        document = self._store.get_document("layout", definition_id(digest))
+        try:
+            return None if document is None else self._definitions.read_layout(document.body, digest)
+        except Malformed as error:
+            log.warning("layout_not_read", id=definition_id(digest), error=str(error))
             return None
-        layout.__dict__["digest"] = digest  # the name it was stored under, also where a newer agent wrote it
-        return KnownLayout(layout)
 
 
 def _joined(groups: Sequence[RowGroup]) -> RowGroup:
