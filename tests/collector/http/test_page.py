@@ -122,6 +122,15 @@ async def test_thousands_of_hosts_stay_quick(page: Page) -> None:
 _CUT_OFF = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
 
 
+_BROKEN = """all => all.flatMap(cell => [...cell.textContent.matchAll(/[^ ]+/g)].filter(word => {
+  const range = document.createRange();
+  range.setStart(cell.firstChild, word.index);
+  range.setEnd(cell.firstChild, word.index + word[0].length);
+  return range.getClientRects().length > 1;
+}).map(word => word[0]))"""
+"""Words that go on in another line."""
+
+
 @browser_needed
 async def test_nothing_is_cut_off(page: Page) -> None:
     """On a telephone a usual name and what bounds it are whole; on a desk the values beside a chart's title fit."""
@@ -136,6 +145,13 @@ async def test_nothing_is_cut_off(page: Page) -> None:
         assert await page.locator(".body .row .name span:last-child").evaluate_all(_CUT_OFF) == []
         await page.locator(".body .diagnosed").first.evaluate("each => { each.textContent = 'gpu compute' }")
         assert await page.locator(".body .diagnosed").evaluate_all(_CUT_OFF) == []
+        await page.goto(f"{url}/#/timeline")
+        kinds = page.locator("table.plain td:nth-child(3)", has_text=" ")
+        await expect(kinds.first).to_be_visible()
+        await kinds.evaluate_all("all => all.forEach(each => { each.textContent = 'bottleneck gpu memory' })")
+        because = page.locator("table.plain td:nth-child(5)")
+        await because.evaluate_all("all => all.forEach(each => { each.textContent = 'it is so '.repeat(20) })")
+        assert await kinds.evaluate_all(_BROKEN) == []
         await page.set_viewport_size({"width": 1440, "height": 900})
         await page.goto(f"{url}/#/host/demo-01")
         titles = page.locator(".card h3:has(.key)")
