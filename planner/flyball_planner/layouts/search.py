@@ -1,17 +1,17 @@
 """The best way to spread a training: every layout that is allowed and fits, by the time of its step, with reasons."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates, grid
 from flyball_planner.layouts.columns import Layout, Layouts
-from flyball_planner.layouts.fitting import Positions, fastest_fitting
 from flyball_planner.layouts.ranking import Ranked, order, ranked
 from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.memory.constants import CONSTANTS, Constants
@@ -25,6 +25,7 @@ from flyball_planner.timing.work import taken
 from flyball_planner.training import Training
 
 Subject = TransformerShape | ModelCost
+Positions = NDArray[np.intp]
 
 SHOWN = 10
 
@@ -35,6 +36,7 @@ class Search(Struct, frozen=True):
     best: Sequence[Ranked]
     candidates: int
     allowed: int
+    fitting: int
     step: StepEstimate | None  # of the best, in the same order
     memory: MemoryEstimate | None
     obstacle: str = ""  # what stands in the way where nothing is allowed
@@ -105,18 +107,16 @@ def search_each(
     every = Layouts.joined([each.possible for each in looked])
     if not len(every):
         return [each.found for each in looked]
-
-    def memory_of(layouts: Layouts) -> MemoryEstimate:
-        return estimate_memory(subject, cases[0].training, layouts, cases[0].machine.device, constants)
-
-    best = _fastest(subject, cases, every, [len(each.possible) for each in looked], memory_of, belief)
-    memory = memory_of(every.where(np.concatenate([each.rows for each in best])))
-    ends = np.cumsum([len(each.rows) for each in best])
+    memory = estimate_memory(subject, cases[0].training, every, cases[0].machine.device, constants)
+    surely = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
+    ends = np.cumsum([len(each.possible) for each in looked])
+    fitting = np.split(surely, np.searchsorted(surely, ends[:-1]))
+    if not len(surely):
+        return [_unfitting(each, memory, end) for each, end in zip(looked, ends, strict=True)]
+    fastest = _fastest(subject, cases, every, fitting, belief)
     return [
-        _fitting(each.found, own, every, memory.where(np.arange(end - len(own.rows), end)))
-        if len(own.rows)
-        else _unfitting(each, memory_of)
-        for each, own, end in zip(looked, best, ends, strict=True)
+        _fitting(each.found, len(rows), best, every, memory) if len(rows) else _unfitting(each, memory, end)
+        for each, rows, best, end in zip(looked, fitting, fastest, ends, strict=True)
     ]
 
 
@@ -127,7 +127,7 @@ def _look(subject: Subject, case: Case, choices: Choices | None) -> _Looked:
     rules, real = refusals(subject, training, every), every.data >= 1
     possible = every.rows(real & unbroken(rules))
     why = "" if len(possible) else _obstacle(subject, case, choices)
-    found = Search((), every.count(real), len(possible), None, None, why)
+    found = Search((), every.count(real), len(possible), 0, None, None, why)
     return _Looked(replace(possible, batch=np.full(len(possible), float(training.global_batch))), found)
 
 
@@ -137,39 +137,32 @@ def _obstacle(subject: Subject, case: Case, choices: Choices | None) -> str:
 
 
 def _fastest(
-    subject: Subject,
-    cases: Sequence[Case],
-    every: Layouts,
-    sizes: Sequence[int],
-    memory_of: Callable[[Layouts], MemoryEstimate],
-    belief: Belief | None,
+    subject: Subject, cases: Sequence[Case], every: Layouts, fitting: Sequence[Positions], belief: Belief | None
 ) -> list[_Fastest]:
     """For each case, among its rows that fit."""
-    work = build_work(subject, cases[0].training, every, cases[0].machine)
-    work = over_machines(work, [(size, case.machine) for size, case in zip(sizes, cases, strict=True)])
+    rows = np.concatenate(fitting)
+    layouts = every.where(rows)
+    work = build_work(subject, cases[0].training, layouts, cases[0].machine)
+    work = over_machines(work, [(len(own), case.machine) for own, case in zip(fitting, cases, strict=True)])
     seconds = step_middle(work, belief)
-    own = np.split(np.arange(len(every)), np.cumsum(sizes)[:-1])
-    fitting = fastest_fitting(
-        own,
-        seconds,
-        [case.shown for case in cases],
-        lambda rows: fits(memory_of(every.where(rows))).positions == FITS.index(Fit.YES),
-    )
-    best = [
-        rows[order(every.where(rows), seconds[rows])[: case.shown]] for rows, case in zip(fitting, cases, strict=True)
-    ]
-    told = [Stretch(case.training, case.machine, every.where(rows)) for case, rows in zip(cases, best, strict=True)]
+    best, start = [], 0
+    for own, case in zip(fitting, cases, strict=True):
+        stretch = slice(start, start + len(own))
+        best.append(start + order(layouts.where(stretch), seconds[stretch])[: case.shown])
+        start = stretch.stop
+    told = [Stretch(case.training, case.machine, layouts.where(own)) for case, own in zip(cases, best, strict=True)]
     steps = estimate_stretches(subject, told, taken(work, np.concatenate(best)), belief)
-    return [_Fastest(rows, step) for rows, step in zip(best, steps, strict=True)]
+    return [_Fastest(rows[own], step) for own, step in zip(best, steps, strict=True)]
 
 
-def _fitting(found: Search, best: _Fastest, every: Layouts, memory: MemoryEstimate) -> Search:
-    told = ranked(every.where(best.rows), best.step, memory)
-    return replace(found, best=told, step=best.step, memory=memory)
+def _fitting(found: Search, fitting: int, best: _Fastest, every: Layouts, memory: MemoryEstimate) -> Search:
+    held = memory.where(best.rows)
+    told = ranked(every.where(best.rows), best.step, held)
+    return replace(found, best=told, fitting=fitting, step=best.step, memory=held)
 
 
-def _unfitting(looked: _Looked, memory_of: Callable[[Layouts], MemoryEstimate]) -> Search:
+def _unfitting(looked: _Looked, memory: MemoryEstimate, end: int) -> Search:
     if not len(looked.possible):
         return looked.found
-    taken_bytes = memory_of(looked.possible).driver.middle
+    taken_bytes = memory.driver.middle[end - len(looked.possible) : end]
     return replace(looked.found, smallest=looked.possible[int(np.argmin(taken_bytes))])
