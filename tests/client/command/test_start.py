@@ -28,7 +28,7 @@ def test_a_plan_in_a_pipe_loads_what_it_computes_with_and_nothing_else() -> None
     _, names = started("plan", str(EXAMPLE))
     assert {"numpy", "msgspec", "typer"} <= names
     assert not names & {"yaml", "rich", "plotly", "libcst", "pydantic", "torch", "httpx", "grpc", "flyball_collector"}
-    assert not names & {"tempfile", "random", "zipfile"}  # which importlib.resources would bring
+    assert not names & {"tempfile", "random", "zipfile", "json"}  # importlib.resources would bring the first three
 
 
 def test_a_plan_starts_no_threads() -> None:
