@@ -11,6 +11,7 @@ from flyball.command.errors import CommandError
 COMMANDS = (
     "up",
     "demo",
+    "top",
     "hosts",
     "host",
     "diagnose",

@@ -1,14 +1,12 @@
 """`flyball host NAME` and `flyball host remove NAME`."""
 
 import json
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -18,11 +16,11 @@ from flyball.command.first_screen import missing
 from flyball.command.host_overview import overview
 from flyball.command.hosts import STATUSES, Format
 from flyball.command.readings import DASH, amount, duration, reading
+from flyball.command.watching import watch as watch_screen
 from flyball.command.words import clean
 from flyball_planner.report.words import plural, size
 
 EXAMPLE = "Examples: flyball host node-1 --watch; flyball host node-1 --only gpu; flyball host remove node-1"
-REFRESH_SECONDS = 1.0
 
 
 def host(
@@ -45,7 +43,7 @@ def host(
     if format_ is Format.JSON:
         return typer.echo(json.dumps(fetch(asked, words[0], only), indent=2))
     if watch:
-        return _watch(asked, words[0], only, every=all_ or bool(only))
+        return watch_screen(live_view(asked, words[0], only, every=all_ or bool(only)))
     return Console().print(host_view(fetch(asked, words[0], only), every=all_ or bool(only)))
 
 
@@ -76,20 +74,17 @@ def host_view(told: dict[str, Any], before: dict[str, Any] | None = None, *, eve
     return Group(*(section for section in sections if section is not None))
 
 
-def _watch(collector: Api, name: str, only: str, *, every: bool) -> None:
-    """Each second is planned before the work; a collector that goes away is waited for."""
+def live_view(collector: Api, name: str, only: str = "", *, every: bool = False) -> Callable[[], RenderableType]:
+    """The view as it is at each call, with the traffic since the one before."""
     before: dict[str, Any] | None = None
-    with Live(auto_refresh=False, screen=True, vertical_overflow="crop") as screen:
-        due = time.monotonic()
-        while True:
-            try:
-                told = fetch(collector, name, only)
-                screen.update(host_view(told, before, every=every), refresh=True)
-                before = told
-            except CommandError as error:
-                screen.update(Text(str(error), style="red"), refresh=True)
-            due = max(due + REFRESH_SECONDS, time.monotonic())
-            time.sleep(max(0.0, due - time.monotonic()))
+
+    def draw() -> RenderableType:
+        nonlocal before
+        told = fetch(collector, name, only)
+        view, before = host_view(told, before, every=every), told
+        return view
+
+    return draw
 
 
 def _heading(told: dict[str, Any]) -> Text:

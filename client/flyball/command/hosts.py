@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -70,11 +70,21 @@ def hosts(
         typer.echo("No host has reported yet. On each machine: flyball agent --set collector=HOST:3590")
         return
     Console().print(hosts_table(found))
-    silent = sum(host["status"] == "silent" for host in found)
-    gpus = sum(host["gpus"] for host in found)
-    typer.echo(f"{plural(len(found), 'host')}, {silent} silent, {plural(gpus, 'GPU')}")
+    typer.echo(_summary(found))
     for line in problems(told):
         Console().print(line, highlight=False)
+
+
+def fleet_view(told: dict[str, Any], sort: Sort) -> RenderableType:
+    """The same for a screen: what must be seen stands above the table, which may be longer."""
+    found = _sorted(fleet(told), sort)
+    return Group(Text(_summary(found), style="bold"), *problems(told), Text(), hosts_table(found))
+
+
+def _summary(found: list[dict[str, Any]]) -> str:
+    silent = sum(host["status"] == "silent" for host in found)
+    gpus = sum(host["gpus"] for host in found)
+    return f"{plural(len(found), 'host')}, {silent} silent, {plural(gpus, 'GPU')}"
 
 
 def problems(told: dict[str, Any]) -> list[Text]:
