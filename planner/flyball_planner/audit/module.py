@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.finding import Span
-from flyball_planner.audit.index import SCOPES, Index
+from flyball_planner.audit.index import SCOPES, Index, names_below
 from flyball_planner.audit.source import Source
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Module:
         self._project = project
         self._said: dict[re.Pattern[str], bool] = {}
         self._qualified: dict[ast.AST, str | None] = {}
+        self._names: dict[ast.AST, frozenset[str]] = {}
 
     def __repr__(self) -> str:
         return f"Module({self.name})"
@@ -185,6 +186,13 @@ class Module:
             self._qualified[node] = self._project.names.qualified(self, node)
         return self._qualified[node]
 
+    def names_in(self, node: ast.AST) -> frozenset[str]:
+        """The variables and attributes that an expression or statement speaks of; kept: rules ask again and again."""
+        found = self._names.get(node)
+        if found is None:
+            found = self._names[node] = names_below(node)
+        return found
+
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """Which libraries that run the training the file uses: torch, lightning, transformers, accelerate, …"""
@@ -243,6 +251,6 @@ class Module:
 def last_name(call: ast.Call) -> str:
     """The last part of what is called: `step` of `self.optimizer.step()`."""
     called = call.func
-    if isinstance(called, ast.Attribute):
+    if type(called) is ast.Attribute:
         return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
+    return called.id if type(called) is ast.Name else ""

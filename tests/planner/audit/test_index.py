@@ -7,7 +7,7 @@ from textwrap import dedent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.audit.index import SCOPES, Index
+from flyball_planner.audit.index import SCOPES, Index, names_below
 from tests.planner.audit.expectations import CORPUS
 
 CODE = dedent("""
@@ -86,3 +86,12 @@ def test_every_node_is_found_in_the_order_of_the_text_below_its_parent(path: Pat
     for kind in (*SCOPES, ast.Call, ast.Assign):
         places = [(each.lineno, each.col_offset) for each in index.by_type.get(kind, ()) if isinstance(each, ast.stmt)]
         assert places == sorted(places)
+
+
+@given(st.sampled_from(FILES))
+def test_names_below_a_node_are_those_that_a_walk_finds(path: Path) -> None:
+    """Variables and attributes of every statement, its own name included; no arguments, no keywords, no imports."""
+    for statement in (each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.stmt)):
+        parts = [*ast.walk(statement)]
+        names = {each.id for each in parts if isinstance(each, ast.Name)}
+        assert names_below(statement) == names | {each.attr for each in parts if isinstance(each, ast.Attribute)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.flow import calls, expressions, statements
+from flyball_planner.audit.flow import calls, expressions, statements, targets
 from flyball_planner.audit.flow.arguments import bind, default_environment
 from flyball_planner.audit.flow.attributes import Attributes
 from flyball_planner.audit.flow.callees import Resolver
@@ -20,9 +20,6 @@ from flyball_planner.audit.module import Function, Module
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
-
-DEEPEST = 130
-"""Nested statements, expressions and calls that are followed: Python's own limit is 1,000 frames, five apiece."""
 
 MOST_OPEN = 20
 """Bodies that are followed one for the other: a deeper one's callers are not asked, each is nine frames of Python's."""
@@ -40,8 +37,9 @@ class Flow(Classes):
         self.guesses = Guesses()
         self._resolver = Resolver(self)
         self.call = calls.call
-        self.assign = statements.assign
-        self._depth = 0
+        self.assign = targets.assign
+        self.depth = 0
+        """Statements, expressions and calls, one in the other, that are followed just now."""
         self._open: list[Body] = []
         self._early: list[Body] = []
         self._followed_twice: set[Body] = set()
@@ -154,7 +152,7 @@ class Flow(Classes):
         self._open.pop()
         if self._open:
             return
-        self._depth = 0
+        self.depth = 0
         for each in self._early:
             if each is not node and each not in self._followed_twice:
                 self._followed_twice.add(each)
@@ -205,17 +203,6 @@ class Flow(Classes):
         if not isinstance(node, Function) or not node.decorator_list:
             return False
         return any(stops_history(module, each) for each in node.decorator_list)
-
-    def enter(self) -> bool:
-        """Take one step down; False where it is too deep."""
-        if self._depth >= DEEPEST:
-            return False
-        self._depth += 1
-        return True
-
-    def leave(self) -> None:
-        """Come back up."""
-        self._depth -= 1
 
     # ── Names ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

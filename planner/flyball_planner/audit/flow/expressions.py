@@ -1,16 +1,18 @@
 """Following expressions: names, attributes, indexing, arithmetic, comprehensions; calls have a file of their own."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
-from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.library import TEXTS
 from flyball_planner.audit.flow.members import attribute_of, attribute_of_tensor, supposed_part
 from flyball_planner.audit.flow.values import (
     BATCH,
     LOSS,
     MODEL,
+    NO_TAGS,
     ON_HOST,
     PLACED,
     UNKNOWN,
@@ -31,19 +33,24 @@ LONGEST_DISPLAY = 64
 """Elements of a list or dict in the code that are told apart: longer ones are tables."""
 
 
+LITERALS_KEPT = 4096
+"""The same few numbers and texts stand everywhere: their values are made once."""
+
+
 def evaluate(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression, kept with its node; unknown where the code is deeper than anyone writes."""
-    handler = _HANDLERS.get(type(node))
-    if handler is None or not frame.flow.enter():
+    handler, flow = _HANDLERS.get(type(node)), frame.flow
+    if handler is None or flow.depth >= DEEPEST:
         return UNKNOWN
+    flow.depth += 1
     value = frame.values[node] = handler(frame, node)
-    frame.flow.leave()
+    flow.depth -= 1
     return value
 
 
 def combine(values: Sequence[Value]) -> Value:
     """What arithmetic and most functions of tensors give: a tensor where any of them is."""
-    tags = frozenset[Tag]().union(*(each.tags for each in values))
+    tags = NO_TAGS.union(*[each.tags for each in values])
     if not tags & PLACED:
         return ON_HOST if tags == {Tag.HOST} and all(each.tags for each in values) else UNKNOWN
     kept = tags & _KEPT
@@ -90,7 +97,12 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def _constant(_frame: Frame, node: ast.Constant) -> Value:
-    return Value(ON_HOST.tags, literal=Literal(node.value))
+    return _literal(node.value)
+
+
+@lru_cache(LITERALS_KEPT, typed=True)
+def _literal(value: Hashable) -> Value:
+    return Value(ON_HOST.tags, literal=Literal(value))
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:

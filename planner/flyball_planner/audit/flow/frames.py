@@ -9,6 +9,9 @@ from flyball_planner.audit.module import Module
 if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow
 
+DEEPEST = 130
+"""Nested statements, expressions and calls that are followed: Python's own limit is 1,000 frames, five apiece."""
+
 Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef
 
 

@@ -26,10 +26,10 @@ class Arguments(NamedTuple):
 
 def handed(node: ast.Call, values: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> Arguments:
     """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
-    stars = [number for number, each in enumerate(node.args) if type(each) is ast.Starred]
-    if stars:
-        return Arguments(tuple(values[: stars[0]]), tuple(keywords), complete=False)
-    return Arguments(tuple(values), tuple(keywords), "" not in [name for name, _ in keywords])
+    kinds = [*map(type, node.args)]
+    if ast.Starred in kinds:
+        return Arguments(tuple(values[: kinds.index(ast.Starred)]), tuple(keywords), complete=False)
+    return Arguments(tuple(values), tuple(keywords), not keywords or "" not in dict(keywords))
 
 
 def joined_arguments(sites: Sequence[Arguments]) -> Arguments:

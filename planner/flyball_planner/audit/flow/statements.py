@@ -4,103 +4,28 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flyball_planner.audit.flow.expressions import evaluate, iterated, part, tensor_asked_for
-from flyball_planner.audit.flow.frames import Frame
+from flyball_planner.audit.flow.expressions import evaluate, iterated, tensor_asked_for
+from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.library import COUNTS, KEYS
-from flyball_planner.audit.flow.losses import ATTRIBUTE
-from flyball_planner.audit.flow.values import BATCH, LOSS, MODEL, ON_HOST, UNKNOWN, Tag, Value, flat, join
+from flyball_planner.audit.flow.library import KEYS
+from flyball_planner.audit.flow.targets import assign, put, rebind
+from flyball_planner.audit.flow.values import BATCH, ON_HOST, UNKNOWN, Value, join
 
 
 def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
     """Run through statements in order; False if none behind them is reached."""
+    flow = frame.flow
     for statement in body:
         handler = _HANDLERS.get(type(statement))
-        if handler is None or not frame.flow.enter():
+        if handler is None or flow.depth >= DEEPEST:
             continue
+        flow.depth += 1
         goes_on = handler(frame, statement)
-        frame.flow.leave()
+        flow.depth -= 1
         if not goes_on:
             return False
     return True
-
-
-def assign(frame: Frame, target: ast.expr, value: Value) -> None:
-    """Give a name, an attribute, an element or several of them a value."""
-    if isinstance(target, ast.Name):
-        frame.env[target.id] = frame.values[target] = named(frame, target.id, flat(value))
-    elif isinstance(target, ast.Attribute):
-        held = evaluate(frame, target.value)
-        value = named(frame, target.attr, value, f"{ATTRIBUTE}{target.attr}")
-        frame.values[target] = value
-        frame.flow.attributes.store(frame, held, target.attr, value)
-    elif isinstance(target, ast.Starred):
-        assign(frame, target.value, Value(element=value))
-    elif isinstance(target, ast.Tuple | ast.List):
-        for number, each in enumerate(target.elts):
-            assign(frame, each, _counted(each, part(value, number, len(target.elts))))
-    elif isinstance(target, ast.Subscript):
-        evaluate(frame, target.slice)
-        _put(frame, target, value)
-
-
-def _counted(target: ast.expr, value: Value) -> Value:
-    """Of what a model gives, a part that is called a count is none of its tensors."""
-    counts = value.has(Tag.OUTPUT) and isinstance(target, ast.Name) and COUNTS.search(target.id)
-    return UNKNOWN if counts else value
-
-
-def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Value:
-    """A value that a name tells something about, if nothing else is known of it; `key` is what losses know it by."""
-    if (
-        (key or name) in frame.backward
-        and (not value.tags & _PLACED or value.has(Tag.OUTPUT))
-        and value.literal is None
-        and not value.is_instance
-        and value.items is None
-        and not _was_number(frame, name)
-    ):
-        return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
-    if value.tags == _MOVED and frame.flow.guesses.of(frame.module, name).has(Tag.MODEL):
-        return MODEL._replace(made_by=value.made_by, made_at=value.made_at)
-    if value.is_unknown and frame.flow.uses_torch(frame.module):
-        return frame.flow.guesses.of(frame.module, name)._replace(made_by=value.made_by, made_at=value.made_at)
-    return value
-
-
-def _was_number(frame: Frame, name: str) -> bool:
-    """Whether a variable held what was computed on the host: more of the same is no loss to be differentiated."""
-    before = frame.env.get(name, UNKNOWN)
-    return before.tags == ON_HOST.tags and before.literal is None
-
-
-_PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})
-_MOVED = frozenset({Tag.DEVICE})
-"""What nobody knows, moved to a device: a module, or a tensor."""
-
-
-def _put(frame: Frame, target: ast.Subscript, value: Value) -> None:
-    """`holder[key] = value`: the holder's elements, and its field if the key is a text, become that too."""
-    holder = evaluate(frame, target.value)
-    if holder.tags & _PLACED or not isinstance(target.value, ast.Name | ast.Attribute):
-        return
-    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-    if isinstance(key, str):
-        fields = dict(holder.fields)
-        fields[key] = value
-        changed = holder._replace(fields=tuple(fields.items()), items=None)
-    else:
-        changed = holder._replace(element=value if holder.element is None else join(holder.element, value), items=None)
-    _rebind(frame, target.value, changed)
-
-
-def _rebind(frame: Frame, holder: ast.expr, value: Value) -> None:
-    """What stands in a variable or attribute has changed inside."""
-    if isinstance(holder, ast.Name):
-        frame.env[holder.id] = value
-    elif isinstance(holder, ast.Attribute):
-        frame.flow.attributes.store(frame, evaluate(frame, holder.value), holder.attr, value)
 
 
 def _assign(frame: Frame, node: ast.Assign) -> bool:
@@ -122,7 +47,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
     after = frame.flow.combine(before, added)
     frame.values[node] = after
     if isinstance(node.target, ast.Subscript):
-        _put(frame, node.target, after)
+        put(frame, node.target, after)
     else:
         assign(frame, node.target, after)
         frame.values[node.target] = before
@@ -148,7 +73,7 @@ def _grow(frame: Frame, holder: ast.expr, added: Value) -> None:
     known = value.element if value.element is not None else None
     if known is None and value.items:
         known = iterated(frame, value)
-    _rebind(frame, holder, value._replace(items=None, element=added if known is None else join(known, added)))
+    rebind(frame, holder, value._replace(items=None, element=added if known is None else join(known, added)))
 
 
 def _return(frame: Frame, node: ast.Return) -> bool:

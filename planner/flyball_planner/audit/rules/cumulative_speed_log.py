@@ -31,10 +31,10 @@ def _is_cumulative(region: Region, turns: Turns, regions: tuple[Region, ...], di
     start = _start_of(region.module, division.right)
     if start is None or any(start in _assigned(each) for each in regions):
         return False
-    counts = _names(division.left)
+    counts = region.module.names_in(division.left)
     growing = _grown(regions) | _counters(turns)
     renewed = {name for each in regions for name in _assigned(each)} - growing
-    return bool(counts & growing) and not counts & renewed and not _names(division.left) & {start}
+    return bool(counts & growing) and not counts & renewed and start not in counts
 
 
 def _start_of(module: Module, node: ast.expr, depth: int = 0) -> str | None:
@@ -66,17 +66,14 @@ def _name(node: ast.expr) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) else None
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {name for each in ast.walk(node) if isinstance(each, ast.expr) and (name := _name(each)) is not None}
-
-
 def _assigned(region: Region) -> set[str]:
     """The names that a turn gives a new value, sums aside."""
     found = set()
     for each in region.all(ast.Assign):
         for target in each.targets:
             parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-            found |= {name for part in parts if (name := _name(part)) is not None and name not in _names(each.value)}
+            said = region.module.names_in(each.value)
+            found |= {name for part in parts if (name := _name(part)) is not None and name not in said}
     return found
 
 
@@ -85,23 +82,22 @@ def _grown(regions: tuple[Region, ...]) -> set[str]:
     grown = {name for each in regions for added in each.all(ast.AugAssign) if (name := _name(added.target)) is not None}
     for each in regions:
         for plain in each.all(ast.Assign):
-            grown |= {
-                name for target in plain.targets if (name := _name(target)) is not None and name in _names(plain.value)
-            }
+            said = each.module.names_in(plain.value)
+            grown |= {name for target in plain.targets if (name := _name(target)) is not None and name in said}
     return grown - {name for each in regions for name in _assigned(each)}
 
 
-def _counters(turns: Turns) -> set[str]:
+def _counters(turns: Turns) -> frozenset[str]:
     """The loop's own counter: of `enumerate`, of `range`."""
     node = turns.node
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
-        return set()
+        return frozenset()
     called = last_name(node.iter)
     if called in {"range", "trange"}:
-        return _names(node.target)
+        return turns.module.names_in(node.target)
     if called == "enumerate" and isinstance(node.target, ast.Tuple):
-        return _names(node.target.elts[0])
-    return set()
+        return turns.module.names_in(node.target.elts[0])
+    return frozenset()
 
 
 def _match(region: Region, turns: Turns, division: ast.BinOp) -> Match:

@@ -26,11 +26,12 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Sums and lists, in training loops, of values that carry history."""
     for turns in project.loops.training_of(module):
         regions = project.loops.regions(turns)
-        for region in regions:
-            for kept in _kept(region):
-                stays = _outlives(regions, kept) and not _is_of_one_step(project, turns, kept)
-                if stays and _keeps_history(project, region, kept):
-                    yield _match(project, region, turns, kept)
+        found = [(region, kept) for region in regions for kept in _kept(region)]
+        wanted = {name for each in regions for name in _differentiated(each)} if found else set[str]()
+        for region, kept in found:
+            stays = _outlives(regions, wanted, kept) and not _is_of_one_step(project, turns, kept)
+            if stays and _keeps_history(project, region, kept):
+                yield _match(project, region, turns, kept)
 
 
 def _kept(region: Region) -> Iterator[Kept]:
@@ -78,12 +79,12 @@ def _inside(value: Value) -> tuple[Value, ...]:
     return (value, *(value.items or ()), *(each for _, each in value.fields))
 
 
-def _outlives(regions: tuple[Region, ...], kept: Kept) -> bool:
+def _outlives(regions: tuple[Region, ...], wanted: set[str], kept: Kept) -> bool:
     """Whether what is kept is neither begun anew in the loop nor differentiated: then its history is wanted."""
     name = _root(kept.holder)
-    if name is None:
+    if name is None or name in wanted:
         return False
-    return not any(_begins_anew(region, name, kept) or name in _differentiated(region) for region in regions)
+    return not any(_begins_anew(region, name, kept) for region in regions)
 
 
 def _is_of_one_step(project: Project, turns: Turns, kept: Kept) -> bool:
@@ -126,15 +127,17 @@ def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
 
 def _differentiated(region: Region) -> set[str]:
     """The names whose values lead to a backward pass, through assignments."""
+    names_in = region.module.names_in
     names: set[str] = set()
     for call in region.all(ast.Call):
         if last_name(call) in {"backward", "manual_backward", "grad"}:
-            names |= _names(call)
+            names |= names_in(call)
     for returned in region.all(ast.Return):
-        names |= _names(returned)
+        names |= names_in(returned)
     assignments: list[ast.Assign | ast.AugAssign] = [*region.all(ast.Assign), *region.all(ast.AugAssign)]
+    flows = [(_targets(each), names_in(each.value)) for each in assignments]
     while True:
-        more = {name for assigned in assignments if _targets(assigned) & names for name in _names(assigned.value)}
+        more = {name for targets, given in flows if targets & names for name in given}
         if more <= names:
             return names
         names |= more
@@ -143,14 +146,6 @@ def _differentiated(region: Region) -> set[str]:
 def _targets(assigned: ast.Assign | ast.AugAssign) -> set[str]:
     targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
     return {name for each in targets if (name := _root(each)) is not None}
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {
-        each.id if isinstance(each, ast.Name) else each.attr
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name | ast.Attribute)
-    }
 
 
 def _match(project: Project, region: Region, turns: Turns, kept: Kept) -> Match:
