@@ -109,7 +109,7 @@ def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) ->
         ("page", f"[link={places.page}]{places.page}[/link]"),
         ("Prometheus", places.metrics),
         ("API", places.api),
-        ("terminal", f"flyball hosts{option}  ·  flyball host {name} --watch{option}"),
+        ("terminal", f"flyball hosts{option}  ·  flyball top {name}{option}"),
         ("diagnosis", f"flyball diagnose {name}{option}  ·  flyball events --follow{option}"),
         ("files", f"{_text(places.directory)}: logs, flyball.db and the agents' spools"),
     ):
