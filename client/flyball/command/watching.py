@@ -17,9 +17,7 @@ def watch(draw: Callable[[], RenderableType], seconds: float = REFRESH_SECONDS, 
     """Until Ctrl-C. Each time is planned before the work; a collector that goes away is waited for."""
     shown_on = console or Console()
     if not shown_on.is_terminal:
-        raise CommandError(
-            "what is drawn anew each second needs a terminal; programs take `flyball hosts --format json`", 2
-        )
+        raise CommandError("each second anew needs a terminal; programs take `flyball hosts --format json`", 2)
     screen = Live(console=shown_on, auto_refresh=False, screen=True, vertical_overflow="crop")
     with contextlib.suppress(KeyboardInterrupt), screen:
         due = time.monotonic()

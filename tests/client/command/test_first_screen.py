@@ -37,7 +37,7 @@ def test_it_says_what_is_watched_and_where_to_look() -> None:
     assert "8 × H100 · 80.0 GiB · driver 580" in text
     assert "3 columns: cpu, memory\n" in text
     assert "http://x:1/metrics" in text
-    assert "flyball host gpu-01 --watch" in text
+    assert "flyball top gpu-01" in text
     assert "Not read here" not in text
 
 
