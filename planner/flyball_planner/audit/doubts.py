@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
+from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.regions import Region
@@ -18,6 +19,7 @@ class Doubt(Enum):
     TRIAL = "that loop only tries something out"
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
+    SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
     LEAVES = "what an evaluation is for may be just that"
 
@@ -49,7 +51,15 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.VALUE
     if region.calls and wait.copies and not wait.value.tags & NUMBERS:
         return Doubt.WHOLE
-    return Doubt.CONTROL if _ends_loop(region, wait.node) else None
+    if _ends_loop(region, wait.node):
+        return Doubt.CONTROL
+    return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
+
+
+def _is_chosen(region: Region, node: ast.expr) -> bool:
+    """Whether a switch in a function decides if it comes there: of a setting, or an argument."""
+    found = guards(region.module, node, region.root)
+    return any(each.rarity is Rarity.CONFIG and isinstance(each.test, ast.Name | ast.Attribute) for each in found)
 
 
 def doubt_in_evaluation(turns: Turns, region: Region, wait: Wait) -> Doubt | None:

@@ -34,12 +34,26 @@ def halve(loss, width):
     return width
 
 
+class Weigher:
+    def __init__(self, balances=False):
+        self.balances = balances
+        self.balance = 1.0
+
+    def __call__(self, given, kind):
+        loss = cross_entropy(given, kind)
+        if self.balances:
+            self.balance = 0.9 * self.balance + 0.1 / loss.item()  # expect: sync-every-step@note
+            self.balance -= loss.min().item()  # expect: sync-every-step@note
+        return loss
+
+
 def fit(model, loader, optimizer):
+    weigh = Weigher()
     model = Pairing(model).cuda()
     for picture, kind in loader:
         given = model(picture.cuda(), kind.size())
         assign(given)
-        loss = cross_entropy(given, kind.cuda())
+        loss = weigh(given, kind.cuda())
         halve(loss, 1.0)
         optimizer.zero_grad()
         loss.backward()
