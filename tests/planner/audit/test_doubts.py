@@ -1,0 +1,97 @@
+"""What an expert would ask about a wait before he had it changed."""
+
+import ast
+
+import pytest
+
+from flyball_planner.audit.doubts import Doubt, doubt_in_evaluation, doubt_of, is_trial
+from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.regions import reached
+from flyball_planner.audit.waits import waits
+from tests.planner.audit.projects import module_of
+
+HEAD = """
+import torch
+from elsewhere import given
+model = torch.nn.Linear(2, 2).cuda()
+def helper(loss, switch=False):
+    {helper}
+def {name}(loader):
+    for batch in loader:
+        loss = torch.nn.functional.mse_loss(model(batch.cuda()), batch.cuda())
+        {body}
+"""
+
+
+def _doubts(body: str, *, helper: str = "pass", name: str = "fit", evaluates: bool = False) -> list[Doubt | None]:
+    """What is doubted of the waits in a loop that reads like that, in the order of their lines."""
+    project, module = module_of(HEAD.format(body=body, helper=helper, name=name))
+    loop = next(each for each in ast.walk(module.tree) if isinstance(each, ast.For))
+    turns = Turns(module, loop, Kind.EVALUATION if evaluates else Kind.STEP)
+    ask = doubt_in_evaluation if evaluates else doubt_of
+    return [
+        ask(turns, region, wait)
+        for region in reached(project, turns.region)
+        for wait in waits(project, region)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "helper", "name", "doubt"),
+    [
+        ("loss.item()", "pass", "fit", None),
+        ("print(loss)", "pass", "fit", None),
+        ("given(batch).item()", "pass", "fit", Doubt.VALUE),
+        ("loss.item()", "pass", "find_lr", Doubt.TRIAL),
+        ("loss.item()", "pass", "lr_range_test", Doubt.TRIAL),
+        ("helper(loss)", "loss.item()", "fit", None),
+        ("helper(loss)", "loss.item() if switch else None", "fit", Doubt.SWITCHED),
+        ("helper(model(batch.cuda()))", "loss.cpu()", "fit", Doubt.WHOLE),
+        ("while loss > 3: loss = loss / 2", "pass", "fit", Doubt.CONTROL),
+    ],
+)
+def test_a_wait_in_training_is_doubted_for_one_reason(
+    body: str, helper: str, name: str, doubt: Doubt | None
+) -> None:  # fmt: skip
+    """Its value, its loop, the function that it stands in, or that something depends on it at once."""
+    assert _doubts(body, helper=helper, name=name) == [doubt]
+
+
+def test_what_is_saved_or_made_up_now_and_then_is_doubted() -> None:
+    """By the name of the function that leads there."""
+    project, module = module_of(HEAD.format(body="save_best(loss)", helper="pass", name="fit") + _SAVING)
+    loop = next(each for each in ast.walk(module.tree) if isinstance(each, ast.For))
+    turns = Turns(module, loop, Kind.STEP)
+    regions = list(reached(project, turns.region))
+    assert [doubt_of(turns, region, wait) for region in regions for wait in waits(project, region)] == [Doubt.ASIDE]
+
+
+_SAVING = """
+def save_best(loss):
+    torch.save(loss.item(), "best.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "doubt"),
+    [
+        ("loss.item()", "evaluate", None),
+        ("loss.item()", "predict_all", Doubt.LEAVES),
+        ("model(batch.cuda()).cpu()", "evaluate", Doubt.LEAVES),
+        ("print(loss)", "evaluate", Doubt.LEAVES),
+    ],
+)
+def test_what_an_evaluation_copies_or_writes_out_is_what_it_is_for(body: str, name: str, doubt: Doubt | None) -> None:
+    """A number that is read is not."""
+    assert _doubts(body, name=name, evaluates=True) == [doubt]
+
+
+@pytest.mark.parametrize(
+    ("name", "tries"),
+    [("find_lr", True), ("auto_batch_size", True), ("profile_steps", True), ("fit", False), ("train_probes", False)],
+)
+def test_a_trial_is_told_by_its_name(name: str, tries: bool) -> None:
+    """Few steps that find something out."""
+    _, module = module_of(HEAD.format(body="loss.item()", helper="pass", name=name))
+    loop = next(each for each in ast.walk(module.tree) if isinstance(each, ast.For))
+    assert is_trial(Turns(module, loop, Kind.STEP)) is tries
