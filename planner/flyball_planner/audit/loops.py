@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.definition import Definition, is_handed_on
 from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.expressions import iterated_value
@@ -209,7 +209,7 @@ class Loops:
             for node in self.effects.step_functions(module):
                 if node in reached_already or EVALUATION.search(node.name):
                     continue
-                if STEP_FUNCTION.search(node.name) or _is_handed_on(module, node):
+                if STEP_FUNCTION.search(node.name) or is_handed_on(Definition(module, node)):
                     yield Turns(module, node, Kind.STEP, "caller")
 
     def _evaluates(self, module: Module, node: Loop) -> bool:
@@ -269,20 +269,6 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
     for each in turns:
         found.setdefault(each.module, []).append(each)
     return found
-
-
-def _is_handed_on(module: Module, function: Function) -> bool:
-    """Whether a function is kept or handed over, not called, where it stands: which one runs is chosen later."""
-    named = (
-        *(each for each in module.all(ast.Attribute) if each.attr == function.name),
-        *(each for each in module.all(ast.Name) if each.id == function.name),
-    )
-    return any(type(each.ctx) is ast.Load and not _is_called(module, each) for each in named)
-
-
-def _is_called(module: Module, node: ast.expr) -> bool:
-    above = module.parent(node)
-    return isinstance(above, ast.Call) and above.func is node
 
 
 def model_called(call: ast.Call) -> ast.expr:
