@@ -30,7 +30,10 @@ def demo(
         raise CommandError(advice("flyball demo", "all", absent))
     home = directory.absolute()
     agents = [_agent(home, f"demo-{number:02}", scenario, gpus) for number in range(1, hosts + 1)]
-    note = f"These GPUs are not real: they play the scenario `{scenario}` ({_SCENARIOS})."
+    note = (
+        f"These GPUs are not real: they play the scenario `{scenario}` ({_SCENARIOS}). "
+        "All else is this machine's own: where its CPU is busy, that is diagnosed, too."
+    )
     run(LocalPlan("demo", home, port_grpc, port_http, agents, note), Console())
 
 

@@ -117,6 +117,7 @@ def test_the_demonstration_shows_gpus_and_says_that_they_are_not_real(tmp_path: 
     with running(tmp_path / "home", "demo", "--gpus", "2", "--hosts", "2", "--scenario", "steady") as demo:
         assert "2 × NVIDIA H100" in demo.said()
         assert "not real" in demo.said()
+        assert "this machine's own" in demo.said()
         hosts = demo.get("/api/v1/hosts")["hosts"]
         assert [(host["name"], host["gpus"]) for host in hosts] == [("demo-01", 2), ("demo-02", 2)]
         latest = demo.get("/api/v1/hosts/demo-01/latest?metric=gpu_power_watts")
