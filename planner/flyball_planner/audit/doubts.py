@@ -44,7 +44,7 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
     """What an expert would ask first about a wait; None if he would have it changed."""
     if is_trial(turns):
         return Doubt.TRIAL
-    if any(_ASIDE.search(each) for each in _led_by(region)):
+    if is_aside(region):
         return Doubt.ASIDE
     if not (wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)):
         return Doubt.VALUE
@@ -76,6 +76,11 @@ GIVING = re.compile(
     re.IGNORECASE,
 )
 """In names of functions that go through data for what a model makes of each: that is needed on the host."""
+
+
+def is_aside(region: Region) -> bool:
+    """Whether a turn comes to a region through what it does now and then."""
+    return any(_ASIDE.search(each) for each in _led_by(region))
 
 
 def is_trial(turns: Turns) -> bool:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.doubts import is_aside
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, hides_arguments
@@ -39,7 +40,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             ):
                 made = _made(project, region, call)
                 if made is not None and not _is_kept(region.module, call):
-                    yield _match(region.module, call, made, often=region.rarity(call) in _OFTEN)
+                    yield _match(
+                        region.module, call, made, often=region.rarity(call) in _OFTEN and not is_aside(region)
+                    )
 
 
 def _regions(module: Module, project: Project) -> Iterator[Region]:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.project import Module, Project
@@ -24,10 +25,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             for call in region.all(ast.Call):
                 if region.module.qualified(call.func) in EMPTYING and region.rarity(call) in OFTEN:
                     loop = f"{turns.module.path}:{turns.node.lineno}"
-                    yield _match(region, call, f"it runs in each {turns.kind.value} turn of the loop at {loop}")
+                    because = f"it runs in each {turns.kind.value} turn of the loop at {loop}"
+                    yield _match(region, call, because, sure=not is_trial(turns))
 
 
-def _match(region: Region, call: ast.Call, because: str) -> Match:
+def _match(region: Region, call: ast.Call, because: str, *, sure: bool) -> Match:
     is_plain = region.rarity(call) in {None, Rarity.ACCUMULATED}
     statement = region.module.statement(call)
     alone = isinstance(statement, ast.Expr) and statement.value is call
@@ -36,8 +38,8 @@ def _match(region: Region, call: ast.Call, because: str) -> Match:
         call,
         f"`{region.module.quote(call)}` in every step",
         because,
-        CERTAIN if is_plain else SUSPECTED,
-        Severity.WARNING if is_plain else Severity.NOTE,
+        CERTAIN if is_plain and sure else SUSPECTED,
+        Severity.WARNING if is_plain and sure else Severity.NOTE,
         module=region.module,
         edit=edit,
     )
