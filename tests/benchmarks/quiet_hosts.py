@@ -1,4 +1,4 @@
-"""Hosts on which nothing will break, by the minute: noise that wanders, steps, saw-teeth, job starts, plateaus."""
+"""Hosts on which nothing breaks, by the minute: noise that wanders, steps, saw-teeth, days, job starts, plateaus."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,6 +52,11 @@ def saw_tooth(rng: np.random.Generator, rows: int, share: float) -> tuple[Floats
     return height, log_uniform(rng, (5, 120), rows), rng.random(rows)
 
 
+def days_swing(rng: np.random.Generator, rows: int, share: float) -> tuple[Floats, Floats]:
+    """Range and phase of what follows the day; most rows do not."""
+    return np.where(rng.random(rows) < share, rng.uniform(0.02, 0.3, rows), 0.0), rng.random(rows)
+
+
 def levels(rng: np.random.Generator, steps: int, rows: int, jobs: float, shifts: float) -> Floats:
     """Job starts that warm up to a plateau, and steps up and down; `jobs` and `shifts` a day.
 
@@ -86,6 +91,7 @@ class QuietHosts:
         self._wander = Wander.of(rng, 2 * hosts, (5, 300), (0.001, 0.02))
         self._white = log_uniform(rng, (0.0002, 0.005), 2 * hosts)
         self._teeth = saw_tooth(rng, 2 * hosts, 0.3)
+        self._swing = days_swing(rng, 2 * hosts, 0.3)
         self._heat = Wander.of(rng, hosts, (1, 60), (0.2, 1.5))
         self._rest = rng.uniform(3.5, 40, hosts)  # margin under load
         self._warmth = np.zeros(hosts)
@@ -139,9 +145,14 @@ class QuietHosts:
         height, period, phase = self._teeth
         turns = np.arange(_DAY)[:, None] / period + phase
         self._teeth = (height, period, (phase + _DAY / period) % 1)
-        rest = levels(rng, _DAY, rows, 3, 4)  # what collects does so below its own limit, which is below memory's
+        swing, noon = self._swing
+        day = swing / 2 * (1 + np.sin(2 * np.pi * (np.arange(_DAY)[:, None] / _DAY + noon)))
+        rest = np.minimum(levels(rng, _DAY, rows, 3, 4), np.where(swing > 0, 0.9 - swing, 1.0)) + day
+        # what collects does so below its own limit, which is below memory's
         use = np.where(height > 0, np.minimum(rest, 0.9 - height), rest) + height * (turns % 1)
-        return np.clip(use + self._wander.stretch(_DAY) + self._white * rng.normal(size=use.shape), 0.01, TOP)
+        return np.asarray(
+            np.clip(use + self._wander.stretch(_DAY) + self._white * rng.normal(size=use.shape), 0.01, TOP)
+        )
 
     def _disks(self) -> Floats:
         """Slow growth, tidied up now and then, and checkpoints that come and go."""

@@ -7,7 +7,7 @@ another D / 3 more often than not; nothing is extrapolated further.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +26,20 @@ RINGS = ((10.0, 32), (60.0, 32), (300.0, 40), (1800.0, 48))
 COUNTS = (8, 16, 32)
 """Points of a fit: each scale doubles the one before."""
 
-HASTE = 3.0
-"""Readings; sooner than this one cannot wait for more certainty."""
-
 SELDOM = 10.0
 """Seconds between readings from which on a few of them are a long time."""
 
+STAIRS = (8, 12, 16)
+"""Rungs of a fit."""
+
+LONGEST_WAIT = 2.0
+"""For a rung, as a multiple of the usual one."""
+
+STAIRS_SPAN = 7200.0
+"""Seconds of climbing, where only a driver's figure is known: caches grow in steps, too, until they suffice."""
+
+STAIRS_HORIZON = 4 * 3600.0
+"""Seconds: until the next step of what was seen to climb for the better part of a day."""
 
 LEAST_ROOM = 1e-3
 """Of the capacity; growth is measured against at least so much."""
@@ -43,7 +51,9 @@ class Rules:
 
     covered: float = 3.0  # growth, as a multiple of the room left
     level: float = 0.92  # use below which nothing is told …
-    hasty_level: float = 0.92  # … unless it would be full after three more readings
+    hasty_level: float = 0.92  # … unless it would be full after so few more readings …
+    haste: float = 2.0  # … that one cannot wait for more certainty …
+    hasty_even: bool = True  # … and its steps are alike, and do not become less
     few: int = 6  # readings of the shortest fit, which must all rise
     steady: float = 0.8  # the newer half grows at least so fast, relative to the older
     begun: float = 0.25  # the older half grows at least so fast, relative to the newer: no jump of a moment ago
@@ -93,6 +103,7 @@ class Fillings:
         """`seldom`: for rows whose readings are far apart."""
         self._trail = trail
         self.rules, self.seldom = rules, seldom or rules
+        self._stairs = replace(rules, horizon_seconds=STAIRS_HORIZON)
         self._numbers = [-1] * len(trail.rings)
 
     def judge(self, use: Floats, now: float, least_span: Floats | None = None) -> Filling:
@@ -103,6 +114,7 @@ class Fillings:
         rings = [ring for ring, number in zip(self._trail.rings, self._numbers, strict=True) if ring.number != number]
         self._numbers = [ring.number for ring in self._trail.rings]
         slow = pace >= SELDOM
+        self._judge_stairs(told, every, use, now, least_span)
         for rules, chosen in ((self.rules, ~slow), (self.seldom, slow)):
             rows = every[chosen]
             spans = np.zeros(len(rows)) if least_span is None else least_span[rows]
@@ -110,6 +122,23 @@ class Fillings:
                 found = _fit(stretch, use[rows[places]], pace[chosen][places], rules)
                 self._note(told, rows[places], found, use, now, rules)
         return told
+
+    def _judge_stairs(self, told: Filling, rows: Places, use: Floats, now: float, least_span: Floats | None) -> None:
+        """Those that climb another rung at this moment: how fast they stand still meanwhile does not matter."""
+        ladder = self._trail.ladder
+        rows = rows[ladder.climbs(rows, now)] if ladder is not None else rows[:0]
+        if ladder is None or not len(rows):
+            return
+        least = np.zeros(len(rows)) if least_span is None else np.where(least_span[rows] > 0, STAIRS_SPAN, 0.0)
+        for count in STAIRS:
+            times, values = ladder.rungs.back(count - 1, rows)
+            room = np.maximum(1 - use[rows], 0.0)
+            chosen = rows[(use[rows] - values >= self.rules.covered * room) & (now - times >= least)]
+            if len(chosen):
+                stretch = ladder.rungs.last(count, chosen)
+                found = _fit(stretch, use[chosen], np.zeros(len(chosen)), self._stairs)
+                found = found._replace(holds=found.holds & _regular(stretch.times))
+                self._note(told, chosen, found, use, now, self._stairs)
 
     def _stretches(
         self, rows: Places, use: Floats, spans: Floats, rings: Sequence[Ring], rules: Rules
@@ -165,13 +194,21 @@ def _fit(stretch: Stretch, use: Floats, pace: Floats, rules: Rules) -> Forecast:
         left = room / slope
         low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
         covered = gain / np.maximum(room, LEAST_ROOM)
-    hasty = (left <= HASTE * pace) & (use >= rules.hasty_level)
+    halves = _halves(times, values)
+    hasty = (left <= rules.haste * pace) & (use >= rules.hasty_level)
+    hasty &= (not rules.hasty_even) | _even(values, halves, gain)
     holds = (
         (slope > 0) & (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)
     )
     holds &= (left <= rules.horizon_seconds) & (gain >= rules.least_gain) & (newest >= rules.unslowed * third)
-    holds &= _steady(times, values, trend, gain, rules)
+    holds &= _steady(values, halves, trend, gain, rules)
     return Forecast(holds, left, low, high, span, covered)
+
+
+def _regular(times: Floats) -> Flags:
+    """Whether no step let wait much longer than they usually do: what has come to rest takes none."""
+    waits = np.diff(times, axis=0)
+    return np.asarray(np.max(waits, axis=0) <= LONGEST_WAIT * np.median(waits, axis=0))
 
 
 def _tail(times: Floats, values: Floats, steps: int) -> Floats:
@@ -186,11 +223,24 @@ def _usual(times: Floats, values: Floats, steps: int) -> Floats:
     return np.asarray(np.median(slopes, axis=0))
 
 
-def _steady(times: Floats, values: Floats, trend: Trend, gain: Floats, rules: Rules) -> Flags:
-    """Growth that is sure, keeps to its line, and does not slow down."""
+def _halves(times: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """The slope of the older half, and of the newer one."""
     half = len(values) // 2
     first = (values[half] - values[0]) / (times[half] - times[0])
     second = (values[-1] - values[half]) / (times[-1] - times[half])
+    return first, second
+
+
+def _even(values: Floats, halves: tuple[Floats, Floats], gain: Floats) -> Flags:
+    """No step is less than half of the usual one, and neither the newest nor the newer ones become less."""
+    steps = np.diff(values, axis=0) * (len(values) - 1)
+    alike = (np.fmin.reduce(steps, axis=0) >= 0.5 * gain) & (steps[-1] >= 0.9 * gain)
+    return np.asarray(alike & (halves[1] >= 0.95 * halves[0]))
+
+
+def _steady(values: Floats, halves: tuple[Floats, Floats], trend: Trend, gain: Floats, rules: Rules) -> Flags:
+    """Growth that is sure, keeps to its line, and does not slow down."""
+    first, second = halves
     sure = (trend.low > 0) & (trend.points >= np.minimum(len(values), max(5, len(values) * 3 // 4)))
     largest = np.fmax.reduce(np.diff(values, axis=0), axis=0)
     even = (

@@ -4,8 +4,9 @@ The minima of five minutes and longer are what a program keeps after its collect
 trend of these minima whose lower bound is above zero with the autocorrelation of noise allowed for, that runs through
 both halves of its time alike, leads where memory has not been before, and is found three times in a row.
 
-Use of a host follows the day: a morning's rise lasts for hours and looks like a leak. So nothing is said of a host's
-memory before it was watched for a day, unless it has grown for longer than half a day's cycle could.
+Use of a host may follow the day: a morning's rise lasts for hours and looks like a leak. So little is said of a host's
+memory before it was watched for a day: growth for longer than half a day's cycle, and growth for hours that no day's
+cycle explains.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.forecast.day_cycle import may_be_a_day
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Ring
@@ -49,6 +51,9 @@ CLEAR = 6.0
 DRIFT = 4.5
 """… and so many times what a random walk of the same steps would go, as a rule, in that time."""
 
+PATIENCE, MOST_PATIENCE = 0.5, 7200.0
+"""What was told stands for so much of its span, and so many seconds at most, though noise hides it meanwhile."""
+
 GIVEN_BACK = 0.25
 """Of the growth that was seen: memory that fell by so much below its minima was given back."""
 
@@ -62,6 +67,7 @@ class Leaking:
 
     leaks: Flags
     grows: Flags  # all of that except that it leads where memory has not been before: a leak that is known goes on
+    may_be_a_day: Flags  # that rises like this, and will rest
     speed: Floats  # of the capacity a second
     low: Floats
     high: Floats
@@ -84,7 +90,8 @@ def leaking(times: Floats, minima: Floats, earlier: Floats, room: Floats, reach:
     grows = leaks
     highest, lowest = np.fmax.reduce(earlier, axis=0), np.fmin.reduce(earlier, axis=0)
     leaks = leaks & ~(minima[-1] - highest < 0.5 * gain) & ~(gain < highest - lowest)
-    return Leaking(leaks, grows, trend.slope, trend.low, trend.high, span)
+    day = may_be_a_day(times, minima, trend, room)
+    return Leaking(leaks, grows, day, trend.slope, trend.low, trend.high, span)
 
 
 class MemoryLeak:
@@ -99,7 +106,7 @@ class MemoryLeak:
         self._horizon = settings.leak_horizon_seconds
         self._slot = -1
         self._waiting: Places = np.empty(0, dtype=np.int64)
-        self._kept = Kept(times=0, least=np.nan, speed=np.nan, low=np.nan, high=np.nan, span=np.nan)
+        self._kept = Kept(times=0, seen=-np.inf, least=np.nan, speed=np.nan, low=np.nan, high=np.nan, span=np.nan)
 
     def observe(self, view: View) -> Iterable[Claims]:
         """A few hundred rows a second, while any wait."""
@@ -112,13 +119,14 @@ class MemoryLeak:
             self._waiting = self._candidates(self._memory.use)
         rows, self._waiting = self._waiting[:ROWS_A_VIEW], self._waiting[ROWS_A_VIEW:]
         if len(rows):
-            self._judge(rows, self._memory.use[rows], self._may_cycle(rows, len(view.gpus)))
+            self._judge(rows, view)
         return [self._claims(view)]
 
     def _forget_given_back(self, use: Floats) -> None:
         """At once, not at the next look: what was killed or restarted does not leak any more."""
         kept = self._kept
-        kept["times"][use < kept["least"] - GIVEN_BACK * kept["speed"] * kept["span"]] = 0
+        given_back = use < kept["least"] - GIVEN_BACK * kept["speed"] * kept["span"]
+        kept["times"][given_back], kept["seen"][given_back] = 0, -np.inf
 
     def _ring(self, period: float) -> Ring:
         return next(ring for ring in self._memory.trail.rings if ring.period == period)
@@ -141,20 +149,28 @@ class MemoryLeak:
         unknown: Flags = np.isnan(np.fmax.reduce(oldest, axis=0))
         return unknown & (rows >= gpus)
 
-    def _judge(self, rows: Places, use: Floats, may_cycle: Flags) -> None:
+    def _judge(self, rows: Places, view: View) -> None:
         found = np.zeros(len(rows), dtype=bool)
-        kept = self._kept
+        kept, room = self._kept, 1 - self._memory.use[rows]
+        may_cycle, told = self._may_cycle(rows, len(view.gpus)), self._stands(view.now)[rows]
         for scale, times, minima, earlier in self._scales(rows):
-            said = leaking(times, minima, earlier, 1 - use, REACH[scale])
+            said = leaking(times, minima, earlier, room, REACH[scale])
             with np.errstate(divide="ignore", invalid="ignore"):
-                holds = np.where(kept["times"][rows] >= TIMES_IN_A_ROW, said.grows, said.leaks)
-                holds &= ~may_cycle | (scale == LONGEST)
-                new = holds & ~found & ((1 - use) / said.speed <= self._horizon)
+                holds = np.where(told, said.grows, said.leaks)
+                holds &= ~(may_cycle & said.may_be_a_day) | (scale == LONGEST) | told
+                new = holds & ~found & (room / said.speed <= self._horizon)
             found |= new
             at = rows[new]
             kept["speed"][at], kept["low"][at], kept["high"][at] = said.speed[new], said.low[new], said.high[new]
             kept["span"][at], kept["least"][at] = said.span[new], minima[-1, new]
         kept["times"][rows] = np.where(found, kept["times"][rows] + 1, 0)
+        kept["seen"][rows[kept["times"][rows] >= TIMES_IN_A_ROW]] = view.now
+
+    def _stands(self, now: float) -> Flags:
+        """What was found as often as it must be, not long ago."""
+        kept = self._kept
+        patience = np.fmin(PATIENCE * kept["span"], MOST_PATIENCE)
+        return np.asarray(now - kept["seen"] <= patience)
 
     def _scales(self, rows: Places) -> Iterator[tuple[tuple[float, int], Floats, Floats, Floats]]:
         """Minima of whole slots at each scale, longest first, and those of before."""
@@ -170,8 +186,8 @@ class MemoryLeak:
 
     def _claims(self, view: View) -> Claims:
         kept, use = self._kept, self._memory.use
-        leaks = kept["times"] >= TIMES_IN_A_ROW
-        room = np.where(kept["times"] > 0, np.maximum(1 - use, 0.0), np.nan)
+        leaks, stands = kept["times"] >= TIMES_IN_A_ROW, self._stands(view.now)
+        room = np.where(stands | (kept["times"] > 0), np.maximum(1 - use, 0.0), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
         speed, span = kept["speed"].copy(), kept["span"].copy()
@@ -186,7 +202,7 @@ class MemoryLeak:
             )
 
         return Claims(
-            kind=self.kinds[0], subjects=kept.subjects, enters=leaks, stays=kept["times"] > 0, confidence=confidence,
+            kind=self.kinds[0], subjects=kept.subjects, enters=leaks, stays=stands, confidence=confidence,
             known=~np.isnan(use), level=use, seconds_left=left, seconds_left_low=low, seconds_left_high=high,
             because=because,
             evidence={"used_ratio": use, "growth_ratio_per_second": speed, "grown_seconds": span},

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.filling import LEAST_ROOM, RINGS, Filling, Fillings, Rules
+from flyball_collector.diagnosis.forecast.filling import LEAST_ROOM, RINGS, STAIRS, Filling, Fillings, Rules
 from flyball_collector.diagnosis.forecast.rows import Joined, source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.trail import Trail
+from flyball_collector.diagnosis.forecast.trail import Ladder, Trail
 from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
@@ -25,8 +25,16 @@ Places = NDArray[np.int64]
 HOST, CGROUP, SHARED = "host", "cgroup", "/dev/shm"  # noqa: S108  a name
 RESOURCES = {HOST: "memory_used_ratio", CGROUP: "cgroup_memory_used_ratio", SHARED: "shared_memory_used_ratio"}
 
-SELDOM_RULES = Rules(covered=1.2, level=0.85, hasty_level=0.5, unslowed=0.2, jump=0.5, drift=2.0, few=4)
+SELDOM_RULES = Rules(
+    covered=1.2, level=0.85, hasty_level=0.5, haste=3.0, hasty_even=False, unslowed=0.2, jump=0.5, drift=2.0, few=4
+)
 """Where readings are far apart, waiting for more certainty means to say nothing: use doubles between two of them."""
+
+HASTY_LEVEL = 0.8
+"""From here what is not slowing down and would be full after one or two more readings is told: none may come."""
+
+RUNG = 0.02
+"""Of the capacity: growth by less is no step."""
 
 FALL = 0.3
 """Use that falls by so much of the capacity at once: somebody was killed or restarted."""
@@ -52,9 +60,10 @@ TOLD_SECONDS = 60.0
 NOISE = 0.02
 """Of the capacity: use that is so little below its peak has not fallen."""
 
-AWAY, AWAY_SPREADS = 0.03, 6.0
-"""Below its peak by so much of the capacity, and by so many spreads of its readings, use has fallen: the peak may lie
-three of them above the line of its growth, and a reading three below it. Growth takes its time to outgrow them."""
+AWAY, AWAY_SPREADS, AWAY_SHARE, MOST_AWAY = 0.03, 6.0, 0.25, 0.1
+"""Below its peak by so much of the capacity, by so many spreads of its readings, and by so much of the day's growth (at
+most), use has fallen: the peak may lie three spreads above the line of its growth, and a reading three below it; growth
+takes its time to outgrow them. What is given back in between, as by the teeth of a saw, is no end of what goes on."""
 
 SPREAD_READINGS = 24
 """So many of the newest tell the spread."""
@@ -77,7 +86,8 @@ class MemoryExhaustion:
         self, settings: ForecastSettings, seldom: Rules | None = SELDOM_RULES, runs: Runs | None = None
     ) -> None:
         """`seldom`: for readings that are far apart; `None`: as for others. `runs` know the allocators' figures."""
-        rules = Rules(covered=settings.memory_covered, level=settings.memory_level, hasty_level=settings.memory_level)
+        level = settings.memory_level
+        rules = Rules(covered=settings.memory_covered, level=level, hasty_level=min(level, HASTY_LEVEL))
         self._critical = settings.memory_critical_seconds
         self._joined = Joined(tuple(RESOURCES))
         self._runs = runs
@@ -85,11 +95,11 @@ class MemoryExhaustion:
         self._recalled: dict[Subject, tuple[Floats, Floats, Floats]] = {}
         self._told: Flags = np.empty(0, dtype=bool)  # along GPUs: the allocator's figures are known
         self.use: Floats = np.empty(0)  # the newest, along `subjects`
-        self.trail = Trail(RINGS)
+        self.trail = Trail(RINGS, ladder=Ladder(RUNG, max(STAIRS), 0))
         self._fillings = Fillings(self.trail, rules, seldom)
         self._kept = Kept(
             stands=False, critical=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
-            span=np.nan, covered=np.nan, spread=np.nan, teeth=0, tooth_time=-np.inf,
+            span=np.nan, covered=np.nan, gain=np.nan, left=np.nan, spread=np.nan, teeth=0, tooth_time=-np.inf,
         )  # fmt: skip
 
     @property
@@ -182,30 +192,48 @@ class MemoryExhaustion:
 
     def _remember(self, found: Filling, use: Floats, now: float) -> None:
         """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
-        kept = self._kept
-        new, stands = found.enters, kept["stands"]
+        kept, new = self._kept, found.enters
+        stands = kept["stands"]
+        self._learn(found, use)
+        higher = new | (stands & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # unknown is not
+        kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
+        rows = np.flatnonzero(stands | new)
+        stands |= new
+        stands[rows] = self._goes_on(rows, use[rows], now) | new[rows] | np.isnan(use[rows])
+
+    def _learn(self, found: Filling, use: Floats) -> None:
+        """What a new forecast says."""
+        kept, new = self._kept, found.enters
         room = np.maximum(1 - use, 0.0)
-        full = new & ~stands & (room == 0)  # no time left, from which no speed follows
+        full = new & ~kept["stands"] & (room == 0)  # no time left, from which no speed follows
         for name in ("speed", "low", "high"):
             kept[name][full] = LEAST_ROOM * found.covered[full] / found.span[full]
         timed = new & (room > 0)
         for name, left in (("speed", found.left), ("low", found.left_high), ("high", found.left_low)):
             kept[name][timed] = room[timed] / left[timed]
-        kept["span"][new] = np.where(stands[new], np.fmax(kept["span"][new], found.span[new]), found.span[new])
-        kept["covered"][new] = np.where(
-            stands[new], np.fmax(kept["covered"][new], found.covered[new]), found.covered[new]
-        )  # what is known already is not forgotten because another scale speaks as well
+        kept["left"][timed] = found.left[timed]
+        again = kept["stands"] & new  # what is known already is not forgotten because another scale speaks as well
+        for name, said in (("span", found.span), ("covered", found.covered)):
+            kept[name][new] = np.where(again, np.fmax(kept[name], said), said)[new]
+        kept["gain"][new] = self._gain(np.flatnonzero(new), use)
         kept["spread"][new] = self._spread(np.flatnonzero(new))
-        higher = new | (stands & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # unknown is not
-        kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
-        rows = np.flatnonzero(stands | new)
+
+    def _goes_on(self, rows: Places, use: Floats, now: float) -> Flags:
+        """Whether these rows still grow, or are full, and have not given back what they grew by."""
+        span, left, gain, spread, speed, peak, peak_time = (
+            self._kept[name][rows] for name in ("span", "left", "gain", "spread", "speed", "peak", "peak_time")
+        )
         before = self.trail.newest.back(1, rows)[0]
-        noise = AWAY_SPREADS * kept["spread"][rows]
-        patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), kept["span"][rows] / 4)
-        grows = now - kept["peak_time"][rows] <= np.fmax(patience, 2 * noise / kept["speed"][rows])
-        near = use[rows] >= np.fmin(kept["peak"][rows], 0.98) - np.fmax(AWAY, noise)
-        stands |= new
-        stands[rows] = near & (grows | (use[rows] >= 0.985)) | new[rows] | np.isnan(use[rows])
+        noise = AWAY_SPREADS * spread
+        patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), np.fmax(span, left) / 4)
+        grows = now - peak_time <= np.fmax(patience, 2 * noise / speed)
+        away = np.fmax(np.clip(AWAY_SHARE * gain, AWAY, MOST_AWAY), noise)
+        return np.asarray((use >= np.fmin(peak, 0.98) - away) & (grows | (use >= 0.985)))
+
+    def _gain(self, rows: Places, use: Floats) -> Floats:
+        """How much higher these rows are than at their lowest of the last day."""
+        lows = self.trail.rings[-1].last(0, rows).low
+        return np.asarray(use[rows] - np.fmin.reduce(lows, axis=0, initial=np.inf))
 
     def _spread(self, rows: Places) -> Floats:
         """How far single readings of these rows lie from the line of their growth, as a standard deviation."""

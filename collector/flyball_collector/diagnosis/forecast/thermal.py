@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.thermal_onset import onset
+from flyball_collector.diagnosis.forecast.thermal_onset import SURELY, onset, to_come
 from flyball_collector.diagnosis.forecast.trail import Newest, Ring, Trail
 from flyball_collector.diagnosis.forecast.words import time_left
 from flyball_collector.diagnosis.keeping import Kept
@@ -30,8 +30,8 @@ MOST_NEAR = 30.0
 """… but no further."""
 
 POINTS = 16
-RINGS = ((2.0, 16), (10.0, 16))
-"""Half a minute and nearly three minutes: heat goes through a heat sink in tens of seconds."""
+RINGS = ((3.0, 16), (10.0, 16))
+"""A minute and nearly three minutes: heat goes through a heat sink in tens of seconds."""
 
 SELDOM = 5.0
 """Seconds between readings from which on …"""
@@ -46,6 +46,9 @@ met, at least one."""
 
 LEAST_SECONDS = 10.0
 """From the first to the last point."""
+
+FADES_SECONDS = 180.0
+"""Readings that reach back so far, three times as long as most heat sinks take, show whether the warming fades."""
 
 HOLD_SECONDS, HOLD_READINGS = 30.0, 1.5
 """What was foreseen stands so long, or as long as so many readings take."""
@@ -123,6 +126,7 @@ class ThermalSlowdown:
     def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
         """Fit those that are near their limit and have come as far as they have yet to go, at several scales."""
         rows, pace = self._near(trail.newest, margin)
+        rows, pace = self._unfaded(trail.newest, rows, pace, margin)
         seldom = pace >= SELDOM
         for count, longest in FEW if seldom.any() else ():
             some = seldom & (pace <= longest)
@@ -139,6 +143,17 @@ class ThermalSlowdown:
             near[wide] = margin[wide] <= READINGS_NEAR * (newest.back(1, wide)[1] - margin[wide])
         rows = np.flatnonzero(near)
         return rows, np.nan_to_num(newest.pace[rows])
+
+    def _unfaded(self, newest: Newest, rows: Places, pace: Floats, margin: Floats) -> tuple[Places, Floats]:
+        """Without those whose seldom readings, looked at for minutes, come to rest below the limit."""
+        long = pace * (POINTS - 1) >= FADES_SECONDS
+        if not long.any():
+            return rows, pace
+        stretch = newest.last(POINTS, rows[long])
+        rests = to_come(stretch.times, stretch.high.astype(np.float64)) < SURELY * np.maximum(margin[rows[long]], 0.0)
+        kept = np.ones(len(rows), dtype=bool)
+        kept[np.flatnonzero(long)[rests]] = False
+        return rows[kept], pace[kept]
 
     def _fit(
         self, source: Newest | Ring, count: int, rows: Places, pace: Floats, margin: Floats, seen: Flags, now: float

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.forecast.trend import rises, theil_sen
@@ -26,6 +27,13 @@ FEW = 6
 
 LEAST_WARMED = 2.0
 """Degrees over all that is looked at."""
+
+
+PIECE = 6
+"""Points whose slope is compared with that of the newest as many."""
+
+NOISE = 0.5
+"""Degrees by which single readings are off: what a sensor's whole degrees hide, and what the load does."""
 
 
 class Onset(NamedTuple):
@@ -55,6 +63,23 @@ def onset(times: Floats, margins: Floats, horizon: float | Floats) -> Onset:
         for whole, part in zip(found, _fit(times[:, rows], margins[:, rows], halves), strict=True):
             whole[rows] = part
     return found
+
+
+def to_come(times: Floats, margins: Floats) -> Floats:
+    """Degrees by which each row (time × row) will yet warm, if it goes on to fade as it did since its steepest piece.
+
+    Of two slopes of an approach to a rest, `gap` seconds apart, the newer is exp(−gap / τ) of the older, and the rest
+    is τ times the newer one away. Infinite where nothing fades beyond noise, or too little is known.
+    """
+    moments, values = (sliding_window_view(each, PIECE, axis=0) for each in (times, -margins))
+    middle = moments.mean(axis=-1, keepdims=True)
+    power = np.sum((moments - middle) ** 2, axis=-1)
+    slopes, errors = np.sum((moments - middle) * values, axis=-1) / power, NOISE / np.sqrt(power)
+    newest, older = np.maximum(slopes[-1] - errors[-1], 1e-6), slopes[:-1] - errors[:-1]
+    gaps = (middle[-1] - middle[:-1])[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rests = np.where(older > newest, newest * gaps / np.log(older / newest), np.inf)
+    return np.asarray(np.fmin.reduce(rests, axis=0, initial=np.inf))
 
 
 def _may_warm(margins: Floats) -> Flags:

@@ -1,5 +1,6 @@
 """What rows did lately, finer for the last seconds and coarser for the last day: a few rings of lows and highs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -162,12 +163,52 @@ class Ring:
         self._bucket = bucket
 
 
+class Ladder:
+    """When each row reached a level for the first time since it last fell, rung by rung: by its rungs a row that grows
+    in steps, with hours of rest between them, looks like one that grows evenly."""
+
+    def __init__(self, rung: float, count: int, rows: int) -> None:
+        """`rung`: from one level to the next, at least; who falls by as much begins anew."""
+        self.rungs = Newest(count, rows)
+        self._rung = np.float32(rung)
+        self._top: Values = np.full(rows, np.nan, dtype=np.float32)  # the newest rung
+        self._climbed: Floats = np.full(rows, np.nan)  # and when
+
+    def add(self, now: float, values: Values) -> None:
+        """Take one reading a row."""
+        moved = np.abs(values - self._top) >= self._rung
+        moved |= np.isnan(self._top) & ~np.isnan(values)
+        rows = np.flatnonzero(moved)
+        if not len(rows):
+            return
+        self.rungs.forget(rows[values[rows] < self._top[rows]])
+        self._top[rows], self._climbed[rows] = values[rows], now
+        self.rungs.add(now, np.where(moved, values, np.float32(np.nan)))
+
+    def climbs(self, rows: Places, now: float) -> NDArray[np.bool_]:
+        """Which of these rows reached a rung at this moment."""
+        return np.asarray(self._climbed[rows] == now)
+
+    def forget(self, rows: Places) -> None:
+        """These rows are others from now on."""
+        self.rungs.forget(rows)
+        self._top[rows] = np.nan
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row what the row at `source` has; −1: nothing."""
+        self.rungs.rearrange(source)
+        self._top, self._climbed = _moved(self._top[None], source)[0], _moved(self._climbed[None], source)[0]
+
+
 class Trail:
     """Rings side by side over the same rows."""
 
-    def __init__(self, rings: tuple[tuple[float, int], ...], rows: int = 0, *, newest: int = 32) -> None:
+    def __init__(
+        self, rings: tuple[tuple[float, int], ...], rows: int = 0, *, newest: int = 32, ladder: Ladder | None = None
+    ) -> None:
         """`rings`: period in seconds and number of slots of each; `newest`: readings of a row that are kept whole."""
         self.rows = rows
+        self.ladder = ladder
         self.newest = Newest(newest, rows)
         self.rings = tuple(Ring(period, slots, rows) for period, slots in rings)
 
@@ -182,19 +223,25 @@ class Trail:
         self.newest.add(now, narrow)
         for ring in self.rings:
             ring.add(now, narrow)
+        if self.ladder is not None:
+            self.ladder.add(now, narrow)
 
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
-        self.newest.forget(rows)
-        for ring in self.rings:
-            ring.forget(rows)
+        for each in self._every():
+            each.forget(rows)
 
     def rearrange(self, source: Places) -> None:
         """Give each row what the row at `source` has; −1: nothing."""
         self.rows = len(source)
-        self.newest.rearrange(source)
-        for ring in self.rings:
-            ring.rearrange(source)
+        for each in self._every():
+            each.rearrange(source)
+
+    def _every(self) -> Iterator[Newest | Ring | Ladder]:
+        yield self.newest
+        yield from self.rings
+        if self.ladder is not None:
+            yield self.ladder
 
 
 _Array = TypeVar("_Array", Floats, Values)

@@ -88,6 +88,21 @@ def test_what_grows_for_longer_than_a_days_cycle_is_told_without_a_day_before() 
     assert ((first > 17 * 60) & (first < 22 * 60)).all()
 
 
+@pytest.mark.parametrize(("hours", "ahead_hours"), [(5, 1.5), (8, 1.5), (12, 2.5), (17, 5.0)])
+def test_what_rises_as_no_day_does_is_told_without_a_day_before(hours: int, ahead_hours: float) -> None:
+    """Two hours at rest and a straight rise for hours, which a day's cycle has no room for, or no such line."""
+    minutes = np.arange(60 * (hours + 2))[:, None]
+    use = 0.4 + 0.6 * np.maximum(minutes / 60 - 2, 0) / hours + noise(len(minutes), 0.002, 20)
+    assert (first_told(np.minimum(use, 1.0), known=False) <= 60 * (hours + 2 - ahead_hours)).all()
+
+
+def test_noise_does_not_end_a_leak() -> None:
+    """Readings that scatter by 1 % hide a leak from some looks; it is told once."""
+    minutes = np.arange(600)
+    events = play(0.2 + 0.04 * minutes / 60 + np.random.default_rng(4).normal(0, 0.01, 600))
+    assert [event.state for event in events if event.state is not State.CHANGED] == [State.RAISED]
+
+
 QUIET: dict[str, Callable[[], Floats]] = {
     "flat": lambda: 0.6 + noise(360, 0.005),
     "step": lambda: 0.4 + 0.3 * (np.arange(360)[:, None] > 130) + noise(360, 0.005),

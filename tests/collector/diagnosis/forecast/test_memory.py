@@ -62,6 +62,29 @@ def test_memory_that_fills_within_ten_seconds_is_told_at_once(metric: str) -> No
     assert raised.subject.resource == {"m": "host", "c": "cgroup", "s": "/dev/shm"}[metric[0]]  # noqa: S108  a name
 
 
+def test_what_fills_faster_and_faster_is_told_below_its_usual_level() -> None:
+    """Growth by the square of the time leaps from 89 % to full within a second: told at 89 %."""
+    use = np.concatenate([np.full(20, 0.4), 0.4 + 0.6 * (np.arange(11) / 10) ** 2])
+    raised = next(event for event in play(use + noise(31, 0.0005)) if event.state is State.RAISED)
+    assert seconds(raised) == 29
+
+
+@pytest.mark.parametrize(("hours", "every"), [(0.1, 1.0), (3.0, 10.0), (12.0, 30.0), (24.0, 60.0)])
+def test_a_staircase_is_told_a_step_ahead(hours: float, every: float) -> None:
+    """Twelve steps of 5 % with long rests between them look full only when they are."""
+    step = round(300 * hours / every)
+    use = 0.4 + 0.05 * (np.arange(12 * step) // step)
+    raised = [event for event in play(use + noise(len(use), 0.001), every) if event.state is State.RAISED]
+    assert [seconds(event) // every for event in raised] == [11 * step]
+    assert raised[0].seconds_left == pytest.approx(300 * hours, rel=0.2)
+
+
+def test_stairs_that_come_to_rest_are_no_alarm() -> None:
+    """A cache that grows in ever more seldom steps up to 94 % is large enough then."""
+    use = np.repeat(0.4 + 0.06 * np.arange(10), 60 * np.arange(1, 11))
+    assert play(use + noise(len(use), 0.001)) == []
+
+
 def test_the_first_seconds_of_a_host_count() -> None:
     """A host that is seen for the first time while it fills is told as well."""
     assert play(np.linspace(0.4, 1.0, 13))
@@ -138,6 +161,15 @@ def test_a_filling_whose_readings_scatter_is_told_once(spread: float) -> None:
     use = np.clip(np.linspace(0.4, 1.0, 1080) + noise(1080, spread), 0, 1)
     told = [event for event in play(use, every=10.0) if event.state is not State.CHANGED]
     assert [event.state for event in told] == [State.RAISED]
+
+
+def test_teeth_on_the_way_up_do_not_end_an_alarm() -> None:
+    """Collections that give back 4 % every twenty minutes are no end of growth by 60 % in five hours."""
+    minutes = np.arange(420)
+    use = 0.4 + 0.6 * np.maximum(minutes - 120, 0) / 300 - 0.04 * (minutes / 20 % 1 < 0.5) + noise(420, 0.002)
+    assert [event.state for event in play(np.minimum(use, 1.0), 60.0) if event.state is not State.CHANGED] == [
+        State.RAISED
+    ]
 
 
 def test_each_exhaustion_in_turn_is_told() -> None:

@@ -78,6 +78,17 @@ def test_a_start_that_is_read_seldom_is_no_alarm(every: int) -> None:
             assert play(every, gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=limit) == []
 
 
+@pytest.mark.parametrize("every", [15, 20, 30])
+def test_a_rest_three_degrees_below_the_limit_is_seen_in_seldom_readings(every: int) -> None:
+    """Of 40 heat sinks that take two minutes to warm, read seldom, at most one is told."""
+    time = np.maximum(np.arange(1200) - 130, 0)
+    limit, alarms = np.full(1200, 90.0), 0
+    for seed in range(40):
+        celsius = np.minimum(told(42 + 45 * (1 - np.exp(-time / 120)), seed), 89.0)[::every]
+        alarms += bool(play(every, gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=limit[::every]))
+    assert alarms <= 1
+
+
 def test_readings_of_other_hosts_in_between_change_nothing() -> None:
     """Looks at which a GPU says nothing neither count nor break what is foreseen."""
     celsius = told(failing(0.1))[::10]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyball_collector.diagnosis.forecast.filling import RINGS
-from flyball_collector.diagnosis.forecast.trail import Newest, Ring, Trail
+from flyball_collector.diagnosis.forecast.trail import Ladder, Newest, Ring, Trail
 
 ROWS = np.arange(2)
 
@@ -88,3 +88,18 @@ def test_rows_move_with_their_history() -> None:
 def test_memory_is_bounded() -> None:
     """A fleet of 2,048 hosts with 8 GPUs each has a trail of at most 40 MB."""
     assert Trail(RINGS, 2048 * 11).bytes < 40e6
+
+
+def test_a_ladder_keeps_when_each_rung_was_reached() -> None:
+    """Readings between two rungs leave no trace; who falls by a rung begins anew, and who moves takes his along."""
+    ladder = Ladder(0.125, 4, 2)
+    for second, value in enumerate((0.5, 0.5625, 0.625, np.nan, 0.6875, 0.875)):
+        ladder.add(100.0 + second, numbers(value, 0.5))
+    assert ladder.climbs(ROWS, 105.0).tolist() == [True, False]
+    stretch = ladder.rungs.last(3, np.array([0]))
+    assert stretch.times[:, 0].tolist() == [100.0, 102.0, 105.0]
+    assert stretch.high[:, 0].tolist() == [0.5, 0.625, 0.875]
+    ladder.rearrange(np.array([1, 0]))
+    ladder.add(106.0, numbers(0.5, 0.25))
+    assert ladder.rungs.count.tolist() == [1, 1]
+    assert ladder.rungs.back(0, ROWS)[1].tolist() == [0.5, 0.25]

@@ -1,0 +1,33 @@
+"""Rises that a day explains, and rises that it does not."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.diagnosis.forecast.day_cycle import may_be_a_day
+from flyball_collector.diagnosis.forecast.trend import theil_sen
+
+POINTS = 18
+
+
+@given(
+    hours=st.sampled_from([1.5, 3.0, 9.0]),
+    start=st.floats(0, 24),
+    swing=st.floats(0.02, 0.8),
+    top=st.floats(0.85, 0.98),
+)
+def test_every_piece_of_a_days_cycle_may_be_one(hours: float, start: float, swing: float, top: float) -> None:
+    """Whatever its range and the hour: a sine whose top leaves room is never held for a filling."""
+    times = np.linspace(start, start + hours, POINTS) * 3600
+    use = (top - swing / 2 + swing / 2 * np.sin(2 * np.pi * times / 86_400))[:, None]
+    trend = theil_sen(times, use)
+    assert may_be_a_day(times, use, trend, 1 - use[-1])[0] or trend.slope[0] <= 0
+
+
+@given(hours=st.sampled_from([3.0, 9.0]), share=st.floats(0.3, 0.9))
+def test_a_line_with_little_room_ahead_is_none(hours: float, share: float) -> None:
+    """A straight rise whose room is a fraction of what it has covered goes on until memory is full."""
+    gain = 0.3
+    times = np.linspace(0, hours, POINTS) * 3600
+    use = np.linspace(1 - gain * (1 + share / 2), 1 - gain * share / 2, POINTS)[:, None]
+    assert not may_be_a_day(times, use, theil_sen(times, use), 1 - use[-1])[0]
