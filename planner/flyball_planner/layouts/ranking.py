@@ -26,11 +26,15 @@ class Ranked(Struct, frozen=True):
 
 def order(layouts: Layouts, seconds: Column) -> NDArray[np.intp]:
     """By time in steps of a percent, then by how much has to be set up, then by time."""
-    classes = np.floor(np.log(seconds / seconds.min(initial=np.inf)) / NEARLY)
     parts = [layouts.pipeline > 1, layouts.tensor > 1, layouts.context > 1, layouts.interleave > 1, layouts.offload > 0]
     effort = np.sum([each.astype(float) for each in parts], axis=0) + 0.1 * layouts.sharding
-    found: NDArray[np.intp] = np.lexsort((seconds, effort, classes))
+    found: NDArray[np.intp] = np.lexsort((seconds, effort, classes(seconds, seconds.min(initial=np.inf))))
     return found
+
+
+def classes(seconds: Column, fastest: float) -> Column:
+    """In which percent above the fastest each lies; those of one are equal."""
+    return np.floor(np.log(seconds / fastest) / NEARLY)
 
 
 def ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate) -> list[Ranked]:

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from flyball_planner.calibration.belief import Belief
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates, grid
 from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.fitting import fastest_fitting
+from flyball_planner.layouts.memories import Memories, Positions
 from flyball_planner.layouts.ranking import Ranked, order, ranked
 from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
-from flyball_planner.memory.verdict import FITS, Fit, fits
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.timing.build import build_work, over_machines
@@ -25,7 +25,6 @@ from flyball_planner.timing.work import taken
 from flyball_planner.training import Training
 
 Subject = TransformerShape | ModelCost
-Positions = NDArray[np.intp]
 
 SHOWN = 10
 
@@ -36,7 +35,6 @@ class Search(Struct, frozen=True):
     best: Sequence[Ranked]
     candidates: int
     allowed: int
-    fitting: int
     step: StepEstimate | None  # of the best, in the same order
     memory: MemoryEstimate | None
     obstacle: str = ""  # what stands in the way where nothing is allowed
@@ -79,7 +77,7 @@ class _Fastest(Struct, frozen=True):
     """Of a case's layouts that fit, in order."""
 
     rows: Positions
-    step: StepEstimate
+    step: StepEstimate | None  # of none where none fits at all
 
 
 def search_layouts(
@@ -107,16 +105,19 @@ def search_each(
     every = Layouts.joined([each.possible for each in looked])
     if not len(every):
         return [each.found for each in looked]
-    memory = estimate_memory(subject, cases[0].training, every, cases[0].machine.device, constants)
-    surely = np.flatnonzero(fits(memory).positions == FITS.index(Fit.YES))
-    ends = np.cumsum([len(each.possible) for each in looked])
-    fitting = np.split(surely, np.searchsorted(surely, ends[:-1]))
-    if not len(surely):
-        return [_unfitting(each, memory, end) for each, end in zip(looked, ends, strict=True)]
-    fastest = _fastest(subject, cases, every, fitting, belief)
+
+    own = np.split(np.arange(len(every)), np.cumsum([len(each.possible) for each in looked])[:-1])
+    first = cases[0]
+    memories = Memories(
+        every, lambda some: estimate_memory(subject, first.training, some, first.machine.device, constants)
+    )
+    fastest = _fastest(subject, cases, every, own, memories, belief)
+    if not any(len(each.rows) for each in fastest):
+        return [_unfitting(each, rows, memories) for each, rows in zip(looked, own, strict=True)]
+    held = memories.of_each([each.rows for each in fastest])
     return [
-        _fitting(each.found, len(rows), best, every, memory) if len(rows) else _unfitting(each, memory, end)
-        for each, rows, best, end in zip(looked, fitting, fastest, ends, strict=True)
+        _fitting(each.found, best, every, memory) if len(best.rows) else _unfitting(each, rows, memories)
+        for each, best, memory, rows in zip(looked, fastest, held, own, strict=True)
     ]
 
 
@@ -127,7 +128,7 @@ def _look(subject: Subject, case: Case, choices: Choices | None) -> _Looked:
     rules, real = refusals(subject, training, every), every.data >= 1
     possible = every.rows(real & unbroken(rules))
     why = "" if len(possible) else _obstacle(subject, case, choices)
-    found = Search((), every.count(real), len(possible), 0, None, None, why)
+    found = Search((), every.count(real), len(possible), None, None, why)
     return _Looked(replace(possible, batch=np.full(len(possible), float(training.global_batch))), found)
 
 
@@ -137,32 +138,40 @@ def _obstacle(subject: Subject, case: Case, choices: Choices | None) -> str:
 
 
 def _fastest(
-    subject: Subject, cases: Sequence[Case], every: Layouts, fitting: Sequence[Positions], belief: Belief | None
+    subject: Subject,
+    cases: Sequence[Case],
+    every: Layouts,
+    own: Sequence[Positions],
+    memories: Memories,
+    belief: Belief | None,
 ) -> list[_Fastest]:
-    """For each case, among its rows that fit."""
-    rows = np.concatenate(fitting)
+    """For each case, among its rows that fit: of these the time is computed, or of all while memory is not known."""
+    rows = np.arange(len(every))
+    if memories.complete:
+        rows = np.flatnonzero(memories.surely_fit(rows))
+    if not len(rows):
+        return [_Fastest(rows, None) for _ in cases]
+    parts = np.split(np.arange(len(rows)), np.searchsorted(rows, np.cumsum([len(each) for each in own])[:-1]))
     layouts = every.where(rows)
     work = build_work(subject, cases[0].training, layouts, cases[0].machine)
-    work = over_machines(work, [(len(own), case.machine) for own, case in zip(fitting, cases, strict=True)])
+    work = over_machines(work, [(len(part), case.machine) for part, case in zip(parts, cases, strict=True)])
     seconds = step_middle(work, belief)
-    best, start = [], 0
-    for own, case in zip(fitting, cases, strict=True):
-        stretch = slice(start, start + len(own))
-        best.append(start + order(layouts.where(stretch), seconds[stretch])[: case.shown])
-        start = stretch.stop
-    told = [Stretch(case.training, case.machine, layouts.where(own)) for case, own in zip(cases, best, strict=True)]
+    if not memories.complete:
+        parts = fastest_fitting(parts, seconds, [case.shown for case in cases], memories.surely_fit)
+    best = [
+        part[order(layouts.where(part), seconds[part])[: case.shown]] for part, case in zip(parts, cases, strict=True)
+    ]
+    told = [Stretch(case.training, case.machine, layouts.where(part)) for case, part in zip(cases, best, strict=True)]
     steps = estimate_stretches(subject, told, taken(work, np.concatenate(best)), belief)
-    return [_Fastest(rows[own], step) for own, step in zip(best, steps, strict=True)]
+    return [_Fastest(rows[part], step) for part, step in zip(best, steps, strict=True)]
 
 
-def _fitting(found: Search, fitting: int, best: _Fastest, every: Layouts, memory: MemoryEstimate) -> Search:
-    held = memory.where(best.rows)
-    told = ranked(every.where(best.rows), best.step, held)
-    return replace(found, best=told, fitting=fitting, step=best.step, memory=held)
+def _fitting(found: Search, best: _Fastest, every: Layouts, memory: MemoryEstimate) -> Search:
+    told = () if best.step is None else ranked(every.where(best.rows), best.step, memory)
+    return replace(found, best=told, step=best.step, memory=memory)
 
 
-def _unfitting(looked: _Looked, memory: MemoryEstimate, end: int) -> Search:
-    if not len(looked.possible):
+def _unfitting(looked: _Looked, rows: Positions, memories: Memories) -> Search:
+    if not len(rows):
         return looked.found
-    taken_bytes = memory.driver.middle[end - len(looked.possible) : end]
-    return replace(looked.found, smallest=looked.possible[int(np.argmin(taken_bytes))])
+    return replace(looked.found, smallest=looked.possible[int(np.argmin(memories.of(rows).driver.middle))])

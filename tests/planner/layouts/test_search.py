@@ -54,7 +54,7 @@ def test_the_first_is_as_fast_as_any_and_says_why() -> None:
     assert found.best[0].step_seconds == pytest.approx(
         float(estimate_step(LLAMA_70B, LARGE, Layouts.of(found.first), CLUSTER).middle[0])
     )
-    assert found.candidates > found.allowed > found.fitting >= len(found.best)
+    assert found.candidates > found.allowed > len(found.best)
 
 
 @settings(max_examples=8, deadline=None)
@@ -71,7 +71,7 @@ def test_cases_that_are_searched_together_are_found_as_alone(
     cases = [Case(replace(SMALL, global_batch=batch), machine("RTX 3060", devices), shown) for devices, batch in sizes]
     for case, found in zip(cases, search_each(shape, cases), strict=True):
         alone = search_layouts(shape, case.training, case.machine, shown=shown)
-        for field in ("candidates", "allowed", "fitting", "obstacle", "smallest"):
+        for field in ("candidates", "allowed", "obstacle", "smallest"):
             assert getattr(found, field) == getattr(alone, field)
         assert [each.layout for each in found.best] == [each.layout for each in alone.best]
         for one, other in zip(found.best, alone.best, strict=True):
