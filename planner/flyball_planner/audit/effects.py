@@ -177,7 +177,8 @@ class Effects:
         return found
 
     def _of_group(self, group: Iterable[Module]) -> "Leads":
-        scaling = frozenset(name for each in group for name in each.called_names if _SCALING_STEP.search(name))
+        spoken = (each for each in group if "scaler" in each.source.text)  # the others need not be indexed for it
+        scaling = frozenset(name for each in spoken for name in each.called_names if _SCALING_STEP.search(name))
         if not scaling and not any("backward" in each.source.text for each in group):
             return Leads(NO_NAMES, NO_NAMES)  # who never differentiates does not train: its steps are others
         callers: dict[str, set[str]] = {}

@@ -29,8 +29,10 @@ def is_test_code(module: Module) -> bool:
     """Whether a file holds unit tests: how fast their few steps are is nobody's concern."""
     if _TEST_FOLDER.search(module.path):
         return True
-    named = [each for each in module.functions if _TEST_NAMES.match(each.name)] if "test" in module.source.text else []
-    if named and module.says(_TEST_TOOLS):
-        return True
+    by_tools = module.says_any(("unittest", "pytest")) and module.says(_TEST_TOOLS)
+    by_name = _TEST_FILE.search(module.path) is not None
+    if not by_tools and not by_name:
+        return False  # said before functions are asked for: most files need not be indexed at all
+    named = [each for each in module.functions if _TEST_NAMES.match(each.name)]
     asserting = (each for each in named if module.within(each, ast.Assert))
-    return bool(_TEST_FILE.search(module.path)) and len(list(islice(asserting, SEVERAL_TESTS))) == SEVERAL_TESTS
+    return bool(by_tools and named) or (by_name and len(list(islice(asserting, SEVERAL_TESTS))) == SEVERAL_TESTS)

@@ -78,7 +78,8 @@ def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
     """The calls in a module that make PyTorch's own loader."""
     found = project.loaders.get(module)
     if found is None:
-        calls = (call for call in module.all(ast.Call) if _makes_loader(module, project, call))
+        all_calls = module.all(ast.Call) if project.speaks_of(module, "oader") else ()
+        calls = (call for call in all_calls if _makes_loader(module, project, call))
         found = project.loaders[module] = tuple(_loader(module, project, call) for call in calls)
     return found
 

@@ -228,7 +228,7 @@ class Loops:
 
     def _may_run_models(self, module: Module) -> bool:
         """Whether a file, or one that it is connected with, uses a library that makes models."""
-        return any(each.says_any(MODEL_LIBRARIES) for each in self._project.connected(module))
+        return self._project.speaks_of(module, *MODEL_LIBRARIES)
 
     def _runs_model(self, turns: Turns) -> bool:
         flow = self._project.flow

@@ -62,3 +62,16 @@ def test_a_library_of_models_launches_nothing() -> None:
     """Only frameworks count whose launcher configures a training."""
     project = project_of({"train.py": "import transformers\n"})
     assert launched_by(project, project.modules["train"]) == frozenset()
+
+
+def test_a_text_is_looked_for_in_files_that_know_each_other() -> None:
+    """Imported or importing, through others too, and one of the texts suffices; a stranger's text is not heard."""
+    files = {"a.py": "import b\n", "b.py": "import c\n", "c.py": "x.cuda()\n", "d.py": "y.npu()\n"}
+    project = project_of(files)
+    assert [project.speaks_of(each, "absent", ".cuda(") for each in project.modules.values()] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert not project.speaks_of(project.modules["a"], ".npu(")

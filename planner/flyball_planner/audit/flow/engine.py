@@ -283,8 +283,7 @@ class Flow(Classes):
 
     def default_device_changes(self, module: Module) -> bool:
         """Whether a file, or one that it is connected with, makes new tensors on a device without saying so."""
-        words = ("set_default_device", "set_default_tensor_type")
-        return any(each.says_any(words) for each in self.project.connected(module))
+        return self.project.speaks_of(module, "set_default_device", "set_default_tensor_type")
 
     def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
         """The calls whose function ends in a name, in a module and those that it is connected with."""
