@@ -46,7 +46,7 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.TRIAL
     if is_aside(region):
         return Doubt.ASIDE
-    if not (wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)):
+    if not (wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)) or _is_buffer(region, wait):
         return Doubt.VALUE
     if region.calls and wait.copies and not wait.value.tags & NUMBERS:
         return Doubt.WHOLE
@@ -93,6 +93,13 @@ def _names_around(module: Module, node: ast.AST) -> Iterator[str]:
     for each in (*own, *module.ancestors(node)):
         if isinstance(each, Function | ast.ClassDef):
             yield each.name
+
+
+def _is_buffer(region: Region, wait: Wait) -> bool:
+    """Whether a module's own buffer is read, which lies where the module does: on the host, if nobody moves it."""
+    made = [each.args[0] for each in region.module.calls_named("register_buffer") if each.args]
+    names = {each.value for each in made if isinstance(each, ast.Constant)}
+    return bool(names) and any(isinstance(each, ast.Attribute) and each.attr in names for each in ast.walk(wait.node))
 
 
 def _led_by(region: Region) -> Iterator[str]:

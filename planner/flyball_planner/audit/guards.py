@@ -28,7 +28,8 @@ class Guard(NamedTuple):
 
 
 _ACCUMULATION = re.compile(
-    r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|update_freq|iters_to_acc|no_sync", re.IGNORECASE
+    r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|\bupdate_freq\b|iters_to_acc|no_sync",
+    re.IGNORECASE,
 )
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"

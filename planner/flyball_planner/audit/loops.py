@@ -216,7 +216,7 @@ class Loops:
         if not isinstance(node, ast.For | ast.AsyncFor):
             return False
         function = module.function_of(node)
-        by_function = function is not None and bool(EVALUATION.search(function.name))
+        by_function = function is not None and _only_evaluates(function.name)
         named = by_function or EVALUATION.search(ast.unparse(node.iter))
         if not named and self._project.flow.records_history(module, node.body[0]):
             return False
@@ -269,6 +269,14 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
     for each in turns:
         found.setdefault(each.module, []).append(each)
     return found
+
+
+def _only_evaluates(name: str) -> bool:
+    """Whether a function's name speaks of evaluation, and of no training beside it: `train_and_validate` does both."""
+    return EVALUATION.search(name) is not None and _TRAINING.search(name) is None
+
+
+_TRAINING = re.compile(r"(?<![a-z])(train|fit)(?![a-z])|train_and|fit_and")
 
 
 def model_called(call: ast.Call) -> ast.expr:

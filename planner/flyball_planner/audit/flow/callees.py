@@ -80,7 +80,9 @@ class Resolver:
             return None
         method = self._flow.method(Definition(module, holder), called.attr)
         if method is None or is_abstract(method.node):
-            method = self._flow.only_heir(Definition(module, holder), called.attr) or method
+            heirs = self._flow.of_heirs(Definition(module, holder), called.attr)
+            if heirs:
+                return heirs
         if method is None:
             return ()
         return None if is_property(method.node) else (method,)

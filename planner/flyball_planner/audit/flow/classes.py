@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.library import is_module_base, made
-from flyball_planner.audit.flow.values import MODEL, UNKNOWN, Tag, Tags, Value
+from flyball_planner.audit.flow.values import MODEL, MOST_CHOICES, UNKNOWN, Tag, Tags, Value
 from flyball_planner.audit.module import Function, Module, last_name
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Classes:
                 return Definition(each.module, found)
         return None
 
-    def only_heir(self, definition: Definition, name: str) -> Definition | None:
-        """The method of that name, if a single one of the project's classes that derive from a class has one."""
+    def of_heirs(self, definition: Definition, name: str) -> tuple[Definition, ...]:
+        """The methods of that name of the project's classes that derive from a class; none if they are many."""
         own = getattr(definition.node, "name", "")
         names = {*self.heirs(own, definition.module)} - {own}
         heirs = (
@@ -76,8 +76,8 @@ class Classes:
             for module in self.project.connected(definition.module) if names
             for each in module.all(ast.ClassDef) if each.name in names and method_of(each, name) is not None
         )  # fmt: skip
-        found = [each for each in heirs if definition in self.lineage(each)]
-        return self.method(found[0], name) if len(found) == 1 else None
+        found = [self.method(each, name) for each in heirs if definition in self.lineage(each)]
+        return tuple(each for each in found if each is not None) if len(found) <= MOST_CHOICES else ()
 
     def instance_of(self, definition: Definition) -> Value:
         """Any object of a class."""

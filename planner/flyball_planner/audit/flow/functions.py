@@ -41,6 +41,8 @@ def of_library(frame: Frame, name: str, given: Arguments) -> Value:
     """A function or class of a library, by its full name."""
     if name in WRAPPERS:
         return given.positional[0] if given.positional else UNKNOWN
+    if name == "builtins.dict":
+        return _dict_of(_passed(frame, given))
     if name in PASSING:
         return _passed(frame, given)
     if name in HOST_BUILTINS or name.partition(".")[0] in HOST_PACKAGES:
@@ -56,6 +58,12 @@ def of_library(frame: Frame, name: str, given: Arguments) -> Value:
     if name.startswith(TENSOR_PACKAGES) and (not last[:1].isupper() or last in CREATION):
         return _of_torch(name, given, frame)
     return Value(fields=given.keywords) if last[:1].isupper() and given.complete else UNKNOWN
+
+
+def _dict_of(given: Value) -> Value:
+    """A dict made of pairs holds the second of each."""
+    each = given.element
+    return Value(element=each.items[1]) if each is not None and each.items and len(each.items) == 2 else given
 
 
 def _passed(frame: Frame, given: Arguments) -> Value:

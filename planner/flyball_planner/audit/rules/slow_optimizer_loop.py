@@ -69,8 +69,23 @@ def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
         call = statement.value
         if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
             continue
-        if _root(call) in _parameters(project, region, statement) and any(_has_tensor(each) for each in call.args):
+        over = _parameters(project, region, statement)
+        own = _root(call) in over or _is_entry(project, region, call)
+        if own and any(_has_tensor(each) for each in call.args):
             yield statement
+
+
+def _is_entry(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether it changes an entry of a dict of parameters, of which a loop goes through the keys: `own[name]`."""
+    held: ast.expr = call
+    while isinstance(held, ast.Attribute | ast.Call):
+        held = held.func if isinstance(held, ast.Call) else held.value
+    if not isinstance(held, ast.Subscript) or region.rarity(call) not in _OFTEN:
+        return False
+    keys = {each.id for loop in region.loops(call) if isinstance(loop, ast.For) for each in ast.walk(loop.target)
+            if isinstance(each, ast.Name)}  # fmt: skip
+    named = isinstance(held.slice, ast.Name) and held.slice.id in keys
+    return named and project.flow.value(region.module, held).has(Tag.PARAMETER)
 
 
 def _parameters(project: Project, region: Region, node: ast.stmt) -> set[str]:
