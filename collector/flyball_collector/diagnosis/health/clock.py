@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.forecast.words import duration
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.met import ANY_AGENT
@@ -36,7 +37,7 @@ class ClockDetector:
         def words(place: int) -> str:
             direction = "ahead" if skew[place] > 0 else "behind"
             everybody = "; so are most hosts: check the collector's own clock" if 2 * others > len(wrong) > 2 else ""
-            return f"its clock is {wrong[place]:.3g} s {direction} of the collector's{everybody}; check its NTP"
+            return f"its clock is {_wrong_by(wrong[place])} {direction} of the collector's{everybody}; check its NTP"
 
         yield Claims(
             kind=KIND,
@@ -48,3 +49,8 @@ class ClockDetector:
             because=words,
             evidence={"skew_seconds": skew},
         )
+
+
+def _wrong_by(seconds: float) -> str:
+    """Parts of a second count below a minute only."""
+    return f"{seconds:.3g} s" if seconds < 60 else duration(seconds)

@@ -19,7 +19,7 @@ _BLIND_SECONDS = 10.0  # a collector that did not look for this long blames nobo
 
 
 class PresenceDetector:
-    """A host is silent since its newest record, or since the collector began (again) to look, whichever is later.
+    """A host is silent since its newest record, its goodbye, or the collector's first look (again): the latest of them.
 
     A recording has no connection that could be lost, only gaps; one that ends within a gap is told when it goes on.
     """
@@ -40,6 +40,7 @@ class PresenceDetector:
         self._kept.align(view.everyone)
         recorded = ~there.agent
         jumped = self._jumps(view, there)
+        self._kept["since"][there.goodbye] = view.now  # an agent's hello takes it back before its first record comes
         silent = view.now - np.fmax(there.received, self._kept["since"])
         patience = np.maximum(self._settings.gap_seconds, _INTERVALS * there.interval)
         met = recorded & (jumped > patience)

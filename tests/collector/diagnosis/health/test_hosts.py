@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
 from flyball_collector.diagnosis.health.clock import ClockDetector
 from flyball_collector.diagnosis.health.degraded import DegradedDetector
 from flyball_collector.diagnosis.health.duplicate import DuplicateDetector
@@ -59,6 +61,32 @@ def test_a_goodbye_is_no_loss() -> None:
     on.mute.add("a")
     on.host("a").connected, on.host("a").said_goodbye = False, True
     assert on.kinds(120) == []
+
+
+def test_an_agent_that_comes_back_after_its_goodbye_has_no_gap_until_it_falls_silent() -> None:
+    """Its hello takes the goodbye back before its first record comes; from then on it has the time of any other."""
+    on = presence()
+    on.mute.add("a")
+    on.host("a").connected, on.host("a").said_goodbye = False, True
+    assert on.kinds(28) == []
+    on.host("a").connected, on.host("a").said_goodbye = True, False
+    assert on.kinds(2) == []
+    on.mute.clear()
+    assert on.kinds(60) == []
+    on.mute.add("a")
+    assert on.kinds(12) == ["data_gap raised"]
+
+
+def test_an_agent_that_says_hello_and_nothing_more_has_a_gap() -> None:
+    """After an orderly restart, silence counts from the hello on."""
+    on = presence()
+    on.mute.add("a")
+    on.host("a").connected, on.host("a").said_goodbye = False, True
+    assert on.kinds(300) == []
+    on.host("a").connected, on.host("a").said_goodbye = True, False
+    assert on.kinds(9) == []
+    [gap] = on.step(3)
+    assert gap.because == "no record for 11 s, and no goodbye"
 
 
 def test_a_host_that_samples_seldom_is_given_time() -> None:
@@ -157,6 +185,18 @@ def test_a_wrong_clock_is_told_with_its_direction() -> None:
     assert on.kinds(100) == []
     on.host("a").clock_skew_seconds = 0.01
     assert on.kinds(70) == ["clock_skew cleared"]
+
+
+@pytest.mark.parametrize(
+    ("skew", "words"),
+    [(0.153, "0.153 s ahead"), (-59.7, "59.7 s behind"), (3600.2, "60 min ahead"), (-7 * 86_400, "7 d behind")],
+)
+def test_how_wrong_a_clock_is_reads_as_other_durations_do(skew: float, words: str) -> None:
+    """Parts of a second where they count; minutes, hours and days instead of thousands of seconds."""
+    on = Stage(ClockDetector(SETTINGS))
+    on.host("a").clock_skew_seconds = skew
+    [event] = on.step(70)
+    assert f"its clock is {words} of the collector's" in event.because
 
 
 def test_two_machines_under_one_name_are_told() -> None:
