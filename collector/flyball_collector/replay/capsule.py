@@ -4,6 +4,7 @@ A capsule is a ZIP archive: `capsule.json` says what it is; `definitions/KIND/ID
 `hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows as blocks hold them.
 """
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,24 @@ MANIFEST = "capsule.json"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_MEMBERS = 100_000
 """A capsule may come from anybody: what unpacking takes is bounded."""
+
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    BlockError,
+    DecodeError,
+    EOFError,
+    OSError,  # of bz2, and of nothing else: the file is in memory
+    ValueError,  # a place before the file's beginning, a name that is no UTF-8
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What unpacking says of bytes that are not as they were written."""
+
+_AGAIN = "copy it again, or write it again with `flyball capsule`"
 
 
 class Capsule(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +94,12 @@ def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Contents:
     """Read a capsule; raises `ReplayError` that says what is wrong with the file."""
     try:
         with path.open("rb") as file:
-            return _read(file, str(path), max_bytes)
+            body = file.read(max_bytes + 1)  # whole, so that whatever goes wrong from here on is the capsule's fault
     except OSError as error:
         raise ReplayError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(body) > max_bytes:
+        raise ReplayError(f"{path}: the file has more than {max_bytes:,} bytes: no capsule is that large")
+    return _read(BytesIO(body), str(path), max_bytes)
 
 
 def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
@@ -111,16 +133,9 @@ def _read(file: BinaryIO, name: str, max_bytes: int) -> Contents:
         capsule = _manifest(members, name)
         definitions = {key: body for key, body in members.items() if key.startswith("definitions/")}
         hosts = tuple(_host(members, number, host) for number, host in enumerate(capsule.hosts))
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        BlockError,
-        DecodeError,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
-        raise ReplayError(f"{name}: the capsule is damaged: {error}") from None
+    except _DAMAGE as error:
+        raise ReplayError(f"{name}: the capsule is damaged: {error}; {_AGAIN}") from None
+    _check_rows(hosts, definitions, name)
     return Contents(capsule, hosts, lambda kind, digest: definitions.get(f"definitions/{kind}/{definition_id(digest)}"))
 
 
@@ -159,6 +174,15 @@ def _host(members: Mapping[str, bytes], number: int, host: str) -> HostRows:
     groups = tuple(group for piece in pieces for group in decode(members[piece]))
     inventory = members.get(f"{prefix}inventory")
     return HostRows(host, groups, pb.Inventory.FromString(inventory) if inventory is not None else None)
+
+
+def _check_rows(hosts: Sequence[HostRows], definitions: Mapping[str, bytes], name: str) -> None:
+    """A capsule of which nothing can be played is not an incident without events."""
+    if not any(len(group.sequences) for rows in hosts for group in rows.groups):
+        raise ReplayError(f"{name}: the capsule has no readings of any host; {_AGAIN}")
+    layouts = {digest for kind, digest in _referred(hosts) if kind == "layout"}
+    if not any(f"definitions/layout/{definition_id(digest)}" in definitions for digest in layouts):
+        raise ReplayError(f"{name}: the capsule lacks the layouts that say what its readings are; {_AGAIN}")
 
 
 def _referred(hosts: Iterable[HostRows]) -> set[tuple[str, int]]:

@@ -135,6 +135,51 @@ def test_an_archive_of_something_else_and_a_later_format_are_told_apart(tmp_path
         capsule.read(path)
 
 
+def without(body: bytes, part: str) -> bytes:
+    """The same capsule, less the files whose names hold this."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as whole, zipfile.ZipFile(file, "w") as rest:
+        for name in whole.namelist():
+            if part not in name:
+                rest.writestr(name, whole.read(name))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("part", "message"), [("/rows-", "no readings of any host"), ("/layout/", "lacks the layouts")]
+)
+def test_a_capsule_without_rows_or_their_layouts_is_refused(tmp_path: Path, part: str, message: str) -> None:
+    """Where nothing can be played, that is said, and what to do: it is no incident without events."""
+    path = tmp_path / "x.flyball"
+    path.write_bytes(without(packed(store()), part))
+    with pytest.raises(ReplayError, match=rf"{message}.*write it again"):
+        capsule.read(path)
+
+
+def test_a_capsule_of_which_one_host_has_rows_plays(tmp_path: Path) -> None:
+    """What is there of the others is no reason to refuse it."""
+    path = tmp_path / "x.flyball"
+    path.write_bytes(without(packed(store()), "hosts/1/rows-"))
+    contents = capsule.read(path)
+    assert len(recording_of(contents.hosts, contents.find).ticks) == 120
+
+
+def test_an_end_that_names_places_before_the_beginning_is_called_damage(tmp_path: Path) -> None:
+    """The capsule is damaged, not the disk: the upper byte of where the archive's directory begins is flipped."""
+    body = bytearray(packed(store()))
+    body[-3] ^= 0xFF
+    path = tmp_path / "x.flyball"
+    path.write_bytes(body)
+    with pytest.raises(ReplayError, match=r"damaged: .*write it again"):
+        capsule.read(path)
+
+
+def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    """What the system says of a file is told as it is."""
+    with pytest.raises(ReplayError, match="cannot be read: No such file"):
+        capsule.read(tmp_path / "none.flyball")
+
+
 def test_a_capsule_that_would_fill_memory_is_refused(tmp_path: Path) -> None:
     """What unpacking takes is bounded, whatever the archive says of its sizes."""
     file = io.BytesIO()
