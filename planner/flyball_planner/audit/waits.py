@@ -179,6 +179,12 @@ def _supposed(project: "Project", region: Region, call: ast.Call) -> Value | Non
     return _SUPPOSED if project.flow.value(region.module, call.func.value).is_unknown else None
 
 
+def _somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
+    """What PyTorch computes of what nobody knows: a tensor, wherever it lies."""
+    value = project.flow.value(region.module, node)
+    return _SUPPOSED if value.tags == {Tag.TENSOR} else UNKNOWN
+
+
 _OF_TENSORS_ALONE = frozenset({"item", "cpu"})
 _SUPPOSED = Value(frozenset({Tag.TENSOR, Tag.SUPPOSED}))
 
@@ -222,8 +228,8 @@ def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wai
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _in_test(project, region, test.operand)
     elif region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
-        value = _held(project, region, test) or UNKNOWN
         computed = isinstance(test, ast.Call | ast.Compare)
+        value = _held(project, region, test) or (_somewhere(project, region, test) if computed else UNKNOWN)
         if value != UNKNOWN and (computed or value.tags & NUMBERS):
             yield Wait(test, ASKED, value)
 

@@ -39,6 +39,11 @@ class Validation(Epoch):
             return self.loss(given, kind), given
 
 
+def refuse(value):
+    if torch.isnan(value):  # expect: sync-every-step@note
+        raise ValueError(value)
+
+
 class Fitter(nn.Module):
     def __init__(self, net, optimizer):
         super().__init__()
@@ -51,6 +56,7 @@ class Fitter(nn.Module):
 
     def train_step(self, picture):
         loss = self.net(picture).mean()
+        refuse(self.judge(loss))
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
