@@ -124,3 +124,23 @@ def test_an_assignment_below_does_not_count() -> None:
     given = assigned_before(module, read)
     assert given is not None
     assert ast.unparse(given) == "1"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("def run(size):\n    size = 2\n    return size\n", "2"),
+        ("def run(size=None):\n    if size is None:\n        size = 2\n    return size\n", None),
+        ("def run(other):\n    if other:\n        size = 2\n    return size\n", "2"),
+        ("size = 3\ndef run():\n    return size\n", None),
+        ("def run():\n    size, other = 2, 3\n    return size\n", "2"),
+        ("def run():\n    size = 2\n    other, more = 3, 4\n    return size\n", "2"),
+    ],
+)
+def test_an_argument_keeps_what_it_was_handed(code: str, found: str | None) -> None:
+    """A default under a condition does not tell what an argument is; an assignment to it, or of a variable, does."""
+    _, module = module_of(code)
+    read = next(each.value for each in ast.walk(module.tree) if isinstance(each, ast.Return))
+    assert isinstance(read, ast.Name)
+    given = assigned_before(module, read)
+    assert (None if given is None else ast.unparse(given)) == found
