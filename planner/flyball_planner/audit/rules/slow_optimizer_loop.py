@@ -11,12 +11,15 @@ from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
-from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 
 _IN_PLACE = frozenset({
     "add_", "sub_", "mul_", "div_", "lerp_", "copy_", "addcmul_", "addcdiv_", "subtract_", "multiply_",
 })  # fmt: skip
-_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
+_SELDOM = Rarity.PERIODIC
+"""Every few steps, as target networks and averages are: worth a note."""
+
+_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, _SELDOM})
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -42,11 +45,12 @@ def _told(module: Module, call: ast.Call) -> Match:
 
 
 def _by_hand(module: Module, region: Region, loop: Root, update: ast.stmt) -> Match:
+    seldom = region.rarity(update) is _SELDOM
     return Match(
         update,
         f"`{region.module.quote(update)}` updates parameters one by one",
         f"each turn of the loop at {module.path}:{loop.lineno} launches kernels for each of them",
-        LIKELY,
+        SUSPECTED if seldom else LIKELY,
         module=region.module,
     )
 
@@ -65,6 +69,11 @@ def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
     for added in region.all(ast.AugAssign):
         if _root(added.target) in _parameters(project, region, added) and _has_tensor(added.value):
             yield added
+    for assigned in region.all(ast.Assign):
+        target = assigned.targets[0]
+        written = isinstance(target, ast.Attribute) and target.attr == "data"
+        if written and _root(target) in _parameters(project, region, assigned):
+            yield assigned
     for statement in region.all(ast.Expr):
         call = statement.value
         if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
