@@ -194,6 +194,8 @@ class MemoryExhaustion:
         """Hold on to a forecast while its growth goes on, or what it foresaw has come true."""
         kept, new = self._kept, found.enters
         stands = kept["stands"]
+        if not (stands.any() or new.any()):  # as it is most of the time
+            return
         self._learn(found, use)
         higher = new | (stands & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # unknown is not
         kept["peak"][higher], kept["peak_time"][higher] = use[higher], now

@@ -35,6 +35,11 @@ class Groups:
     def _ordering(self) -> tuple[Places, Ordering]:
         return np.argsort(self.number, kind="stable"), Ordering(self.sizes)
 
+    @cached_property
+    def alone(self) -> bool:
+        """Whether no GPU has a peer, as in most recordings."""
+        return bool((self.sizes <= 1).all())
+
     def ordered(self, values: Floats) -> Floats:
         """Group by group, in rising order within each; unknown ones last."""
         together, ordering = self._ordering
@@ -47,6 +52,8 @@ class Groups:
 
     def quantile(self, values: Floats, share: float) -> Floats:
         """Along GPUs: the value of the group below which this share of the known ones lies."""
+        if self.alone:
+            return values
         ordered, sizes = self.ordered(values), self.sizes
         known = np.bincount(self.number, ~np.isnan(values), minlength=self.count)
         starts = np.cumsum(sizes) - sizes
@@ -55,6 +62,8 @@ class Groups:
 
     def others_median(self, values: Floats) -> Floats:
         """Along GPUs: the median of the group without the GPU itself."""
+        if self.alone:
+            return np.full(len(values), np.nan)
         ordered, sizes = self.ordered(values), self.sizes
         known = self.known(values)
         start = (np.cumsum(sizes) - sizes)[self.number]

@@ -39,7 +39,7 @@ class Ramp:
 
     def __call__(self, values: Floats) -> Floats:
         """Of each value."""
-        found: Floats = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
+        found: Floats = within((values - self.low) / (self.high - self.low), 0.0, 1.0)
         found *= self.above - self.below
         found += self.below
         found[np.isnan(found)] = 0.0
@@ -80,19 +80,25 @@ def weigh(
     log_odds = np.full(len(subjects), prior)
     speaking = np.zeros(len(subjects), dtype=np.int8)
     for found in groups.values():
-        within = np.clip(found, -MOST, MOST)
-        log_odds += within
-        speaking += within >= SUPPORTS
+        bounded = within(found, -MOST, MOST)
+        log_odds += bounded
+        speaking += bounded >= SUPPORTS
     return Assessment(
         kind=kind,
         subjects=subjects,
         log_odds=log_odds,
         groups=speaking,
-        level=np.clip(np.where(np.isnan(level), 0.0, level), 0.0, 1.0),
+        level=within(np.where(np.isnan(level), 0.0, level), 0.0, 1.0),
         known=known,
         evidence=evidence,
         words=words,
     )
+
+
+def within(values: Floats, least: float, most: float) -> Floats:
+    """Values between bounds; unknown ones stay so. NumPy's own does this in four times the time for a few values."""
+    found: Floats = np.maximum(values, least)
+    return np.minimum(found, most, out=found)
 
 
 def or_lost(usual: Floats, lost: Ramp, loss: Floats) -> Floats:
@@ -102,7 +108,7 @@ def or_lost(usual: Floats, lost: Ramp, loss: Floats) -> Floats:
 
 def sigmoid(log_odds: Floats) -> Floats:
     """Probability of log-odds."""
-    found: Floats = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0)))
+    found: Floats = 1.0 / (1.0 + np.exp(-within(log_odds, -30.0, 30.0)))
     return found
 
 
