@@ -26,7 +26,7 @@ class Doubt(Enum):
 
 _TRIAL = re.compile(
     r"(^|_)((find|search|suggest)_(lr|learning_rate|batch_size)|(lr|batch_size|batch)_(find\w*|search|range\w*|finder)"
-    r"|range_test|auto_batch\w*|bench(mark)?\w*|calibrat\w*|sanity\w*|dry_run|profil\w*|debug\w*|check_\w+|try_\w+)(_|$)",
+    r"|range_test|probe_(?!model|train)\w+|auto_batch\w*|bench(mark)?\w*|calibrat\w*|sanity\w*|dry_run|profil\w*|debug\w*|check_\w+|try_\w+)(_|$)",
     re.IGNORECASE,
 )
 """In names of functions whose few steps find something out: nobody waits for them long."""

@@ -88,7 +88,13 @@ def test_what_an_evaluation_copies_or_writes_out_is_what_it_is_for(body: str, na
 
 @pytest.mark.parametrize(
     ("name", "tries"),
-    [("find_lr", True), ("auto_batch_size", True), ("profile_steps", True), ("fit", False), ("train_probes", False)],
+    [
+        ("find_lr", True),
+        ("auto_batch_size", True),
+        ("profile_steps", True),
+        ("probe_batch_size", True),
+        ("train_probes", False),
+    ],
 )
 def test_a_trial_is_told_by_its_name(name: str, tries: bool) -> None:
     """Few steps that find something out."""
