@@ -54,29 +54,28 @@ def test_every_message_arrives_in_order() -> None:
     assert _run(work(), PatientSelector(0.002)) == [b"%d" % number for number in range(MESSAGES)]
 
 
-def test_streams_that_come_together_are_let_in_without_pauses() -> None:
-    """gRPC hands one over a turn: with a pause between, the last of twenty would wait for twenty pauses."""
+def test_streams_are_let_in_without_pauses() -> None:
+    """gRPC hands one over a turn: with a pause between, each of a fleet that returns would wait for its own."""
 
     async def greet(_requests: object, context: "aio.ServicerContext[Any, Any]") -> None:
         hurry()
         await context.write(b"welcome")
 
-    async def work() -> float:
+    async def work() -> None:
         handlers = {"Greet": grpc.stream_stream_rpc_method_handler(greet)}
         server = aio.server()
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("Test", handlers),))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
-        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            started = time.monotonic()
-            calls = [channel.stream_stream("/Test/Greet")() for _ in range(20)]  # type: ignore[call-arg]  # none is sent
-            assert await asyncio.gather(*(call.read() for call in calls)) == [b"welcome"] * 20
-            passed = time.monotonic() - started
+        hurry()
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel, asyncio.timeout(10):
+            for _ in range(5):
+                call = channel.stream_stream("/Test/Greet")()  # type: ignore[call-arg]  # none is sent
+                assert await call.read() == b"welcome"
         await server.stop(None)
-        return passed
 
-    with asyncio.Runner(loop_factory=lambda: PatientEventLoop(pause_seconds=0.5)) as runner:
-        assert runner.run(work()) < 5
+    with asyncio.Runner(loop_factory=lambda: PatientEventLoop(pause_seconds=30.0)) as runner:
+        runner.run(work())
 
 
 def test_grpc_is_known_by_its_reader() -> None:
