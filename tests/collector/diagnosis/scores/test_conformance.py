@@ -106,14 +106,17 @@ def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0
     return standing, table.primary(0), player
 
 
+def wavering(second: int, watts: float = 620.0) -> dict[str, float]:
+    """Power and temperature that waver: readings that stand still would be called stuck."""
+    return {"gpu_power_watts": watts + second % 7, "gpu_temperature_celsius": 60.0 + second % 3}
+
+
 def test_a_gpu_that_computes_is_bound_by_computing() -> None:
     """Nothing else is blamed, and it is told only once it has lasted: it is what a training should be bound by."""
     machine = Machine()
 
     def told(second: int) -> Told:
-        """Power and temperature that waver: readings that stand still would be called stuck."""
-        waver = {"gpu_power_watts": 620.0 + second % 7, "gpu_temperature_celsius": 60.0 + second % 3}
-        return machine.second(card=waver), steps()
+        return machine.second(card=wavering(second)), steps()
 
     assert diagnosed(told, 180)[:2] == ({"gpu_compute"}, "gpu_compute")
     assert diagnosed(told, 90)[0] == set()
@@ -179,6 +182,30 @@ def test_bandwidth_bound_kernels_are_no_small_batch() -> None:
     bound = {"gpu_sm_active_ratio": 0.35, "gpu_tensor_active_ratio": 0.05, "gpu_dram_active_ratio": 0.8,
              "gpu_power_watts": 420.0}  # fmt: skip
     assert diagnosed(lambda _: (machine.second(card=bound), steps()))[0] == {"gpu_memory"}
+
+
+def test_memory_that_moves_half_of_the_time_bounds_nothing() -> None:
+    """A training that computes uses its memory too; and one that waits for a straggler is not bound by its memory."""
+    machine = Machine()
+    computes = {"gpu_sm_active_ratio": 0.88, "gpu_tensor_active_ratio": 0.51, "gpu_dram_active_ratio": 0.6}
+    found = diagnosed(lambda n: (machine.second(card={**wavering(n), **computes}), steps()), 180)
+    assert found[:2] == ({"gpu_compute"}, "gpu_compute")
+    machine = Machine()
+    waits = {"gpu_sm_active_ratio": 0.53, "gpu_tensor_active_ratio": 0.3, "gpu_dram_active_ratio": 0.57}
+    found = diagnosed(lambda n: (machine.second(card={**wavering(n, 420.0), **waits}), steps()), 180)
+    assert found[:2] == (set(), "")
+
+
+@pytest.mark.parametrize(("level", "stands"), [(0.65, True), (0.6, False)])
+def test_a_memory_limit_that_stands_is_over_where_there_is_room_again(level: float, stands: bool) -> None:
+    """It is told of four fifths of what can be reached, and is not taken back for a little less."""
+    machine = Machine()
+    shares = [0.75] * 60 + [level] * 120
+
+    def told(second: int) -> Told:
+        return machine.second(card={**wavering(second), "gpu_dram_active_ratio": shares[second]}), steps()
+
+    assert ("gpu_memory" in diagnosed(told, len(shares))[0]) is stands
 
 
 def test_transfers_at_the_links_limit() -> None:
