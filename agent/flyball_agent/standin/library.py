@@ -8,9 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from flyball_agent.standin.scenario import Scenario
+from flyball_agent.standin.scenario import Scenario, held_by
 
 LIBRARY = "libnvidia-ml.so.1"
+_SCENARIO = "scenario"  # as nvml.c names it
 SOURCE = Path(__file__).with_name("nvml.c")
 _LOOK_SECONDS = 0.002  # the library looks for a new scenario at most once a millisecond
 
@@ -48,10 +49,19 @@ class StandIn:
 
     def play(self, scenario: Scenario) -> None:
         """Change the scenario; when this returns, every later call sees the new one."""
-        fresh = self.directory / f".scenario.{os.getpid()}"
-        fresh.write_text(scenario.text(), encoding="utf-8")
-        fresh.replace(self.directory / "scenario")
-        time.sleep(_LOOK_SECONDS)
+        _play(self.directory, scenario.text())
+
+
+def hold_gpus(directory: Path, pid: int) -> None:
+    """From now on this process is said to train on the GPUs that are played there; all else goes on."""
+    _play(directory, held_by((directory / _SCENARIO).read_text(encoding="utf-8"), pid))
+
+
+def _play(directory: Path, text: str) -> None:
+    fresh = directory / f".{_SCENARIO}.{os.getpid()}"
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(directory / _SCENARIO)
+    time.sleep(_LOOK_SECONDS)
 
 
 def _compile(target: Path) -> None:

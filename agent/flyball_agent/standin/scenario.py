@@ -145,5 +145,13 @@ class Scenario:
         return "\n".join([f"gpus {self.gpus}", f"driver {self.driver}", *plain, *self.lines, ""])
 
 
+def held_by(text: str, pid: int) -> str:
+    """The same file, in which this process holds the memory of every GPU that a process held."""
+    lines = [line.split(" ") for line in text.split("\n")]
+    return "\n".join(
+        " ".join([*words[:3], str(pid), *words[4:]] if words[0] == "process" else words) for words in lines
+    )
+
+
 def _target(gpu: int | None) -> str:
     return "*" if gpu is EVERY_GPU else str(gpu)

@@ -1,17 +1,20 @@
 """A training that is not there: it reports the steps of one rank for each GPU, equally long as collectives make them.
 
-`python -m flyball_agent.standin.training SOCKET RUN RANKS SLOW` speaks to the agent until it is ended; the rank SLOW
-computes slowly, and the others wait for it.
+`python -m flyball_agent.standin.training SOCKET RUN RANKS SLOW GPUS` speaks to the agent until it is ended; the rank
+SLOW computes slowly, and the others wait for it. It holds the GPUs that a stand-in plays in the folder GPUS.
 """
 
 import json
+import os
 import random
 import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
+from flyball_agent.standin.library import hold_gpus
 from flyball_agent.standin.scenarios import STRAGGLER_FACTOR
 
 OWN_SECONDS, COLLECTIVE_SECONDS = 0.15, 0.01
@@ -81,7 +84,8 @@ def train(path: str, run: str, ranks: int, slow: int) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Never returns: an agent that is not there yet, or goes, is waited for."""
-    path, run, ranks, slow = arguments
+    path, run, ranks, slow, gpus = arguments
+    hold_gpus(Path(gpus), os.getpid())
     while True:
         with suppress(OSError):
             train(path, run, int(ranks), int(slow))

@@ -47,5 +47,6 @@ def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{home / host}: {error.strerror}; name another with --directory") from None
-    training = (f"training-{host}", str(gpus), str(slow_gpu(gpus))) if scenario == "straggler" and gpus > 1 else ()
+    trains = scenario == "straggler" and gpus > 1
+    training = (f"training-{host}", str(gpus), str(slow_gpu(gpus)), str(library.parent)) if trains else ()
     return AgentPlan(host, {"host": host, "nvml_library": library}, training)

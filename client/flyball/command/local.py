@@ -46,7 +46,9 @@ class AgentPlan:
 
     folder: str
     settings: Mapping[str, object] = field(default_factory=dict)
-    training: Sequence[str] = ()  # of a stand-in training that reports to it: run, ranks, the slow one; none: no such
+    training: Sequence[
+        str
+    ] = ()  # of a stand-in training that reports to it: run, ranks, the slow one, its GPUs' folder
 
 
 @dataclass(frozen=True, slots=True)
