@@ -72,6 +72,7 @@ class Book(Kept):
         if claims.seconds_left is not None:
             expected = np.maximum(self["left"] - (now - self["told"]), 0)
             other |= np.abs(claims.seconds_left - expected) > np.maximum(0.5 * expected, 60)
+            other |= (claims.seconds_left <= 0) & (self["left"] > 0)  # what was foreseen has come true
         stood = np.where(raised, self["told"] - self["since"], 0.0)
         due = now - self["told"] >= np.maximum(TELL_AGAIN_SECONDS, TELL_AGAIN_SHARE * stood)
         return np.flatnonzero(worse | (raised & other & due))

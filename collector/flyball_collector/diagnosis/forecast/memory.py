@@ -57,6 +57,9 @@ BUSY_SPAN, IDLE_SPAN = 60.0, 300.0
 TOLD_SECONDS = 60.0
 """For how long what a framework said of its memory stands."""
 
+FULL = 0.985
+"""Who allocates blocks cannot take the last of them: use that stays here for as long as was left has met the limit."""
+
 NOISE = 0.02
 """Of the capacity: use that is so little below its peak has not fallen."""
 
@@ -119,7 +122,7 @@ class MemoryExhaustion:
         self._take_recalled()
         found = self._fillings.judge(use, view.now, self._least_span(view))
         self._remember(found, use, view.now)
-        return [self._claims(found, use)]
+        return [self._claims(found, use, view.now)]
 
     def _take_recalled(self) -> None:
         """Into the rings of those that are there by now."""
@@ -230,7 +233,7 @@ class MemoryExhaustion:
         patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), np.fmax(span, left) / 4)
         grows = now - peak_time <= np.fmax(patience, 2 * noise / speed)
         away = np.fmax(np.clip(AWAY_SHARE * gain, AWAY, MOST_AWAY), noise)
-        return np.asarray((use >= np.fmin(peak, 0.98) - away) & (grows | (use >= 0.985)))
+        return np.asarray((use >= np.fmin(peak, 0.98) - away) & (grows | (use >= FULL)))
 
     def _gain(self, rows: Places, use: Floats) -> Floats:
         """How much higher these rows are than at their lowest of the last day."""
@@ -243,13 +246,20 @@ class MemoryExhaustion:
         away: Floats = deviation(steps) / np.sqrt(2)
         return np.nan_to_num(away)
 
-    def _claims(self, found: Filling, use: Floats) -> Claims:
+    def _full(self, use: Floats, left: Floats, now: float) -> Flags:
+        """What was foreseen has come true: no room, or so little that it should have gone by now and is not."""
+        over = (use >= FULL) & (now - self._kept["peak_time"] > np.fmax(TOLD_SECONDS, left))
+        return np.asarray(self._kept["stands"] & ((use >= 1) | over))
+
+    def _claims(self, found: Filling, use: Floats, now: float) -> Claims:
         kept = self._kept
         stands = kept["stands"]
         reached = np.fmax(use, np.where(use >= kept["peak"] - NOISE, kept["peak"], use))
         room = np.where(stands, np.maximum(1 - reached, 0.0), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
+        full = self._full(use, left, now)
+        left, low, high = (np.where(full, 0.0, seconds) for seconds in (left, low, high))
         covered = kept["covered"]
         by_driver = np.zeros(len(use), dtype=bool)  # known by the driver alone
         by_driver[: self._gpus] = ~self._told
@@ -260,10 +270,12 @@ class MemoryExhaustion:
         speed, span = kept["speed"].copy(), kept["span"].copy()
 
         def because(place: int) -> str:
+            source = "; the driver's figure, which includes caches" if by_driver[place] else ""
+            if full[place]:
+                return f"{share(use[place])} used: it is full{source}"
             return (
                 f"{share(use[place])} used, growing by {share(speed[place] * 60, 2)} of the capacity a minute for "
-                f"{duration(span[place])}: full in {time_left(left[place], low[place], high[place])}"
-                + ("; the driver's figure, which includes caches" if by_driver[place] else "")
+                f"{duration(span[place])}: full in {time_left(left[place], low[place], high[place])}{source}"
             )
 
         return Claims(

@@ -74,6 +74,14 @@ def test_memory_that_runs_out(tmp_path: Path) -> None:
     assert first["memory_exhaustion"] < 225
 
 
+def test_memory_that_is_full_is_told_to_be_full(tmp_path: Path) -> None:
+    """What was foreseen has come true: the words say so, and no time is left."""
+    events = [event for _, event in told(tmp_path, "leak", 400) if event.kind.name == "memory_exhaustion"]
+    assert [event.state for event in events] == [State.RAISED, State.CHANGED]
+    assert "used: it is full" in events[-1].because
+    assert events[-1].seconds_left == 0
+
+
 def test_a_neighbour_that_eats_memory(tmp_path: Path) -> None:
     """Memory that another user's process takes runs out for ours all the same."""
     scenario = make_scenario("steady", GPUS)
