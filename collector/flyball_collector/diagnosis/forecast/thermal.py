@@ -56,6 +56,8 @@ HOLD_SECONDS, HOLD_READINGS = 30.0, 1.5
 LEAVE = 5.0
 """Degrees below the limit at which a slowdown is over; and seconds for which the driver must say that it slows."""
 
+CORE, MEMORY, PARTS = 0, 1, 2
+
 HARDWARE, SOFTWARE = "hw_thermal", "sw_thermal"
 
 
@@ -82,8 +84,9 @@ class ThermalSlowdown:
         self._memory_limit = settings.memory_slowdown_celsius
         self._core, self._memory = Trail(RINGS, newest=POINTS), Trail(RINGS, newest=POINTS)
         self._kept = Kept(
-            slowed_for=0.0, last=np.nan, until=-np.inf, looks=0, enough=LOOKS, met=np.nan, low=np.nan, high=np.nan
-        )
+            slowing=False, slowed_for=0.0, last=np.nan, looks=0, enough=LOOKS,
+            until=((PARTS,), -np.inf), met=((PARTS,), np.nan), low=((PARTS,), np.nan), high=((PARTS,), np.nan),
+        )  # fmt: skip
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Margins to each limit, and what slows the clocks now."""
@@ -92,9 +95,9 @@ class ThermalSlowdown:
         margin, memory = self._margins(view)
         slowed, hard, said = self._slowed(view)
         seen = np.zeros(len(gpus), dtype=bool)
-        for trail, left in ((self._core, margin), (self._memory, memory)):
+        for part, trail, left in ((CORE, self._core, margin), (MEMORY, self._memory, memory)):
             trail.add(view.now, left)
-            self._foresee(trail, left, seen, view.now)
+            self._foresee(part, trail, left, seen, view.now)
         unread = np.isnan(margin) & np.isnan(memory)  # between two readings nothing is foreseen, and nothing is over
         self._kept["looks"] = np.where(seen, self._kept["looks"] + 1, np.where(unread, self._kept["looks"], 0))
         yield self._claims(view, margin, memory, slowed, hard, said)
@@ -119,21 +122,22 @@ class ThermalSlowdown:
         hard, soft = (flag == 1 for flag in flags)
         said = ~np.isnan(flags[0]) | ~np.isnan(flags[1])
         passed = np.nan_to_num(view.now - kept["last"])
+        kept["slowing"] = hard | soft
         kept["slowed_for"] = np.where(hard | soft, kept["slowed_for"] + passed, 0.0)
         kept["last"] = np.full(len(hard), view.now)
         return (hard | soft) & (kept["slowed_for"] >= 3.0), hard, said
 
-    def _foresee(self, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
+    def _foresee(self, part: int, trail: Trail, margin: Floats, seen: Flags, now: float) -> None:
         """Fit those that are near their limit and have come as far as they have yet to go, at several scales."""
         rows, pace = self._near(trail.newest, margin)
         rows, pace = self._unfaded(trail.newest, rows, pace, margin)
         seldom = pace >= SELDOM
         for count, longest in FEW if seldom.any() else ():
             some = seldom & (pace <= longest)
-            self._fit(trail.newest, count, rows[some], pace[some], margin, seen, now)
+            self._fit(part, trail.newest, count, rows[some], pace[some], margin, seen, now)
         sources: tuple[Newest | Ring, ...] = (trail.newest, *trail.rings)
         for source in sources:
-            self._fit(source, POINTS, rows, pace, margin, seen, now)
+            self._fit(part, source, POINTS, rows, pace, margin, seen, now)
 
     def _near(self, newest: Newest, margin: Floats) -> tuple[Places, Floats]:
         """Rows that are near their limit, and the seconds between two readings of each."""
@@ -156,9 +160,17 @@ class ThermalSlowdown:
         return rows[kept], pace[kept]
 
     def _fit(
-        self, source: Newest | Ring, count: int, rows: Places, pace: Floats, margin: Floats, seen: Flags, now: float
+        self,
+        part: int,
+        source: Newest | Ring,
+        count: int,
+        rows: Places,
+        pace: Floats,
+        margin: Floats,
+        seen: Flags,
+        now: float,
     ) -> None:
-        """One scale."""
+        """One scale of one part."""
         started = source.highs_back(count - 1, rows)
         far = started - margin[rows] >= np.maximum(margin[rows], 1.0)
         if not far.any():
@@ -170,22 +182,33 @@ class ThermalSlowdown:
         met = ~np.isnan(found.left) & long
         rows = rows[met]
         self._kept["enough"][rows] = _enough(pace[met], found.left[met])
-        self._kept["until"][rows] = now + np.fmax(HOLD_SECONDS, HOLD_READINGS * pace[met])
+        self._kept["until"][rows, part] = now + np.fmax(HOLD_SECONDS, HOLD_READINGS * pace[met])
         seen[rows] = True
         for name, seconds in zip(("met", "low", "high"), found, strict=True):
-            self._kept[name][rows] = now + seconds[met]
+            self._kept[name][rows, part] = now + seconds[met]
+
+    def _soonest(self, now: float) -> tuple[Flags, Places, list[Floats]]:
+        """Whether a slowdown is foreseen, of which part first, and when, with its bounds."""
+        foreseen = self._kept["until"] >= now
+        part = np.argmin(np.where(foreseen, self._kept["met"], np.inf), axis=1)
+        rows = np.arange(len(part))
+        return np.asarray(foreseen.any(axis=1)), part, [self._kept[name][rows, part] for name in ("met", "low", "high")]
 
     def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags, said: Flags) -> Claims:
-        kept, now = self._kept, view.now
-        foreseen = kept["until"] >= now
+        kept = self._kept
+        foreseen, part, times = self._soonest(view.now)
         reached = margin <= 0
+        enters = slowed | reached | (foreseen & (kept["looks"] >= kept["enough"]))
+        stays = slowed | foreseen | kept["slowing"] | (margin < LEAVE)
+        slowed = slowed | (kept["slowing"] & ~foreseen)  # what stood before a restart is no forecast
         left, low, high = (
-            np.where(slowed | reached, 0.0, np.where(foreseen, np.maximum(kept[name] - now, 0.0), np.nan))
-            for name in ("met", "low", "high")
+            np.where(slowed | reached, 0.0, np.where(foreseen, np.maximum(time - view.now, 0.0), np.nan))
+            for time in times
         )
         confidence = np.where(slowed, 0.95, np.where(reached, 0.8, 0.6))
         least = np.fmin(margin, memory)
-        severity = np.where(slowed & ~hard, Severity.WARNING, Severity.CRITICAL).astype(np.int8)
+        mild = (slowed & ~hard) | ~(enters | stays)
+        severity = np.where(mild, Severity.WARNING, Severity.CRITICAL).astype(np.int8)
 
         def because(place: int) -> str:
             degrees = from_limit(least[place])
@@ -193,16 +216,16 @@ class ThermalSlowdown:
                 return f"the {'hardware' if hard[place] else 'driver'} slows its clocks for heat; {degrees}"
             if reached[place]:
                 return "at the temperature at which the hardware slows down"
-            part = "memory" if memory[place] < margin[place] or np.isnan(margin[place]) else "core"
+            if not foreseen[place]:
+                return f"{degrees}, and no longer seen to warm"
+            name, degrees = ("core", "memory")[part[place]], from_limit((margin, memory)[part[place]][place])
             if left[place] < 1.0:
-                return f"{part} {degrees} and warming: slowed down any moment"
-            return f"{part} {degrees} and warming: slowed down in {time_left(left[place], low[place], high[place])}"
+                return f"{name} {degrees} and warming: slowed down any moment"
+            return f"{name} {degrees} and warming: slowed down in {time_left(left[place], low[place], high[place])}"
 
-        surely = foreseen & (kept["looks"] >= kept["enough"])
         return Claims(
-            kind=self.kinds[0], subjects=view.gpus, enters=slowed | reached | surely,
-            stays=slowed | foreseen | ((kept["slowed_for"] > 0) | (margin < LEAVE)),
-            confidence=confidence, known=~(np.isnan(margin) & np.isnan(memory)) | said, severity=severity,
+            kind=self.kinds[0], subjects=view.gpus, enters=enters, stays=stays, confidence=confidence,
+            known=~(np.isnan(margin) & np.isnan(memory)) | said, severity=severity,
             seconds_left=left, seconds_left_low=low, seconds_left_high=high, because=because,
             evidence={
                 "temperature_celsius": view.gpu("gpu_temperature_celsius"),

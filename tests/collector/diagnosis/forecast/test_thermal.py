@@ -124,6 +124,43 @@ def test_a_start_that_comes_to_rest_is_no_alarm(rest: float) -> None:
         assert play(gpu_temperature_celsius=celsius, gpu_slowdown_temperature_celsius=np.full(900, 87.0)) == []
 
 
+def test_the_part_that_meets_its_limit_first_is_told() -> None:
+    """Core and memory both warm: what is said is the core's slowdown, not the memory's some minutes after it."""
+    seconds_on = np.arange(440)
+    celsius = told(np.asarray(63 + 0.1 * np.maximum(seconds_on - 200.0, 0)))
+    memory = told(np.asarray(74 + 0.065 * np.maximum(seconds_on - 200.0, 0)), 2)
+    machines, detector = Machines(1, gpus=1), ThermalSlowdown(ForecastSettings())
+    left = np.full(440, np.nan)
+    for second in range(430):
+        gpu = {
+            "gpu_temperature_celsius": celsius[second : second + 1],
+            "gpu_slowdown_temperature_celsius": np.full(1, 87.0),
+            "gpu_memory_temperature_celsius": memory[second : second + 1],
+        }
+        [claims] = detector.observe(ArrayView(machines, START + second, gpu=gpu))
+        assert claims.seconds_left is not None
+        left[second] = claims.seconds_left[0]
+    late = slice(395, 430)
+    assert np.nanmax(left[late] - (440 - seconds_on[late])) < 25
+
+
+def test_a_slowdown_that_stood_before_a_restart_is_no_forecast() -> None:
+    """Far below the limit with clocks that are slowed: nothing new is told, and no risk of unknown time."""
+    slowed = {
+        "gpu_temperature_margin_celsius": np.full(200, 41.0),
+        "gpu_throttle_active__hw_thermal": np.ones(200),
+        "gpu_throttle_active__sw_thermal": np.zeros(200),
+    }
+    [raised] = play(**slowed)
+    conditions = Conditions()
+    conditions.load([raised], raised.time_ns)
+    machines, detector = Machines(1, gpus=1), ThermalSlowdown(ForecastSettings())
+    for second in range(300, 500):
+        gpu = {name.replace("__", "/"): values[:1] for name, values in slowed.items()}
+        view = ArrayView(machines, START + second, gpu=gpu)
+        assert conditions.take(detector.observe(view), view.now_ns) == []
+
+
 def test_a_plateau_close_to_the_limit_is_no_alarm() -> None:
     """One degree below the limit for an hour is where some boards are meant to run."""
     assert play(gpu_temperature_margin_celsius=np.random.default_rng(3).integers(1, 4, 3600).astype(np.float64)) == []
