@@ -53,6 +53,9 @@ _NEWEST = ("step", "world_size", "pid", "loss", "allocated_peak_bytes", "reserve
 _FIELDS = ("run", "rank", *_NEWEST, *SUMS)
 _read = attrgetter(*_FIELDS)
 
+_RARE = 0.1
+"""Reports that `steady_mean` leaves out: a pause for rubbish, a file written, a scheduler's whim."""
+
 RINGS = ("step_seconds", "data_wait_seconds", "tokens", "samples", "own_seconds", "waiting_seconds")
 
 
@@ -169,6 +172,15 @@ class Ranks:
                 sums = np.add.reduce(values, axis=0, where=~unknown)[rows]
                 np.divide(sums, known, out=found, where=known > 0)
             self._means[name] = found
+        return found
+
+    def steady_mean(self, name: str) -> Floats:
+        """The same without the largest tenth: rare long ones say nothing about how long it usually takes."""
+        values = np.sort(self._rings[name][:, self.rows], axis=0)  # what is unknown comes last
+        known = np.count_nonzero(~np.isnan(values), axis=0)
+        kept = known - (_RARE * known).astype(np.int64)
+        sums = np.add.reduce(values, axis=0, where=np.arange(len(values))[:, None] < kept, dtype=np.float64)
+        found: Floats = np.divide(sums, kept, out=np.full(len(kept), np.nan), where=kept > 0)
         return found
 
     def times(self, reports: int, places: Rows | None = None) -> Floats:
