@@ -18,6 +18,8 @@ Repeating = (
     ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.FunctionDef
 )
 
+Path = tuple[tuple[Module, Function], ...]
+
 DEEPEST = 4
 """Functions between a call and the loop that repeats it."""
 
@@ -49,6 +51,8 @@ class Item:
     call: ast.Call
     loop: Repeating
     """The loop; the `__getitem__` of a data set is one too, whose turns a loader makes."""
+    through: Path = ()
+    """The functions between the loop and what was asked about, the innermost first."""
 
     @property
     def in_words(self) -> str:
@@ -74,7 +78,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, *_COMPREHENSIONS)
 
 
-def repeated(project: "Project", module: Module, call: ast.Call, depth: int = 0) -> Iterator[Item]:
+def repeated(project: "Project", module: Module, call: ast.Call, through: Path = ()) -> Iterator[Item]:
     """The places where a call is made once for each item: in its own function's loop, or in its callers'."""
     function = module.function_of(call)
     loop = _loop_around(module, call)
@@ -82,16 +86,16 @@ def repeated(project: "Project", module: Module, call: ast.Call, depth: int = 0)
         return
     if loop is not None:
         if _is_over_items(project, module, loop) and _depends(module, loop, call):
-            yield Item(module, call, loop)
+            yield Item(module, call, loop, through)
         return
-    if function is None or isinstance(function, ast.AsyncFunctionDef) or depth >= DEEPEST:
+    if function is None or isinstance(function, ast.AsyncFunctionDef) or len(through) >= DEEPEST:
         return
     if function.name == "__getitem__" and _is_dataset(project, module, function):
-        yield Item(module, call, function)
+        yield Item(module, call, function, through)
         return
     for caller, site in project.flow.callers(function.name, module):
         if Definition(module, function) in project.flow.callees(caller, site):
-            yield from repeated(project, caller, site, depth + 1)
+            yield from repeated(project, caller, site, (*through, (module, function)))
 
 
 def _loop_around(module: Module, call: ast.Call) -> Repeating | None:

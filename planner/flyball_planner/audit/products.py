@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.axes import has_features_last
 from flyball_planner.audit.module import Function, Module, last_name
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
@@ -22,7 +23,9 @@ def multiplies(module: Module, function: Function, node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and last_name(node) == "einsum":
         return _contracts_last(node)
     sides = _sides(node)
-    return sides is not None and _is_transposed(module, function, sides[1])
+    if sides is None or not _is_transposed(module, function, sides[1]):
+        return False
+    return has_features_last(module, function, sides[0])
 
 
 def attends(module: Module, function: Function, weights: ast.expr) -> bool:
@@ -45,10 +48,13 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _contracts_last(call: ast.Call) -> bool:
-    """`einsum("b h i d, b h j d -> b h i j", …)`: both end in a letter that the result does not have."""
+    """`einsum("b h i d, b h j d -> b h i j", …)`: both end in the one letter that goes, and each has one of its own."""
     operands, output = _letters(call)
-    ends = {each[-1:] for each in operands}
-    return len(operands) == 2 and len(ends) == 1 and not ends & set(output)
+    if len(operands) != 2 or operands[0][-1:] != operands[1][-1:]:
+        return False
+    ours, theirs = map(set, operands)
+    gone = (ours & theirs) - set(output)
+    return gone == {operands[0][-1:]} and bool(ours - theirs) and bool(theirs - ours)
 
 
 def _weighs(call: ast.Call) -> bool:

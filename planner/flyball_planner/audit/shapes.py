@@ -39,7 +39,8 @@ def follows_from_shapes(flow: Flow, module: Module, node: ast.expr, depth: int =
         return _all(flow, module, [node.left, *node.comparators], depth)
     if isinstance(node, ast.Name):
         given = assigned_before(module, node)
-        return given is not None and follows_from_shapes(flow, module, given, depth + 1)
+        made = given is not None and follows_from_shapes(flow, module, given, depth + 1)
+        return made and not _is_filled_with_data(flow, module, node, depth)
     return False
 
 
@@ -105,6 +106,47 @@ def _part(target: ast.Tuple, value: ast.expr, name: str) -> ast.expr | None:
         return None
     pairs = zip(target.elts, value.elts, strict=True)
     return next((each for to, each in pairs if isinstance(to, ast.Name) and to.id == name), None)
+
+
+_FILLING = frozenset({
+    "copy_", "scatter_", "scatter_add_", "index_put_", "index_copy_", "index_add_", "masked_scatter_", "put_", "add_",
+    "sub_", "mul_", "div_",
+})  # fmt: skip
+"""Methods that write into a tensor what they are handed."""
+
+
+def _is_filled_with_data(flow: Flow, module: Module, name: ast.Name, depth: int) -> bool:
+    """Whether something that does not follow from shapes is written into a variable's tensor above a line."""
+    function = module.function_of(name)
+    written = [
+        each.value
+        for each in (*module.all(ast.Assign), *module.all(ast.AugAssign))
+        if any(isinstance(target, ast.Subscript) and _begins_with(target, name.id) for target in _targets(each))
+    ]
+    for call in module.calls_named(*_FILLING):
+        written += call.args if _begins_with(call.func, name.id) else []
+    here = (each for each in written if each.lineno < name.lineno and module.function_of(each) is function)
+    return any(not _is_constant(flow, module, each, depth) for each in here)
+
+
+def _begins_with(node: ast.expr, name: str) -> bool:
+    """Whether an expression begins with a variable: `mask[0]`, `mask[0].copy_`."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _targets(assigned: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    return assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+
+
+def _is_constant(flow: Flow, module: Module, node: ast.expr, depth: int) -> bool:
+    """A number or a switch of the code, or what follows from shapes itself."""
+    numbers = not any(isinstance(each, ast.Name | ast.Attribute) for each in ast.walk(node))
+    return numbers or flow.value(module, node).tags == _OF_HOST or follows_from_shapes(flow, module, node, depth + 1)
+
+
+_OF_HOST = frozenset({Tag.HOST})
 
 
 def is_kept(module: Module, node: ast.AST, function: Function) -> bool:

@@ -1,10 +1,11 @@
 """`growing-concatenation`: each turn copies all that the turns before it gathered."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Severity
-from flyball_planner.audit.module import Function
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
@@ -17,7 +18,7 @@ _FEW = 8
 """Turns of a loop over a list in the code: so few copies are no matter."""
 
 
-def look(module: Module, _project: Project) -> Iterator[Match]:
+def look(module: Module, project: Project) -> Iterator[Match]:
     """Variables of loops that are joined with something new, and read nowhere else in the loop."""
     for call in module.calls_named(*_NAMES):
         if module.qualified(call.func) not in _JOINING:
@@ -33,7 +34,7 @@ def look(module: Module, _project: Project) -> Iterator[Match]:
                 f"`{module.quote(call)}` copies all of `{holder}` in each turn",
                 f"the loop at {module.path}:{loop.lineno} adds a part to it and reads it nowhere",
                 LIKELY,
-                None if _is_over_batches(loop) else Severity.NOTE,
+                None if _is_over_batches(project, module, loop) else Severity.NOTE,
             )
 
 
@@ -67,14 +68,20 @@ def _joins(call: ast.Call, holder: str) -> bool:
 
 def _is_read(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
     """Whether the loop needs the whole in each turn; asking whether it is None, or how long, is no need."""
-    inside = set(ast.walk(assigned))
-    asking = {part for test in ast.walk(loop) if isinstance(test, ast.Compare) for part in ast.walk(test)}
-    asking |= {each.value for each in ast.walk(loop) if isinstance(each, ast.Attribute) and each.attr == "shape"}
+    inside = set(ast.walk(assigned)) | {part for each in ast.walk(loop) for part in _asked_about(each)}
     for each in ast.walk(loop):
         reads = isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load)
-        if reads and each not in inside and each not in asking and ast.unparse(each) == holder:
+        if reads and each not in inside and ast.unparse(each) == holder:
             return True
     return False
+
+
+def _asked_about(node: ast.AST) -> Iterator[ast.AST]:
+    """What is asked whether it is there, or how long it is; looking for something in it reads it."""
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        yield from ast.walk(node)
+    elif isinstance(node, ast.Attribute) and node.attr == "shape":
+        yield node.value
 
 
 def _begins_anew(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
@@ -88,9 +95,18 @@ def _is_first(other: ast.Assign, assigned: ast.Assign) -> bool:
     return other.lineno < assigned.lineno and other.col_offset <= assigned.col_offset
 
 
-def _is_over_batches(loop: ast.For) -> bool:
-    text = ast.unparse(loop.iter).lower()
-    return any(word in text for word in ("load", "batch", "data", "_dl", "set"))
+def _is_over_batches(project: Project, module: Module, loop: ast.For) -> bool:
+    """Whether there are many turns: one for each batch, or for each sample; parts of an object are a few."""
+    if isinstance(loop.iter, ast.Call) and last_name(loop.iter) in _OF_PARTS:
+        return False
+    return bool(_MANY.search(ast.unparse(loop.iter))) or project.flow.value(module, loop.iter).gives_batches
+
+
+_OF_PARTS = frozenset({"items", "keys", "values", "fields", "named_children", "children"})
+_MANY = re.compile(
+    r"(?<![a-z])(\w*load\w*|\w*batch\w*|data_?(set|loader)?s?|train\w*_set|\w*_dl|dl)(?![a-z])", re.IGNORECASE
+)
+"""In what a loop goes through: of an `adata` or a `dataclass` there is one."""
 
 
 RULE = Rule(

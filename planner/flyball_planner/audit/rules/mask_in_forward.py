@@ -9,7 +9,7 @@ from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
-from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shapes import follows_from_shapes, is_kept
 
 MASKS = ("tril", "triu", "generate_square_subsequent_mask", "arange")
@@ -20,6 +20,12 @@ MAKERS = frozenset({"generate_square_subsequent_mask"})
 
 SCORING = frozenset({"softmax", "scaled_dot_product_attention", "masked_fill", "masked_fill_", "where", "baddbmm"})
 """Calls in the layer that uses the mask: it is made once for each layer, not once for the model."""
+
+FUSED = frozenset({
+    "scaled_dot_product_attention", "flash_attn_func", "flash_attn_varlen_func", "memory_efficient_attention",
+    "flex_attention",
+})  # fmt: skip
+"""Kernels that make up a causal mask as they go."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -115,6 +121,25 @@ def _is_cached(region: Region, mask: ast.AST) -> bool:
     )
 
 
+def _is_fallback(region: Region, mask: ast.expr) -> bool:
+    """Whether it is made only where a fused kernel, which another branch runs, is not used."""
+    return any(_other_way_is_fused(module, node) for module, node in (*region.calls, (region.module, mask)))
+
+
+def _other_way_is_fused(module: Module, node: ast.AST) -> bool:
+    below = node
+    for above in module.ancestors(node):
+        if isinstance(above, Function):
+            return False
+        if isinstance(above, ast.If) and below is not above.test:
+            others = above.orelse if below in above.body else above.body
+            calls = (each for other in others for each in ast.walk(other) if isinstance(each, ast.Call))
+            if any(last_name(each) in FUSED for each in calls):
+                return True
+        below = above
+    return False
+
+
 def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare) -> Match:
     per_layer = any(last_name(each) in SCORING for each in forward.all(ast.Call))
     where = (
@@ -122,12 +147,14 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare) -> Mat
         if per_layer
         else "each forward pass makes the same tensor again"
     )
+    fallback = _is_fallback(region, mask)
+    sure = per_layer and not fallback
     return Match(
         mask,
         f"`{region.module.quote(mask)}` is made in every forward pass",
-        f"it follows from shapes and constants alone; {where}",
-        CERTAIN if per_layer else LIKELY,
-        Severity.WARNING if per_layer else Severity.NOTE,
+        f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}",
+        CERTAIN if sure else SUSPECTED if fallback else LIKELY,
+        Severity.WARNING if sure else Severity.NOTE,
         module=region.module,
     )
 

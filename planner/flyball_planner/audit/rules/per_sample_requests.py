@@ -41,7 +41,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         path = project.origins.of(module, call.func) if _may_ask(module, call) else None
         if path is not None and _is_request(module, call, path):
             for item in repeated(project, module, call):
-                yield _match(project, item, call)
+                if not _announces_an_exchange(item, call):
+                    yield _match(project, item, call)
 
 
 def _may_ask(module: Module, call: ast.Call) -> bool:
@@ -59,6 +60,17 @@ def _is_request(module: Module, call: ast.Call, path: str) -> bool:
 def _asks_itself(call: ast.Call) -> bool:
     """Whether `ray.get(worker.step.remote())` sends what it waits for: others were sent before, all at once."""
     return any(last_name(each) == "remote" for each in ast.walk(call) if isinstance(each, ast.Call))
+
+
+_EXCHANGE = re.compile(r"broadcast|all_?(reduce|gather)|reduce_?scatter|barrier|nccl|^i?(send|recv)$", re.IGNORECASE)
+"""In names of calls between the ranks of a group, each of which the other side must be told to join."""
+
+
+def _announces_an_exchange(item: Item, request: ast.Call) -> bool:
+    """Whether each request has the other side join an exchange of the same item: they go one by one, together."""
+    bodies = [item.loop, *(function for _, function in item.through)]
+    names = {last_name(each) for body in bodies for each in ast.walk(body) if isinstance(each, ast.Call)}
+    return any(_EXCHANGE.search(each) for each in names - {last_name(request)})
 
 
 def _match(project: Project, item: Item, request: ast.Call) -> Match:
