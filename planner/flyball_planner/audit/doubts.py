@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.waits import NUMBERS, Wait
 
@@ -19,8 +20,10 @@ class Doubt(Enum):
     TRIAL = "that loop only tries something out"
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
+    SKIPPED = "by its answer a step is left out"
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
+    PERIOD = "a setting says every how many steps, and may say each"
     LEAVES = "what an evaluation is for may be just that"
 
 
@@ -52,6 +55,8 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.WHOLE
     if _ends_loop(region, wait.node):
         return Doubt.CONTROL
+    if not wait.value.tags & _LEARNT and _leaves_out(region, wait.node):
+        return Doubt.SKIPPED
     return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
 
 
@@ -79,8 +84,18 @@ GIVING = re.compile(
 
 
 def is_aside(region: Region) -> bool:
-    """Whether a turn comes to a region through what it does now and then."""
-    return any(_ASIDE.search(each) for each in _led_by(region))
+    """Whether a turn comes to a region through what it does now and then, or through making an object."""
+    return any(_ASIDE.search(each) for each in _led_by(region)) or is_making(region)
+
+
+def is_making(region: Region) -> bool:
+    """Whether a constructor leads to a region: what each step makes anew is small, and set up otherwise."""
+    inside = (module.function_of(call) for module, call in region.calls[1:])
+    led = (*inside, region.root if region.calls else None)
+    return any(isinstance(each, Function) and each.name in _CONSTRUCTORS for each in led)
+
+
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
 
 
 def is_trial(turns: Turns) -> bool:
@@ -121,10 +136,20 @@ def _ends_loop(region: Region, node: ast.expr) -> bool:
     return test is not None and any(isinstance(each, ast.Break | ast.Return) for each in ast.walk(test))
 
 
-def _test_around(module: Module, node: ast.expr, loop: Loop) -> ast.If | None:
+_LEARNT = NUMBERS | {Tag.GRADIENT, Tag.PARAMETER}
+"""Whether these are sound can be asked every N steps, or of all of them at once."""
+
+
+def _leaves_out(region: Region, node: ast.expr) -> bool:
+    """Whether a condition on it, and that alone, decides if what follows runs: `if not mask.any(): continue`."""
+    test = _test_around(region.module, node, region.root)
+    return test is not None and len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
+
+
+def _test_around(module: Module, node: ast.expr, root: ast.AST) -> ast.If | None:
     below: ast.AST = node
     for above in module.ancestors(node):
-        if above is loop:
+        if above is root:
             return None
         if isinstance(above, ast.If):
             return above if below is above.test else None

@@ -129,8 +129,27 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
         each = BATCH
     if isinstance(node.target, ast.Name) and KEYS.search(node.target.id):
         each = UNKNOWN  # who goes through a dict of tensors goes through its keys
-    _repeat(frame, node, lambda: assign(frame, node.target, each))
+    _repeat(frame, node, lambda: _take(frame, node, each))
     return True
+
+
+def _take(frame: Frame, node: ast.For | ast.AsyncFor, each: Value) -> None:
+    """Give a loop's variable its value; behind the backward passes, one that is called a loss need be none."""
+    names = frame.backward
+    if names and _is_behind_backward(frame, node):
+        frame.backward = _NO_NAMES
+    assign(frame, node.target, each)
+    frame.backward = names
+
+
+_NO_NAMES = frozenset[str]()
+
+
+def _is_behind_backward(frame: Frame, node: ast.stmt) -> bool:
+    """Whether a function has backward passes, and all of them above a statement."""
+    passes = frame.module.calls_named("backward", "manual_backward")
+    lines = [each.lineno for each in passes if frame.module.function_of(each) is frame.node]
+    return bool(lines) and max(lines) < node.lineno
 
 
 def _while(frame: Frame, node: ast.While) -> bool:

@@ -11,13 +11,13 @@ from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _OFFERS = re.compile(r"DataParallel|^DP[A-Z]|DP$")
-_BETTER = "torch.nn.parallel.DistributedDataParallel"
+_BETTER = "DistributedDataParallel("
 
 
-def look(module: Module, _project: Project) -> Iterator[Match]:
+def look(module: Module, project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
-    falls_back = any(module.qualified(call.func) == _BETTER for call in module.all(ast.Call))
+    falls_back = bool(calls) and project.speaks_of(module, _BETTER)
     for call in calls:
         if not _is_one_device(argument(call, "device_ids", 1)) and not _is_named_for_it(module, call):
             yield _match(module, call, falls_back=falls_back)
@@ -33,7 +33,7 @@ def _is_named_for_it(module: Module, call: ast.Call) -> bool:
 
 
 def _match(module: Module, call: ast.Call, *, falls_back: bool) -> Match:
-    beside = "; the file offers DistributedDataParallel too: start it so"
+    beside = "; DistributedDataParallel is offered too: start it so"
     return Match(
         call,
         f"`{module.quote(call.func)}` drives all GPUs from one process",

@@ -28,6 +28,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if assigned is None or loop is None:
             continue
         holder = ast.unparse(assigned.targets[0])
+        if _is_another_each_turn(loop, assigned.targets[0]):
+            continue
         if _joins(call, holder) and not _is_read(loop, assigned, holder) and not _begins_anew(loop, assigned, holder):
             yield Match(
                 call,
@@ -56,6 +58,12 @@ def _loop(module: Module, assigned: ast.Assign) -> ast.For | None:
         if isinstance(above, Function | ast.Lambda | ast.ClassDef | ast.While):
             return None
     return None
+
+
+def _is_another_each_turn(loop: ast.For, holder: ast.expr) -> bool:
+    """Whether what is joined is the turn's own: `parts[name]` of a loop over names."""
+    turns = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    return any(isinstance(each, ast.Name) and each.id in turns for each in ast.walk(holder))
 
 
 def _joins(call: ast.Call, holder: str) -> bool:

@@ -29,7 +29,9 @@ WITHOUT_HISTORY = frozenset({
 })  # fmt: skip
 """Methods of models that libraries run without history themselves, or that run nothing."""
 
-HOOKS = re.compile(r"^(on_)?(validation|test|predict)_(step|epoch|batch|start|end)|^forward")
+HOOKS = re.compile(
+    r"^(on_)?((validation|test|predict)_(step|epoch|batch|start|end)|(val|valid|eval|evaluation)_(step|batch))|^forward"
+)
 """Functions that a framework calls without history, and parts of a forward pass, whose caller decides."""
 
 PLAIN_DECORATORS = frozenset({

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.doubts import is_making
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
@@ -57,7 +58,7 @@ def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
         return None
     path = project.origins.of(region.module, call.func)
     if path is not None:
-        return LIKELY if _ENCODING.search(path) else None
+        return (SUSPECTED if is_making(region) else LIKELY) if _ENCODING.search(path) else None
     value = project.flow.value(region.module, call.func)
     if value.has(Tag.MODEL):
         return None  # images have tokenisers too, and those are trained

@@ -7,3 +7,10 @@ def extend(known, loader):
         if name not in known:
             known = np.concatenate([known, [name]])
     return known
+
+
+def merge(batch, parts):
+    """Each turn joins the parts of another entry."""
+    for key in batch.keys:
+        batch[key] = np.concatenate(batch[key], axis=parts[0].axis_of(key))
+    return batch

@@ -1,0 +1,5 @@
+from torch import nn
+
+
+def load_network(network):
+    return nn.DataParallel(network).eval().cuda()  # expect: data-parallel@note
