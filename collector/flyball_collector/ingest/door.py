@@ -11,8 +11,8 @@ from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _INTEGER = np.dtype("<i8")
-_LATEST_NS = 1 << 62  # the year 2116
-_EXTRAS_BYTES = 256 * 1024
+LATEST_NS = 1 << 62  # the year 2116
+EXTRAS_BYTES = 256 * 1024
 _COLUMN_FIELDS = ("sequence", "time_ns", "boot_ns", "layout", "values", "validity", "silences", "tenancy")
 _SEQUENCE_TAG = 0x08
 
@@ -43,7 +43,7 @@ class Door:
         if len(values) != 8 * layout.count:
             raise Malformed("values", f"{len(values)} bytes of values for {layout.count} columns", sequence)
         agent_ns, boot_ns = record.time_ns, record.boot_ns
-        if not (0 <= agent_ns < _LATEST_NS and 0 <= boot_ns < _LATEST_NS):
+        if not (0 <= agent_ns < LATEST_NS and 0 <= boot_ns < LATEST_NS):
             raise Malformed("time", f"sampled at {agent_ns} ns, {boot_ns} ns after boot", sequence)
         tick = Tick(
             self._host,
@@ -67,7 +67,7 @@ class Door:
             record.ClearField(name)  # type: ignore[arg-type]  # a literal type a field, of which these are eight
         tick.extras = record.SerializeToString()
         tick.told = record
-        if len(tick.extras) > _EXTRAS_BYTES:
+        if len(tick.extras) > EXTRAS_BYTES:
             raise Malformed("extras", f"{len(tick.extras)} bytes of steps, events and processes", sequence)
         return tick
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from flyball_collector.blocks.block import BlockKey, RowGroup
-from flyball_collector.ingest.pack import PACK_ROWS, PackedRows, pack, row_groups, tick_bytes
+from flyball_collector.ingest.pack import PACK_ROWS, PackedRows, pack, row_groups, squeezed, tick_bytes
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.ranges import RangeSet
 
@@ -96,9 +96,20 @@ class Gatherer:
         self._grow(block, tick_bytes(tick))
         if len(rows) >= PACK_ROWS:
             loose = sum(map(tick_bytes, rows))
-            packed = pack(rows, small=self.size_bytes > self._budget_bytes // _ROOMY)
+            packed = pack(rows, small=self._is_scarce)
             block.held = ((*block.packed, *packed), [])
             self._grow(block, sum(rows.size_bytes for rows in packed) - loose)
+
+    def add_rows(self, block: OpenBlock, rows: PackedRows) -> None:
+        """Hold rows that came together."""
+        held = squeezed(rows) if self._is_scarce else rows
+        block.held = ((*block.packed, held), block.rows)
+        block.received_ns = int(rows.stamps[-1, 4])
+        self._grow(block, held.size_bytes)
+
+    @property
+    def _is_scarce(self) -> bool:
+        return self.size_bytes > self._budget_bytes // _ROOMY
 
     def ready(self, block: OpenBlock) -> None:
         """The block is to be written."""

@@ -4,7 +4,7 @@ Of 171 columns a row takes 1.4 KB, and 0.32 KB when it is compressed, for 2.6 µ
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -62,9 +62,14 @@ def _pack(ticks: list[Tick], small: bool) -> PackedRows:
     valid = None
     if any(tick.valid is not None for tick in ticks):
         valid = np.packbits(_valid_rows(ticks, layout.count)).tobytes()
-    if small:
-        values, valid = _COMPRESSOR.compress(values), None if valid is None else _COMPRESSOR.compress(valid)
-    return PackedRows(layout, _stamps(ticks), _digests(ticks), values, valid, _extras(ticks), small)
+    rows = PackedRows(layout, _stamps(ticks), _digests(ticks), values, valid, _extras(ticks), compressed=False)
+    return squeezed(rows) if small else rows
+
+
+def squeezed(rows: PackedRows) -> PackedRows:
+    """The same, compressed."""
+    valid = None if rows.valid is None else _COMPRESSOR.compress(rows.valid)
+    return replace(rows, values=_COMPRESSOR.compress(rows.values), valid=valid, compressed=True)
 
 
 def _stamps(ticks: Iterable[Tick]) -> Integers:

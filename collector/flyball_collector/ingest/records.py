@@ -1,6 +1,7 @@
 """Records: each is checked, held for its block, and shown if it is the newest of its host. The hot path of ingest."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from grpc import StatusCode
 
@@ -15,13 +16,17 @@ from flyball_collector.ingest.quarantine import Quarantine
 from flyball_collector.ingest.rejection import Malformed, Rejection
 from flyball_collector.ingest.source import AHEAD, OpenEpoch, Source
 from flyball_collector.ingest.stream import Stream
+from flyball_collector.ingest.stretch import read_stretch
 from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import Tick
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
+STRETCH_RECORDS = 128
+"""Records of a replay between which the loop serves others, where they are alike: a millisecond."""
+
 REPLAYED_AT_ONCE = 16
-"""Records of a replay between which the loop serves others: some milliseconds; a message may have hundreds."""
+"""The same where they are not, and each is taken by itself."""
 
 _LATEST_SEQUENCE = 1 << 63
 _LOST_BLOCKS = 20_000  # of one message: two weeks of minutes
@@ -72,10 +77,13 @@ class RecordTaker:
             raise Rejection(
                 StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
             )
-        for first in range(0, len(records), REPLAYED_AT_ONCE):
-            part = records[first : first + REPLAYED_AT_ONCE]
-            self._take_all(source, stream, epoch, part, received_ns, replay=True)
-            yield
+        for part in _parts(records, STRETCH_RECORDS):
+            if self._take_stretch(source, stream, epoch, part, received_ns):
+                yield
+                continue
+            for few in _parts(part, REPLAYED_AT_ONCE):
+                self._take_all(source, stream, epoch, few, received_ns, replay=True)
+                yield
 
     def take_lost(self, source: Source, message: pb.Lost) -> None:
         """What nobody will ever see settles as if it had come."""
@@ -124,6 +132,28 @@ class RecordTaker:
             raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
         if self._gatherer.over_budget:
             self._blocks.shed()
+
+    def _take_stretch(
+        self, source: Source, stream: Stream, epoch: OpenEpoch, records: Sequence[bytes], received_ns: int
+    ) -> bool:
+        """Take replayed records together; false, and nothing is taken, where they must be looked at one by one."""
+        stretch = read_stretch(records, stream.layouts, received_ns)
+        if stretch is None or stretch.following > epoch.horizon or epoch.book.ended_before(stretch.following - 1):
+            return False
+        if not epoch.book.take_all(stretch.first, stretch.following):
+            return False
+        stretch.correct(partial(_corrected, source, epoch))
+        self._counts.records += len(records)
+        self._counts.replayed_records += len(records)
+        for number, rows in stretch.blocks(epoch.book.ticks):
+            block = self._blocks.of(epoch, number, replay=True)
+            self._gatherer.add_rows(block, rows)
+            self._blocks.check(epoch, block)
+        for told in stretch.told:
+            source.state.events = recall(source.state.events, told)
+        if self._gatherer.over_budget:
+            self._blocks.shed()
+        return True
 
     def _take(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
         sequence = tick.sequence
@@ -197,10 +227,17 @@ def _epoch(source: Source, name: bytes) -> OpenEpoch:
 
 
 def _correct(source: Source, epoch: OpenEpoch, tick: Tick) -> None:
-    """Collector time of the sample; of an epoch whose boot nobody timed, by what the host's wall clock said."""
+    """Collector time of the sample."""
+    tick.corrected_ns = _corrected(source, epoch, tick.agent_ns, tick.boot_ns, tick.received_ns)
+
+
+def _corrected(source: Source, epoch: OpenEpoch, agent_ns: int, boot_ns: int, received_ns: int) -> int:
+    """Of an epoch whose boot nobody timed it is what the host's wall clock said."""
     offset = epoch.clock.offset_ns
     if offset is not None:
-        corrected = tick.boot_ns + offset
-    else:
-        corrected = tick.agent_ns - int((source.state.clock_skew_seconds or 0.0) * 1e9)
-    tick.corrected_ns = min(corrected, tick.received_ns)
+        return min(boot_ns + offset, received_ns)
+    return min(agent_ns - int((source.state.clock_skew_seconds or 0.0) * 1e9), received_ns)
+
+
+def _parts(records: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    return (records[first : first + size] for first in range(0, len(records), size))

@@ -58,6 +58,22 @@ class EpochBook:
         marks.held |= bit
         return True
 
+    def take_all(self, first: int, following: int) -> bool:
+        """Hold [first, following); false, and nothing is held, when any of it is known already."""
+        if first < self.settled:
+            return False
+        taken = []
+        for number in range(first // self.ticks, (following - 1) // self.ticks + 1):
+            marks = self._marks_of(number)
+            bits = _mask(max(0, first - marks.first), min(self.ticks, following - marks.first))
+            if marks.known & bits:
+                return False
+            taken.append((marks, bits))
+        for marks, bits in taken:
+            marks.known |= bits
+            marks.held |= bits
+        return True
+
     def declare(self, first: int, following: int) -> Iterator[tuple[int, RangeSet]]:
         """Mark what is still unknown of [first, following) as lost or refused; yields it, block by block."""
         first = max(first, self.settled)

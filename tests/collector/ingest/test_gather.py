@@ -80,12 +80,27 @@ def test_rows_are_packed_small_only_where_memory_is_scarce() -> None:
     assert found == [[False], [True]]
 
 
+def test_rows_that_come_together_are_held_with_the_others() -> None:
+    """Beside rows that came alone, each is there once; where memory is scarce they are compressed too."""
+    [together] = pack([tick(sequence) for sequence in range(20, 40)])
+    for gatherer in (Gatherer(1 << 30), Gatherer(4 * tick_bytes(tick(0)))):
+        block = open_block(gatherer)
+        fill(gatherer, block, PACK_ROWS + 3)
+        gatherer.add_rows(block, together)
+        gatherer.add(block, tick(50))
+        [group] = block.groups()
+        assert group.sequences.tolist() == [*range(PACK_ROWS + 3), *range(20, 40), 50]
+        assert group.values[:, 0].tolist() == [10 * sequence for sequence in group.sequences.tolist()]
+        assert [rows.compressed for rows in block.packed] == [gatherer.pressed] * 2
+
+
 def test_the_byte_count_returns_to_zero() -> None:
     """Whatever is added is subtracted when it is done, dropped or forgotten."""
     gatherer = Gatherer(1 << 30)
     done, dropped, forgotten = (open_block(gatherer, n) for n in range(3))
     for block in (done, dropped, forgotten):
         fill(gatherer, block, PACK_ROWS + 3)
+        gatherer.add_rows(block, pack([tick(30), tick(31)])[0])
     gatherer.ready(done)
     assert gatherer.take(10) == [done]
     gatherer.done(done)

@@ -338,6 +338,23 @@ async def test_too_many_records_a_second_end_the_stream(store: FlakyStore) -> No
         await neighbour.close()
 
 
+async def test_a_replay_is_taken_whatever_it_is_made_of(store: FlakyStore) -> None:
+    """Stretches, repetitions, gaps that are filled later and a record that is refused: all settles, each once."""
+    broken = make_record(95, LAYOUT)[:-3]
+    async with running_ingest(store) as running:
+        agent = await AgentDouble.connect(running.port)
+        await agent.greet(pb.SpooledEpoch(epoch=EPOCH, first=0, next=180), layout=LAYOUT)
+        batches = (records(0, 50), records(60, 90), records(40, 60), [*records(90, 95), broken, *records(96, 180)])
+        for batch in batches:
+            await agent.send(EPOCH.id, batch, replay=True)
+        await agent.acknowledged(180)
+        assert stored(store) == [n for n in range(180) if n != 95]
+        counts = running.server.counts
+        assert (counts.records, counts.replayed_records, counts.duplicate_records) == (179, 179, 10)
+        assert sum(counts.refused_records.values()) == 1
+        await agent.close()
+
+
 async def test_replay_without_a_grant_is_refused(store: FlakyStore) -> None:
     """Replay is by invitation: far more than was granted ends the stream."""
     settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(replay_message_bytes=1024))

@@ -39,6 +39,13 @@ class Book(RuleBasedStateMachine):
         if not self.known(sequence):
             self.held.add(sequence)
 
+    @rule(first=st.integers(0, LIMIT), count=st.integers(1, 15))
+    def take_all(self, first: int, count: int) -> None:
+        new = set(range(first, first + count))
+        taken = self.book.take_all(first, first + count)
+        assert taken == (not any(map(self.known, new)))
+        self.held |= new if taken else set()
+
     @rule(first=st.integers(0, LIMIT), count=st.integers(0, 15))
     def declare(self, first: int, count: int) -> None:
         new = {n for n in range(first, first + count) if not self.known(n)}

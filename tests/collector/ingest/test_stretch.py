@@ -1,0 +1,134 @@
+"""Stretches: together records say what each says alone, or they are no stretch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.ingest.door import Door
+from flyball_collector.ingest.pack import row_groups
+from flyball_collector.ingest.rejection import Malformed
+from flyball_collector.ingest.stretch import Stretch, read_stretch
+from flyball_collector.testing import START_NS, make_layout, make_record
+from flyball_collector.tick import KnownLayout, Tick
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+LAYOUT, OTHER = make_layout(11), make_layout(4)
+LAYOUTS = {layout.digest: KnownLayout(layout) for layout in (LAYOUT, OTHER)}
+EPOCH = b"e" * 16
+RECEIVED_NS = START_NS + 10**12
+EXTRAS: tuple[dict[str, Any], ...] = (
+    {},
+    {"events": [pb.HostEvent(kind="oom_kill", time_ns=5)]},
+    {"steps": [pb.StepReport(run="r", step=5, section_seconds={"data": 1.0, "forward": 2.0})]},
+    {"gpu_processes": [pb.GpuProcess(gpu="GPU-1", pid=7)], "steps": [pb.StepReport(run="r", rank=1)]},
+)
+rows = st.tuples(
+    st.lists(st.none() | st.integers(-(2**40), 2**40).map(float), min_size=11, max_size=11),
+    st.sampled_from([0, 7, 2**64 - 1]),
+    st.sampled_from([0, 9]),
+    st.sampled_from(EXTRAS),
+)
+
+
+def record(sequence: int, row: tuple[list[float | None], int, int, dict[str, Any]]) -> bytes:
+    values, silences, tenancy, extras = row
+    return make_record(sequence, LAYOUT, values, interval_ms=0, silences=silences, tenancy=tenancy, **extras)
+
+
+def alone(raws: Sequence[bytes]) -> list[Tick]:
+    return [Door("host1", LAYOUTS).read(raw, EPOCH, RECEIVED_NS) for raw in raws]
+
+
+def agrees(stretch: Stretch, ticks: Sequence[Tick], block_ticks: int) -> None:
+    """Every row of the stretch is in its block, and as the door has it."""
+    found: dict[int, int] = {}
+    for number, packed in stretch.blocks(block_ticks):
+        [group] = row_groups([packed], ())
+        for row, sequence in enumerate(group.sequences.tolist()):
+            assert sequence // block_ticks == number
+            tick = ticks[sequence - stretch.first]
+            known = tick.valid if tick.valid is not None else np.ones(tick.layout.count, np.bool_)
+            assert np.array_equal(group.values[row], tick.values)
+            assert np.array_equal(group.valid[row], known)
+            told = (tick.sequence, tick.agent_ns, tick.boot_ns, tick.received_ns, tick.silences, tick.tenancy)
+            assert told == (
+                sequence, group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.silences[row],
+                group.tenancy[row],
+            )  # fmt: skip
+            said = pb.Record.FromString(group.extras.get(sequence, b""))
+            assert said == pb.Record.FromString(tick.extras)
+            found[sequence] = found.get(sequence, 0) + 1
+    assert found == dict.fromkeys((tick.sequence for tick in ticks), 1)
+
+
+@given(st.lists(rows, min_size=1, max_size=20), st.integers(0, 2**53), st.sampled_from([1, 6, 60]))
+def test_a_stretch_says_what_its_records_say(
+    content: list[tuple[list[float | None], int, int, dict[str, Any]]], first: int, block_ticks: int
+) -> None:
+    """Whatever records follow each other: where they are a stretch, it says of each what the door says."""
+    raws = [record(first + place, row) for place, row in enumerate(content)]
+    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
+    if stretch is not None:
+        agrees(stretch, alone(raws), block_ticks)
+
+
+def test_records_of_an_agent_are_a_stretch() -> None:
+    """Alike in what they have, unlike in what it says: that is read together, events and all."""
+    extras = [EXTRAS[1], EXTRAS[3]]
+    raws = [
+        make_record(130 + n, LAYOUT, [None, *[float(n)] * 10], silences=n + 1, tenancy=3, **extras[n % 2])
+        for n in range(100)
+    ]
+    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
+    assert stretch is not None
+    assert (stretch.first, stretch.following) == (130, 230)
+    assert [told.events[0].kind for told in stretch.told] == ["oom_kill"]
+    agrees(stretch, alone(raws), 60)
+
+
+GOOD = make_record(500, LAYOUT, silences=7)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        make_record(502, LAYOUT, silences=7),
+        make_record(500, LAYOUT, silences=7),
+        make_record(501, LAYOUT),
+        make_record(501, LAYOUT, [None] * 11, silences=7),
+        make_record(501, OTHER, silences=7),
+        make_record(501, OTHER, digest=LAYOUT.digest, silences=7),
+        make_record(501, LAYOUT, digest=1, silences=7),
+        make_record(501, LAYOUT, start_ns=-(2**61), silences=7),
+        make_record(501, LAYOUT, silences=7)[:-3],
+        make_record(501, LAYOUT, silences=7, events=[pb.HostEvent(text="x" * 300_000)]),
+        make_record(501, LAYOUT, silences=7) + pb.Record(sequence=9).SerializeToString(),
+        make_record(501, LAYOUT, silences=7, steps=[pb.StepReport()]) + b"\x08\x00",
+        make_record(501, LAYOUT, silences=7) + b"\xff\xff",
+        b"",
+    ],
+)
+def test_what_is_not_alike_is_left_to_the_door(odd: bytes) -> None:
+    """A gap, a repetition, another layout, bytes too few or too many: nothing is guessed."""
+    for raws in ([GOOD, odd], [odd, make_record(502, LAYOUT, silences=7)]):
+        assert read_stretch(raws, LAYOUTS, RECEIVED_NS) is None
+
+
+@given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.booleans())
+def test_a_damaged_byte_is_never_read_as_something_else(place: int, byte: int, leading: bool) -> None:
+    """With any byte of a record changed, a stretch still says only what the door would have said."""
+    damaged = GOOD[:place] + bytes([byte]) + GOOD[place + 1 :]
+    before, after = (make_record(sequence, LAYOUT, silences=7) for sequence in (499, 501))
+    raws = [damaged, after] if leading else [before, damaged]
+    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
+    if stretch is None:
+        return
+    try:
+        ticks = alone(raws)
+    except Malformed:
+        pytest.fail("a stretch of what the door refuses")
+    agrees(stretch, ticks, 60)
