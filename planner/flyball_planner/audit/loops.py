@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition, is_handed_on
 from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.files import is_test_code, is_torch_code
-from flyball_planner.audit.flow.expressions import iterated_value
+from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.module import Function, Loop, Module, last_name

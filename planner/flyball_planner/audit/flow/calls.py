@@ -3,7 +3,8 @@
 import ast
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.flow.expressions import combine, evaluate
+from flyball_planner.audit.flow.derived import combine
+from flyball_planner.audit.flow.expressions import evaluate
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.functions import loss_of, of_library
 from flyball_planner.audit.flow.handed import Arguments, handed

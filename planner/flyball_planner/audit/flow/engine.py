@@ -10,6 +10,7 @@ from flyball_planner.audit.flow.arguments import bind, default_environment
 from flyball_planner.audit.flow.attributes import Attributes
 from flyball_planner.audit.flow.callees import Resolver
 from flyball_planner.audit.flow.classes import Classes
+from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anything
 from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
@@ -244,7 +245,7 @@ class Flow(Classes):
         """What arithmetic with two values gives."""
         if first.element is not None or first.items is not None or first.fields:
             return first if second == UNKNOWN else join(first, second)
-        return expressions.combine((first, second))
+        return combine((first, second))
 
     # ── Objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
 """What functions and classes of libraries give, by their full names."""
 
-from flyball_planner.audit.flow.expressions import combine, iterated
+from flyball_planner.audit.flow.derived import combine, iterated
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import Arguments
 from flyball_planner.audit.flow.library import (

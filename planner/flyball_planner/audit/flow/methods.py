@@ -3,7 +3,7 @@
 import ast
 import re
 
-from flyball_planner.audit.flow.expressions import combine
+from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import Arguments
 from flyball_planner.audit.flow.library import METADATA, TO_HOST

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flyball_planner.audit.flow.expressions import evaluate, iterated, tensor_asked_for
+from flyball_planner.audit.flow.derived import iterated
+from flyball_planner.audit.flow.expressions import evaluate, tensor_asked_for
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history

@@ -2,7 +2,8 @@
 
 import ast
 
-from flyball_planner.audit.flow.expressions import evaluate, part
+from flyball_planner.audit.flow.derived import part
+from flyball_planner.audit.flow.expressions import evaluate
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.library import COUNTS
 from flyball_planner.audit.flow.losses import ATTRIBUTE
