@@ -35,8 +35,13 @@ class ReplayQueue:
 
     @property
     def crowded(self) -> bool:
-        """More hosts wait than have a place."""
-        return len(self._waiting) > self._places
+        """So many replay, or wait to, as half of the places are for."""
+        return len(self._waiting) + len(self._turns) > self._places // 2
+
+    @property
+    def vacant(self) -> bool:
+        """Somebody waits, and there is a place."""
+        return bool(self._waiting) and len(self._turns) < self._places
 
     def want(self, host: str) -> None:
         """The host has something to replay."""

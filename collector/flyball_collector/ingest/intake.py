@@ -57,7 +57,10 @@ class Intake:
         self.definitions = Definitions(limits, put_document)
         self._quarantine = Quarantine(put_document)
         self.blocks = OpenBlocks(self.sources, gatherer, counts, clock)
-        self.records = RecordTaker(limits, fleet, gatherer, self.blocks, self.grants, self._quarantine, counts, clock)
+        self.records = RecordTaker(
+            limits, fleet, gatherer, self.blocks, self.grants, self._quarantine, counts, clock, self._grant
+        )
+        self._store_up = False  # until somebody has looked
 
     # --- streams come and go ---
 
@@ -67,6 +70,7 @@ class Intake:
         older = source.stream
         if older is not None and older is not stream:
             self._counts.superseded += 1
+            self.grants.forget(greeting.host)  # what was granted went with the older one
             older.end(StatusCode.ABORTED, "superseded", f"superseded by a newer stream of host {greeting.host!r}")
         source.stream = stream
         source.heard = self._clock.monotonic()
@@ -184,8 +188,9 @@ class Intake:
                 self.write_open_blocks(source)
             if source.state.duplicate and now >= source.duplicate_until:
                 source.state.duplicate = False
-        if store_up and not self._gatherer.pressed:
-            self._grant(now)
+        self._store_up = store_up
+        self._grant()
+        if self._has_room:
             self.blocks.rewind()
 
     def remember(self, source: Source) -> None:
@@ -246,8 +251,14 @@ class Intake:
             self.blocks.check(epoch, block)
         return epoch
 
-    def _grant(self, now: float) -> None:
-        for host, count in self.grants.due(now):
+    @property
+    def _has_room(self) -> bool:
+        return self._store_up and not self._gatherer.pressed
+
+    def _grant(self) -> None:
+        if not self._has_room:
+            return
+        for host, count in self.grants.due(self._clock.monotonic()):
             source = self.sources.get(host)
             if source is not None and source.stream is not None:
                 source.stream.outbox.grant(count)

@@ -1,6 +1,6 @@
 """Records: each is checked, held for its block, and shown if it is the newest of its host. The hot path of ingest."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from grpc import StatusCode
@@ -46,7 +46,9 @@ class RecordTaker:
         quarantine: Quarantine,
         counts: Counts,
         clock: Clock,
+        grant: Callable[[], None],
     ) -> None:
+        """`grant` gives away the places that are free for replaying."""
         self._limits = limits
         self._fleet = fleet
         self._gatherer = gatherer
@@ -55,6 +57,7 @@ class RecordTaker:
         self._quarantine = quarantine
         self._counts = counts
         self._clock = clock
+        self._grant = grant
 
     def take(self, source: Source, stream: Stream, message: pb.Records, received_ns: int) -> None:
         """The live records of a message."""
@@ -109,6 +112,8 @@ class RecordTaker:
         elif state.backlog_bytes:
             self._grants.leave(state.name)
         state.backlog_bytes = backlog_bytes
+        if self._grants.vacant:
+            self._grant()  # now: a fleet that returns waits for its turns
 
     def _take_all(
         self,

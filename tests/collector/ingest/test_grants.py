@@ -70,6 +70,19 @@ def test_the_end_of_a_stream_ends_its_credit() -> None:
     assert queue.due(1) == [("a", CREDIT)]
 
 
+def test_it_says_when_a_place_is_free_and_when_many_replay() -> None:
+    """A place is of use only to somebody who waits; half of the places taken or waited for is many."""
+    queue = ReplayQueue(4, CREDIT)
+    seen = [(queue.vacant, queue.crowded)]
+    for host in "abcde":
+        queue.want(host)
+        queue.due(0)
+        seen.append((queue.vacant, queue.crowded))
+    queue.leave("a")
+    seen.append((queue.vacant, queue.crowded))
+    assert seen == [(False, False)] * 3 + [(False, True)] * 3 + [(True, True)]
+
+
 @given(st.lists(st.integers(1, 400), max_size=60))
 def test_nobody_sends_much_more_than_was_granted(sizes: list[int]) -> None:
     """Spending is allowed up to one credit beyond the grants, and never further."""
