@@ -20,6 +20,10 @@ class Rarity(Enum):
     OTHER = "other"  # depends on the data, or on what nobody knows
 
 
+SELDOM = frozenset({Rarity.PERIODIC, Rarity.RARE})
+"""Behind these conditions nearly everything costs next to nothing."""
+
+
 class Guard(NamedTuple):
     """A condition around a node."""
 

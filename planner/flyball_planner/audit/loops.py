@@ -14,8 +14,10 @@ from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.hooks import hooks
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.regions import Region, Root, reached
+from flyball_planner.audit.unseen import Unseen
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -56,7 +58,7 @@ class Turns:
     node: Root
     kind: Kind
     hook_of: str | None = None
-    """Whose loop calls this function: lightning, transformers; "caller": its loop is not among the files."""
+    """Whose loop calls this function: a library's; "caller": its loop is not among the files."""
 
     @property
     def region(self) -> Region:
@@ -64,21 +66,8 @@ class Turns:
         return Region(self.module, self.node)
 
 
-HOOKS = {
-    "lightning": (
-        {
-            "training_step",
-            "on_train_batch_start",
-            "on_train_batch_end",
-            "on_before_optimizer_step",
-            "on_after_backward",
-        },
-        {"validation_step", "test_step", "predict_step"},
-    ),
-    "callback": ({"on_step_end", "on_step_begin", "on_train_batch_end", "on_train_batch_start"}, set()),
-    "transformers": ({"compute_loss", "training_step"}, {"prediction_step"}),
-}
-"""Methods that a framework's own loop calls for each batch: training, evaluation."""
+SUPPOSED = "supposed"
+"""Whose loop is not among the files, and of which only the name or the like tells that there is one."""
 
 
 class Loops:
@@ -113,6 +102,17 @@ class Loops:
         kept = [each for each in loops if each.node in inner or not _has_inner(each, loops)]
         return (*kept, *self._hooks(Kind.EVALUATION))
 
+    @cached_property
+    def supposed(self) -> tuple[Turns, ...]:
+        """What runs for each batch in all likelihood, though no loop among the files is seen to run it."""
+        regions = [region for each in (*self.training, *self.evaluation) for region in self.regions(each)]
+        unseen = Unseen(self._project, self.effects, regions)
+        return tuple(
+            Turns(module, each.node, Kind.STEP if each.trains else Kind.EVALUATION, SUPPOSED)
+            for module in self._modules
+            for each in unseen.of(module)
+        )
+
     def regions(self, turns: Turns) -> tuple[Region, ...]:
         """All code that a turn runs: the body and the project's functions that it calls, but no evaluation."""
         found = self._regions.get(turns)
@@ -128,6 +128,10 @@ class Loops:
         """The evaluation loops that stand in one module."""
         return iter(self._evaluation_by_module.get(module, ()))
 
+    def supposed_of(self, module: Module, kind: Kind) -> Iterator[Turns]:
+        """What runs for each batch of training, or of evaluation, in all likelihood, of one module."""
+        return (each for each in self._supposed_by_module.get(module, ()) if each.kind is kind)
+
     @cached_property
     def _training_by_module(self) -> Mapping[Module, Sequence[Turns]]:
         return _by_module(self.training)
@@ -135,6 +139,10 @@ class Loops:
     @cached_property
     def _evaluation_by_module(self) -> Mapping[Module, Sequence[Turns]]:
         return _by_module(self.evaluation)
+
+    @cached_property
+    def _supposed_by_module(self) -> Mapping[Module, Sequence[Turns]]:
+        return _by_module(self.supposed)
 
     def accumulates(self, turns: Turns) -> bool:
         """Whether only some turns end with an optimizer's step: the turns are micro-steps."""
@@ -182,25 +190,10 @@ class Loops:
         return [each for each in self._project.modules.values() if is_torch_code(each) and not is_test_code(each)]
 
     def _hooks(self, kind: Kind) -> Iterator[Turns]:
-        position = 0 if kind is Kind.STEP else 1
-        names = frozenset[str]().union(*(both[position] for both in HOOKS.values()))
-        for module in (each for each in self._modules if each.says_any(names)):
-            for node in module.all(ast.ClassDef):
-                named = [each for each in node.body if isinstance(each, Function) and each.name in names]
-                framework = self._framework_of(module, node) if named else None
-                for each in named if framework else ():
-                    if each.name in HOOKS[framework or ""][position]:
-                        yield Turns(module, each, kind, framework)
-
-    def _framework_of(self, module: Module, node: ast.ClassDef) -> str | None:
-        bases = self._project.flow.bases(Definition(module, node))
-        if any(each.startswith("lightning.") and each.endswith("LightningModule") for each in bases):
-            return "lightning"
-        if any(each.startswith(("transformers.", "trl.")) and each.endswith("Trainer") for each in bases):
-            return "transformers"
-        if any(each.endswith(("TrainerCallback", "lightning.Callback", "callbacks.Callback")) for each in bases):
-            return "callback"
-        return None
+        for module in self._modules:
+            for each in hooks(self._project, module):
+                if each.trains is (kind is Kind.STEP):
+                    yield Turns(module, each.node, kind, each.framework)
 
     def _uncalled(self, loops: list[Turns]) -> Iterator[Turns]:
         """Functions that are a whole step and are called from no loop among the files."""

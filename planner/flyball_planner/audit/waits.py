@@ -27,6 +27,11 @@ class Wait(NamedTuple):
         return isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute) and self._name in _METHODS
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the code itself says that a tensor is read, whatever is known of the value."""
+        return self.is_explicit or self.value == _SUPPOSED
+
+    @property
     def copies(self) -> bool:
         """Whether a tensor's whole contents are brought over, whatever its size."""
         return isinstance(self.node, ast.Call) and self._name in _COPYING
@@ -53,15 +58,13 @@ _CONVERSIONS = {
     "builtins.bool": "turns it into a truth value",
     "builtins.round": "turns it into a number",
     "builtins.complex": "turns it into a number",
+    "builtins.range": "turns it into a number",
     "builtins.print": "prints it",
     "builtins.str": "turns it into text",
     "builtins.format": "turns it into text",
     "torch.equal": "compares on the host",
     "torch.allclose": "compares on the host",
 }
-
-_OF_ANYTHING = frozenset({"builtins.bool", "builtins.print", "builtins.str", "builtins.format"})
-"""Take what is no tensor, too: a module, a batch of an own class, which lie on the device as well."""
 
 _REPORTING = frozenset({
     "add_scalar", "add_scalars", "add_histogram", "log_metric", "log_metrics", "log_scalar", "set_postfix",
@@ -84,7 +87,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         if found is not None:
             yield found
     for text, parts in _formatted(region):
-        value = next((held for each in parts if (held := _read(project, region, each)) is not None), None)
+        value = next((held for each in parts if (held := _shown(project, region, each)) is not None), None)
         if value is not None:
             yield Wait(text, "formatting turns it into text", value)
     for entry in region.all(ast.Subscript):
@@ -93,6 +96,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
             yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
     tests = [each.test for each in region.all(ast.If)] + [each.test for each in region.all(ast.IfExp)]
     tests += [each.test for each in region.all(ast.While)] + [each.test for each in region.all(ast.Assert)]
+    tests += [test for each in region.all(ast.comprehension) for test in each.ifs]
     for test in tests:
         yield from _in_test(project, region, test)
     if isinstance(region.root, ast.While):
@@ -106,8 +110,7 @@ def _formatted(region: Region) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
     for operation in region.all(ast.BinOp):
         if isinstance(operation.op, ast.Mod) and _is_text(operation.left):
             right = operation.right
-            parts = right.elts if isinstance(right, ast.Tuple) else [right]
-            yield operation, [each.value if isinstance(each, ast.Starred) else each for each in parts]
+            yield operation, right.elts if isinstance(right, ast.Tuple) else [right]
     for call in region.all(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "format" and _is_text(call.func.value):
             yield call, [*call.args, *(each.value for each in call.keywords)]
@@ -135,15 +138,15 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         if held is not None:
             return None
         if name in _REPORTING:
-            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
+            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", _logged)
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
-        look = _read if name in _OF_ANYTHING else _held
+        look = _LOOKS.get(name, _held)
         return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}", look)
     if name in {"builtins.any", "builtins.all"}:
         return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", _each_read)
     if name in _LOGGING_FUNCTIONS:
-        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once")
+        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", _logged)
     if name.startswith(("numpy.", "math.")):
         return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host")
     return None
@@ -168,21 +171,47 @@ def _held(project: "Project", region: Region, node: ast.expr) -> Value | None:
 
 
 def _supposed(project: "Project", region: Region, call: ast.Call) -> Value | None:
-    """What nobody knows, but is called a method of that only tensors have that may wait."""
-    if (
-        last_name(call) not in _OF_TENSORS_ALONE
-        or call.args
-        or call.keywords
-        or not isinstance(call.func, ast.Attribute)
-    ):
+    """What nobody knows, or where it lies, but is called a method of that only tensors have that may wait."""
+    if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func):
         return None
-    return _SUPPOSED if project.flow.value(region.module, call.func.value).is_unknown else None
+    value = project.flow.value(region.module, call.func.value)
+    return _SUPPOSED if value.is_unknown or _is_somewhere(value) else None
+
+
+def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
+    if called.attr == "to":
+        return _moves_to_host(call)
+    if call.args or call.keywords:
+        return False
+    return called.attr in _OF_TENSORS_ALONE or (called.attr == "tolist" and _is_detached(called.value))
+
+
+def _is_detached(node: ast.expr) -> bool:
+    """Whether a chain of methods goes through `.detach()` or `.data`, which arrays have none of."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr in {"detach", "data"}:
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def _is_somewhere(value: Value) -> bool:
+    """Whether it is a tensor of which nothing tells where it lies."""
+    return Tag.TENSOR in value.tags and not value.tags & _PLACES
+
+
+_PLACES = frozenset({Tag.DEVICE, Tag.CPU, Tag.HOST, Tag.BATCH})
 
 
 def _somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
-    """What PyTorch computes of what nobody knows: a tensor, wherever it lies."""
+    """What PyTorch computes of what nobody knows, or `.any()`, `.all()` of it: a tensor, wherever it lies."""
     value = project.flow.value(region.module, node)
-    return _SUPPOSED if value.tags == {Tag.TENSOR} else UNKNOWN
+    if _is_somewhere(value):
+        return _SUPPOSED
+    asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"any", "all"}
+    if not asks or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
+        return UNKNOWN
+    return _SUPPOSED if project.flow.value(region.module, node.func.value).is_unknown else UNKNOWN
 
 
 _OF_TENSORS_ALONE = frozenset({"item", "cpu"})
@@ -198,6 +227,27 @@ def _read(project: "Project", region: Region, node: ast.expr) -> Value | None:
 _OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPUT, Tag.BATCH})
 
 
+def _shown(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The same of a list or dict, too: its text is that of all that it holds."""
+    inner = node.value if isinstance(node, ast.Starred) else node
+    return _read(project, region, inner) or _inside(project, region, inner, _OF_TENSORS)
+
+
+def _logged(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """A tensor on the device, or a dict or list of such: a logger goes through it."""
+    return _held(project, region, node) or _inside(project, region, node, _OF_TENSORS)
+
+
+def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozenset[Tag]) -> Value | None:
+    """The first tensor on the device among what a container holds."""
+    value = project.flow.value(region.module, node)
+    if value.tags or value.is_instance:
+        return None
+    held = (*(value.items or ()), *(each for _, each in value.fields), *((value.element,) if value.element else ()))
+    found = (each for each in held if each.on_device and each.tags & wanted)
+    return next((each for each in found if not each.tags & {Tag.MODEL, Tag.LOADER}), None)
+
+
 def _each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:
     """What going through a generator or list of tensors asks for a truth value, one by one."""
     if not isinstance(node, ast.GeneratorExp | ast.ListComp):
@@ -208,6 +258,11 @@ def _each_read(project: "Project", region: Region, node: ast.expr) -> Value | No
 
 Look = Callable[["Project", Region, ast.expr], Value | None]
 """How it is told whether an argument is a tensor on the device."""
+
+_LOOKS: dict[str, Look] = {
+    "builtins.bool": _read, "builtins.print": _shown, "builtins.str": _shown, "builtins.format": _read,
+}  # fmt: skip
+"""What takes also what is no tensor: a module, a batch of an own class, which lie on the device as well."""
 
 
 def _moves_to_host(call: ast.Call) -> bool:

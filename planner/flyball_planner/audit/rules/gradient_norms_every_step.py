@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
-from flyball_planner.audit.rules.sync_every_step import SELDOM
 
 NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
 SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "median"})

@@ -1,6 +1,7 @@
 """`slow-optimizer-loop`: parameters are updated one by one, each with kernels of its own."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.effects import Effect
@@ -8,18 +9,33 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.unseen import CALLED
 
 _IN_PLACE = frozenset({
     "add_", "sub_", "mul_", "div_", "lerp_", "copy_", "addcmul_", "addcdiv_", "subtract_", "multiply_",
 })  # fmt: skip
-_SELDOM = Rarity.PERIODIC
-"""Every few steps, as target networks and averages are: worth a note."""
+_RARELY = frozenset({Rarity.RARE, Rarity.RANK})
+_NOT_EACH = frozenset({Rarity.PERIODIC, Rarity.OTHER})
+"""Every few steps, as target networks and averages are, or from some step on: worth a note."""
 
-_OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, _SELDOM})
+_UPDATES = re.compile(
+    r"(^|_)(ema|soft|polyak|averag\w*|accumulat\w*|momentum|moving|target|track|shadow|steps?|update\w*|blend|teacher)(_|$)"
+    r"|^on_\w*(batch|step)_end$|^after_\w*(iter|step|batch)$",
+    re.IGNORECASE,
+)
+"""In names of functions that write weights again and again, whoever calls them."""
+
+_ONCE = re.compile(
+    r"(^|_)(hard|init\w*|load|reset|restore|store|register|swap|apply|copy_to|interpolat\w*|merge|checkpoints?|epoch|swa"
+    r"|test|perturb\w*|noise)(_|$)",
+    re.IGNORECASE,
+)
+"""… and of those that do so once, or now and then."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -31,7 +47,24 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for loop, regions in _training_loops(module, project):
         for region in regions:
             for update in _updates(project, region):
-                yield _by_hand(module, region, loop, update)
+                seldom = _rarity(project, region, update) in _NOT_EACH
+                because = f"each turn of the loop at {module.path}:{loop.lineno} launches kernels for each of them"
+                yield _by_hand(region, update, because, SUSPECTED if seldom else LIKELY)
+    for region in _by_name(module, project):
+        because = f"`{getattr(region.root, 'name', 'the loop')}` {CALLED}"
+        mixing = (each for each in _updates(project, region) if _mixes(each))
+        yield from (_by_hand(region, each, because, SUSPECTED) for each in mixing)
+
+
+def _by_name(module: Module, project: Project) -> Iterator[Region]:
+    """Functions that update weights again and again, as their names say, or that some unseen loop calls."""
+    if not project.flow.uses_torch(module) or not module.says(_OVER_PARAMETERS):
+        return
+    supposed = {each.node for each in project.loops.supposed_of(module, Kind.STEP)}
+    for function in module.functions:
+        named = _UPDATES.search(function.name) and not _ONCE.search(function.name)
+        if (named or function in supposed) and any(isinstance(each, ast.For) for each in ast.walk(function)):
+            yield Region(module, function)
 
 
 def _told(module: Module, call: ast.Call) -> Match:
@@ -44,15 +77,9 @@ def _told(module: Module, call: ast.Call) -> Match:
     )
 
 
-def _by_hand(module: Module, region: Region, loop: Root, update: ast.stmt) -> Match:
-    seldom = region.rarity(update) is _SELDOM
-    return Match(
-        update,
-        f"`{region.module.quote(update)}` updates parameters one by one",
-        f"each turn of the loop at {module.path}:{loop.lineno} launches kernels for each of them",
-        SUSPECTED if seldom else LIKELY,
-        module=region.module,
-    )
+def _by_hand(region: Region, update: ast.stmt, because: str, confidence: float) -> Match:
+    message = f"`{region.module.quote(update)}` updates parameters one by one"
+    return Match(update, message, because, confidence, module=region.module)
 
 
 def _training_loops(module: Module, project: Project) -> Iterator[tuple[Root, Iterable[Region]]]:
@@ -66,48 +93,103 @@ def _training_loops(module: Module, project: Project) -> Iterator[tuple[Root, It
 
 def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
     """The statements that change the variable of a loop over parameters, by another tensor."""
-    for added in region.all(ast.AugAssign):
-        if _root(added.target) in _parameters(project, region, added) and _has_tensor(added.value):
-            yield added
-    for assigned in region.all(ast.Assign):
-        target = assigned.targets[0]
-        written = isinstance(target, ast.Attribute) and target.attr == "data"
-        if written and _root(target) in _parameters(project, region, assigned):
-            yield assigned
-    for statement in region.all(ast.Expr):
-        call = statement.value
-        if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
+    for statement in (*region.all(ast.AugAssign), *region.all(ast.Assign), *region.all(ast.Expr)):
+        changed = _changed(region.module, statement)
+        if changed is None:
             continue
-        over = _parameters(project, region, statement)
-        own = _root(call) in over or _is_entry(project, region, call)
-        if own and any(_has_tensor(each) for each in call.args):
+        over = _loop_variables(project, region, statement)
+        own = bool(over) and (_root(changed) in over or _is_keyed(changed, over))
+        if (own or _is_entry(project, region, changed)) and _rarity(project, region, statement) not in _RARELY:
             yield statement
 
 
-def _is_entry(project: Project, region: Region, call: ast.Call) -> bool:
-    """Whether it changes an entry of a dict of parameters, of which a loop goes through the keys: `own[name]`."""
-    held: ast.expr = call
+def _changed(module: Module, statement: ast.stmt) -> ast.expr | None:
+    """What a statement writes in place, or puts in its place, if that is made of another tensor."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.target if _has_tensor(statement.value) else None
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+        data = isinstance(target, ast.Attribute) and target.attr == "data"
+        return target if data or (isinstance(target, ast.Subscript) and _is_mixed(module, statement)) else None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
+        return None
+    return call if any(_has_tensor(each) for each in call.args) else None
+
+
+def _mixes(statement: ast.stmt) -> bool:
+    """Whether a statement does more than to copy: who copies weights may do so once."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    copies = isinstance(call, ast.Call) and last_name(call) == "copy_"
+    return not copies or any(isinstance(each, ast.BinOp) for each in ast.walk(statement))
+
+
+def _is_mixed(module: Module, statement: ast.Assign) -> bool:
+    """Whether a product takes part in what is assigned, be it a line above: `self.shadow[name] = average.clone()`."""
+    parts = (part for each in (statement.value, *_made_of(module, statement.value)) for part in ast.walk(each))
+    return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) for each in parts)
+
+
+def _is_keyed(node: ast.expr, names: set[str]) -> bool:
+    """Whether it is an entry under a loop's key: `self.shadow[name]`."""
+    held = _entry(node)
+    return held is not None and isinstance(held.slice, ast.Name) and held.slice.id in names
+
+
+def _entry(node: ast.expr) -> ast.Subscript | None:
+    held = node
     while isinstance(held, ast.Attribute | ast.Call):
         held = held.func if isinstance(held, ast.Call) else held.value
-    if not isinstance(held, ast.Subscript) or region.rarity(call) not in _OFTEN:
+    return held if isinstance(held, ast.Subscript) else None
+
+
+def _is_entry(project: Project, region: Region, changed: ast.expr) -> bool:
+    """Whether it is an entry of a dict of parameters, of which a loop goes through the keys: `own[name]`."""
+    held = _entry(changed)
+    loops = [each for each in region.loops(changed) if isinstance(each, ast.For)]
+    keys = {each.id for loop in loops for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    if held is None or not _is_keyed(held, keys):
         return False
-    keys = {each.id for loop in region.loops(call) if isinstance(loop, ast.For) for each in ast.walk(loop.target)
-            if isinstance(each, ast.Name)}  # fmt: skip
-    named = isinstance(held.slice, ast.Name) and held.slice.id in keys
-    return named and project.flow.value(region.module, held).has(Tag.PARAMETER)
+    return project.flow.value(region.module, held).has(Tag.PARAMETER) or _is_over_parameters(
+        project, region.module, held.value
+    )
 
 
-def _parameters(project: Project, region: Region, node: ast.stmt) -> set[str]:
-    """The variables of the loops over parameters around a statement, where they run in each turn."""
+def _rarity(project: Project, region: Region, statement: ast.stmt) -> Rarity | None:
+    """How seldom the loop over parameters runs: a condition inside it chooses among them."""
+    over = [each for each in region.loops(statement) if isinstance(each, ast.For)]
+    around = [each for each in over if _is_over_parameters(project, region.module, each.iter)]
+    return region.rarity(around[-1] if around else statement)
+
+
+def _loop_variables(project: Project, region: Region, node: ast.stmt) -> set[str]:
+    """The variables of the loops over parameters around a statement."""
     found: set[str] = set()
     for loop in region.loops(node):
         if isinstance(loop, ast.For) and _is_over_parameters(project, region.module, loop.iter):
             found |= {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
-    return found if found and region.rarity(node) in _OFTEN else set()
+    return found
+
+
+_OVER_PARAMETERS = re.compile(r"parameters\(\)|state_dict\(\)|\[['\"]params['\"]\]|\w+_params\b|\b_?params\b(?!\s*=)")
+"""In the text of what is gone through: parameters."""
 
 
 def _is_over_parameters(project: Project, module: Module, over: ast.expr) -> bool:
-    return project.loops.gives_parameters(module, over) or "parameters()" in ast.unparse(over)
+    if project.loops.gives_parameters(module, over):
+        return True
+    return any(_OVER_PARAMETERS.search(ast.unparse(each)) for each in (over, *_made_of(module, over)))
+
+
+def _made_of(module: Module, over: ast.expr) -> Iterator[ast.expr]:
+    """What the variables in an expression were given in the same function: `kept` of `kept = net.state_dict()`."""
+    function = module.function_of(over)
+    if function is None:
+        return
+    names = {each.id for each in ast.walk(over) if isinstance(each, ast.Name)}
+    for assigned in module.within(function, ast.Assign):
+        if any(isinstance(each, ast.Name) and each.id in names for each in assigned.targets):
+            yield assigned.value
 
 
 def _has_tensor(node: ast.expr) -> bool:

@@ -8,15 +8,14 @@ from typing import NamedTuple
 from flyball_planner.audit.doubts import Doubt, doubt_of
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.guards import Rarity
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.guards import SELDOM, Rarity
+from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.unseen import CALLED
 from flyball_planner.audit.waits import Wait, told, waits
-
-SELDOM = frozenset({Rarity.PERIODIC, Rarity.RARE})
-"""Behind these conditions a wait costs next to nothing."""
 
 
 class Site(NamedTuple):
@@ -35,6 +34,22 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         counted = {each.wait.node for each in sites if each.rarity is not Rarity.RANK and each.doubt is None}
         for site in sites:
             yield _match(project, turns, site, len(counted))
+    for turns in project.loops.supposed_of(module, Kind.STEP):
+        for site in _sites(project, turns):
+            if site.doubt not in _TOO_MUCH and (site.wait.is_plain or site.wait.value.is_seen_tensor):
+                yield _supposed(turns, site)
+
+
+_TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL, Doubt.PERIOD})
+"""Doubts that leave nothing to tell where it is no more than supposed that the code runs for each batch."""
+
+
+def _supposed(turns: Turns, site: Site) -> Match:
+    name = getattr(turns.node, "name", "the loop")
+    because = f"`{name}` at {turns.module.path}:{turns.node.lineno} {CALLED}"
+    return Match(
+        site.wait.node, told(site.region, site.wait), because, SUSPECTED, Severity.NOTE, module=site.region.module
+    )
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:
@@ -43,6 +58,8 @@ def _sites(project: Project, turns: Turns) -> Iterator[Site]:
             rarity = region.rarity(wait.node)
             if rarity not in SELDOM:
                 yield Site(region, wait, rarity, doubt_of(turns, region, wait))
+            elif rarity is Rarity.PERIODIC and may_be_each_turn(project, region, wait.node):
+                yield Site(region, wait, rarity, Doubt.PERIOD)
 
 
 def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:

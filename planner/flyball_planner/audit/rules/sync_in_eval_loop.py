@@ -4,14 +4,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.doubts import doubt_in_evaluation
+from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, doubt_of
 from flyball_planner.audit.finding import Gain, Severity, Time
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.guards import SELDOM
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.rules.sync_every_step import SELDOM
+from flyball_planner.audit.unseen import CALLED
 from flyball_planner.audit.waits import Wait, told, waits
 
 TEXT = frozenset({"generate", "decode", "batch_decode", "sample"})
@@ -26,6 +27,23 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in project.loops.evaluation_of(module):
         if not _writes_text(project, turns):
             yield from _in_loop(project, turns)
+    for turns in project.loops.supposed_of(module, Kind.EVALUATION):
+        if not _writes_text(project, turns):
+            yield from _in_supposed(project, turns)
+
+
+def _in_supposed(project: Project, turns: Turns) -> Iterator[Match]:
+    """The waits of a function that a loop which is not seen calls for each batch, in all likelihood."""
+    name = getattr(turns.node, "name", "the loop")
+    because = f"`{name}` at {turns.module.path}:{turns.node.lineno} {CALLED}"
+    for region in project.loops.regions(turns) if not GIVING.search(name) else ():
+        for wait in waits(project, region):
+            plain = wait.is_plain or wait.value.is_seen_tensor
+            if plain and region.rarity(wait.node) not in SELDOM and doubt_of(turns, region, wait) not in _TOO_MUCH:
+                yield Match(wait.node, told(region, wait), because, SUSPECTED, Severity.NOTE, module=region.module)
+
+
+_TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL})
 
 
 def _in_loop(project: Project, turns: Turns) -> Iterator[Match]:

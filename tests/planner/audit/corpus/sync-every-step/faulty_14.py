@@ -1,4 +1,4 @@
-"""Which function is a step is chosen while running; one that is called by nobody, and kept nowhere, may run once."""
+"""Which function is a step is chosen while running; one that is called by nobody may run once."""
 
 import torch.nn.functional as F
 
@@ -34,4 +34,4 @@ def once(model, picture, optimizer):
     loss = F.mse_loss(model(picture.cuda()), picture.cuda())
     loss.backward()
     optimizer.step()
-    print(loss.item())
+    print(loss.item())  # expect: sync-every-step@note

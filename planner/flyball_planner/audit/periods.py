@@ -1,0 +1,77 @@
+"""Periods that a setting gives: `(step + 1) % args.n_critic == 0` is each step where that is one."""
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.given import argument
+from flyball_planner.audit.guards import Guard, Rarity
+from flyball_planner.audit.module import Module
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+def may_be_each_turn(project: "Project", region: Region, node: ast.AST) -> bool:
+    """Whether every period around a node is a setting that is one by default, or a period of training itself."""
+    seldom = [each for each in region.guards(node) if each.rarity in {Rarity.PERIODIC, Rarity.RARE}]
+    return bool(seldom) and all(_may_be_each(project, region, each) for each in seldom)
+
+
+def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
+    period = _period(guard.test)
+    if period is None:
+        return False
+    known = {each for module in project.connected(region.module) for each in _defaults(module, period)}
+    if known:
+        return 1 in known
+    above = region.module.parent(guard.test)
+    return isinstance(above, ast.If) and _trains(project, region.module, above)
+
+
+def _period(test: ast.AST) -> str | None:
+    """The last part of the name that a condition takes a remainder by; None if it is no such condition."""
+    found = [each.right for each in ast.walk(test) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod)]
+    if len(found) != 1:
+        return None
+    named = found[0]
+    return named.attr if isinstance(named, ast.Attribute) else named.id if isinstance(named, ast.Name) else None
+
+
+def _defaults(module: Module, name: str) -> Iterator[object]:
+    """The constants that a file gives a setting of that name: of a command line, a function, a class, a table."""
+    if name not in module.source.text:
+        return
+    for call in module.calls_named("add_argument"):
+        said = [each.value for each in call.args if isinstance(each, ast.Constant)]
+        if any(str(each).lstrip("-").replace("-", "_") == name for each in said):
+            yield from _constant(argument(call, "default"))
+    for function in module.functions:
+        for argued, default in _arguments(function.args):
+            if argued.arg == name:
+                yield from _constant(default)
+    for assigned in (*module.all(ast.Assign), *module.all(ast.AnnAssign)):
+        targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+            yield from _constant(assigned.value)
+    for keyword in module.all(ast.keyword):
+        if keyword.arg == name:
+            yield from _constant(keyword.value)
+
+
+def _arguments(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    plain = [*given.posonlyargs, *given.args]
+    yield from zip(reversed(plain), reversed(given.defaults), strict=False)
+    yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
+
+
+def _constant(node: ast.expr | None) -> Iterator[object]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        yield node.value
+
+
+def _trains(project: "Project", module: Module, block: ast.If) -> bool:
+    """Whether what a condition guards differentiates, or steps: nobody reports there."""
+    calls = (each for statement in block.body for each in ast.walk(statement) if isinstance(each, ast.Call))
+    return any(project.loops.effects.direct(module, each) for each in calls)

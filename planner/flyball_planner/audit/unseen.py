@@ -1,0 +1,176 @@
+"""Functions that a loop which is not among the files runs for each batch, as their names tell, or what they do."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit import hooks
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.guards import SELDOM
+from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+_PARTS = (
+    r"policy|actor|critic|model|net(work)?|param(eter)?s?|weights?|agent|values?|q|qf|pi|ema|teacher|student|encoder"
+    r"|generator|discriminator|loss(es)?|batch|samples?|step|d|g"
+)
+STEP = re.compile(
+    r"^_?(train|training|fit|learn|do|process|handle|optimi[sz]e|run|update)_((one|single|on|a)_)?"
+    r"(step|batch|mini_?batch|iter(ation)?)$"
+    rf"|^_?(update|learn|optimi[sz]e)(_from|_for|_on)?(_\w*({_PARTS}))?$"
+    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_train$"
+    r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?$"
+    r"|^(on_)?(batch|step|iter)_(end|done)$|^(before|after)_(train_)?(step|batch|iter|backward)$",
+    re.IGNORECASE,
+)
+"""In names of functions that whoever trains calls for each batch."""
+
+_CHECK = re.compile(
+    r"^_?(val(id(ation)?)?|eval(uat(e|ion))?|test|prediction)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
+)
+"""… and for each batch of an evaluation."""
+
+_NO_STEPS = re.compile(
+    r"epoch|main|demo|example|attack|salien|_cam|explain|attribut|interpret|visuali|hessian|jacobian|eval|valid|predict"
+    r"|infer|(?<![a-z])test|init|setup|warm_?up|bench|profil|debug|check|find|save|load|plot|state_dict|repr|__del__"
+    r"|sample|generate|export|build|create|make|summar",
+    re.IGNORECASE,
+)
+"""In names of functions whose backward passes explain, try or show something, or that run once."""
+
+_TRAINS = re.compile(r"(?<![a-z])(train|fit|learn|optimi[sz]e)|(?<![a-z])main(?![a-z])", re.IGNORECASE)
+"""In names of functions whose loops over batches train."""
+
+_COMMON = frozenset({
+    "step", "zero_grad", "backward", "forward", "train", "eval", "fit", "run", "main", "close", "reset", "save", "load",
+    "log", "get", "items", "keys", "values", "append", "pop", "add", "copy", "to", "cuda", "cpu", "item", "start",
+    "stop", "write", "flush", "state_dict", "load_state_dict", "size", "sum", "mean", "sample", "format", "join",
+})  # fmt: skip
+"""Methods of so many things that a name alone does not say whose it is."""
+
+_READING = frozenset({
+    "item", "tolist", "cpu", "numpy", "to", "any", "all", "isnan", "isinf", "isfinite", "equal", "allclose", "float",
+    "int", "bool", "print",
+})  # fmt: skip
+"""Names of calls of which a forward pass has one if it makes the host wait."""
+
+
+CALLED = "is run for each batch in all likelihood, though by no loop that is among the files"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What runs for each batch in all likelihood."""
+
+    module: Module
+    node: Function | Loop
+    trains: bool
+
+
+class Unseen:
+    """What no loop among the files is seen to run; `regions` are what the seen ones run."""
+
+    def __init__(self, project: "Project", effects: Effects, regions: Sequence[Region]) -> None:
+        self._project = project
+        self._effects = effects
+        self._seen = frozenset(each.root for each in regions)
+        self._around = frozenset(above for each in regions for above in each.module.ancestors(each.root))
+        self._called = frozenset(self._unresolved(regions))
+
+    def of(self, module: Module) -> Iterator[Found]:
+        """The functions and loops of one file."""
+        if not self._project.flow.uses_torch(module) and not module.frameworks & _RUNNERS:
+            return
+        doing = frozenset(self._differentiating(module))
+        for node in module.functions:
+            if not self._is_seen(module, node) and node not in self._around:
+                trains = self._trains(module, node, doing)
+                if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION:
+                    yield Found(module, node, trains)
+        for loop in module.loops:
+            if not self._is_seen(module, loop) and loop not in self._around and self._is_training(module, loop):
+                yield Found(module, loop, trains=True)
+
+    def _is_seen(self, module: Module, node: ast.AST) -> bool:
+        return node in self._seen or any(above in self._seen for above in module.ancestors(node))
+
+    def _trains(self, module: Module, node: Function, doing: frozenset[ast.AST]) -> bool:
+        if node.name == "forward":
+            return self._is_reading_forward(module, node)
+        if node.name in hooks.TRAINING or (STEP.search(node.name) and _takes_any(node)):
+            return True
+        return (node in doing or node.name in self._called) and not _NO_STEPS.search(node.name)
+
+    def _is_reading_forward(self, module: Module, node: Function) -> bool:
+        if not any(last_name(each) in _READING for each in module.within(node, ast.Call)):
+            return False
+        holder = module.class_of(node)
+        return holder is not None and self._project.flow.is_module(Definition(module, holder))
+
+    def _differentiating(self, module: Module) -> Iterator[Function]:
+        """Functions with a backward pass or an optimizer's step of their own, in no loop of theirs."""
+        names = [each for each in module.called_names if each in _DOING or each.startswith("step")]
+        for call in module.calls_named(*names):
+            function = module.function_of(call)
+            if function is not None and not _loops_around(module, call) and self._effects.direct(module, call):
+                yield function
+
+    def _unresolved(self, regions: Iterable[Region]) -> Iterator[str]:
+        """Names of methods that turns call of objects that nobody knows, and that the project defines."""
+        for region in regions:
+            for call in region.all(ast.Call):
+                name = last_name(call)
+                if not isinstance(call.func, ast.Attribute) or name in _COMMON:
+                    continue
+                if not self._project.defines(region.module, name) or region.rarity(call) in SELDOM:
+                    continue
+                unknown = self._project.flow.value(region.module, call.func.value).is_unknown
+                if unknown and not self._project.flow.callees(region.module, call):
+                    yield name
+
+    def _is_training(self, module: Module, loop: Loop) -> bool:
+        """Whether a loop differentiates, or hands batches to something that is called a step."""
+        function = module.function_of(loop)
+        if function is not None and _NO_STEPS.search(function.name) and not _TRAINS.search(function.name):
+            return False
+        named = function is None or _TRAINS.search(function.name) is not None
+        if self._effects.inside(module, loop) == frozenset({Effect.BACKWARD}):
+            return named
+        return isinstance(loop, ast.For) and self._hands_on(module, loop)
+
+    def _hands_on(self, module: Module, loop: ast.For) -> bool:
+        """Whether what is gone through is handed to a method that is called a step, of what nobody knows."""
+        targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+        for call in Region(module, loop).all(ast.Call):
+            if isinstance(call.func, ast.Attribute) and STEP.search(call.func.attr) and call.func.attr != "update":
+                handed = {each.id for part in call.args for each in ast.walk(part) if isinstance(each, ast.Name)}
+                if handed & targets and not self._project.flow.callees(module, call):
+                    return True
+        return False
+
+
+_DOING = frozenset({"backward", "manual_backward", "optimizer_step"})
+_RUNNERS = frozenset({"ignite", "fastai", "composer"})
+
+
+def _takes_any(node: Function) -> bool:
+    """Whether a call hands anything over, besides the instance."""
+    arguments = node.args
+    named = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return bool(set(named) - {"self", "cls"}) or arguments.vararg is not None
+
+
+def _loops_around(module: Module, node: ast.AST) -> bool:
+    """Whether a loop stands between a node and its function."""
+    for above in module.ancestors(node):
+        if isinstance(above, Function | ast.Lambda):
+            return False
+        if isinstance(above, Loop):
+            return True
+    return False
