@@ -10,6 +10,7 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.samples import is_dataset
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -90,7 +91,7 @@ def repeated(project: "Project", module: Module, call: ast.Call, through: Path =
         return
     if function is None or isinstance(function, ast.AsyncFunctionDef) or len(through) >= DEEPEST:
         return
-    if function.name == "__getitem__" and _is_dataset(project, module, function):
+    if function.name == "__getitem__" and is_dataset(project, module, function):
         yield Item(module, call, function, through)
         return
     for caller, site in project.flow.callers(function.name, module):
@@ -152,11 +153,3 @@ def _depends(module: Module, loop: Repeating, call: ast.Call) -> bool:
 
 def _names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _is_dataset(project: "Project", module: Module, function: Function) -> bool:
-    holder = module.class_of(function)
-    if holder is None:
-        return False
-    bases = project.flow.bases(Definition(module, holder))
-    return any(each.startswith("torch.utils.data.") for each in bases)
