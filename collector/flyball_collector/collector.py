@@ -150,7 +150,7 @@ class Collector:
             tasks.create_task(heart.run(), name="heartbeat"),
             tasks.create_task(pulse.run(), name="fleet-pulse"),
             tasks.create_task(ingest.failed(), name="ingest"),
-            tasks.create_task(events.run(lambda: ingest.warming), name="events"),
+            tasks.create_task(events.run(lambda: ingest.warming, lambda: ingest.behind), name="events"),
             tasks.create_task(expiry.run(), name="certificate-expiry"),
             tasks.create_task(waste.run(), name="waste-keeper"),
         ]

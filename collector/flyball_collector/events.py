@@ -23,6 +23,9 @@ _LOOK_SECONDS = 1.0
 _STOP_SECONDS = 5.0
 _AT_ONCE = 1000  # events, some 15 ms
 
+LONGEST_BEHIND_SECONDS = 120.0
+"""So long forecasts wait for what was before, while hosts replay what the collector missed."""
+
 
 class Events:
     """Holds the diagnosis until everything that stood before a restart is known again."""
@@ -57,8 +60,11 @@ class Events:
         if self._untold:
             self._more.set()
 
-    async def run(self, warming: Callable[[], bool] = bool) -> None:
-        """Load, once windows are warm too; then write, notify, and look for news of hosts. Never returns."""
+    async def run(self, warming: Callable[[], bool] = bool, behind: Callable[[], bool] = bool) -> None:
+        """Load, once windows are warm too; then write, notify, and look for news of hosts. Never returns.
+
+        `behind` says whether much that was missed is still to be taken, which comes first.
+        """
         stood = await self.timeline.load()
         await self.notifier.load()
         self._diagnosis.conditions.load(stood, self._clock())
@@ -70,11 +76,15 @@ class Events:
                 await asyncio.sleep(_LOOK_SECONDS / 10)
             self._diagnosis.holds = False
             tasks.create_task(self._look(), name="host-news")
-            tasks.create_task(self._recall(), name="past")
+            tasks.create_task(self._recall(behind), name="past")
 
-    async def _recall(self) -> None:
+    async def _recall(self, behind: Callable[[], bool]) -> None:
         """What memories did in the last day, host by host; forecasts take it as it comes."""
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + LONGEST_BEHIND_SECONDS
         for name in [host.name for host in self._fleet.hosts()]:
+            while behind() and loop.time() < latest:  # noqa: ASYNC110  nobody needs to know when at once
+                await asyncio.sleep(_LOOK_SECONDS / 10)
             try:
                 told = await asyncio.to_thread(lambda host: list(read_past(self._store, host, self._clock())), name)
             except StoreError as error:

@@ -43,6 +43,14 @@ class Layout:
     def digest(self) -> int:
         return digest(self.body)
 
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Which columns are of a metric, by its name."""
+        places: dict[str, list[int]] = {}
+        for place, column in enumerate(self.columns):
+            places.setdefault(column.metric.name, []).append(place)
+        return places
+
     @classmethod
     def parse(cls, body: bytes, metric_of: "Callable[[pb.Metric], Metric] | None" = None) -> "Layout":
         """Read a layout that came from outside; `metric_of` may give metrics that are known already."""

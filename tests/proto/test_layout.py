@@ -39,6 +39,17 @@ def test_a_layout_round_trips_and_keeps_its_digest(columns: tuple[Column, ...]) 
     assert parsed.digest == layout.digest == digest(layout.body)
 
 
+@given(st.lists(_COLUMNS, max_size=12).map(tuple))
+def test_columns_are_found_by_their_metric(columns: tuple[Column, ...]) -> None:
+    """Each place once, under the name of its metric, in rising order."""
+    places = Layout(columns).places
+    assert {name: [columns[place].metric.name for place in found] for name, found in places.items()} == {
+        name: [name] * len(found) for name, found in places.items()
+    }
+    assert sorted(place for found in places.values() for place in found) == list(range(len(columns)))
+    assert all(found == sorted(found) for found in places.values())
+
+
 @given(st.lists(_SILENCES, max_size=8))
 def test_silences_round_trip_in_one_order(silences: list[Silence]) -> None:
     """The order in which probes fell silent does not make a new definition."""

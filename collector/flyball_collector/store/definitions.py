@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from flyball_collector.store.contract import Document, StoreError
 from flyball_proto.errors import WireError
-from flyball_proto.layout import Layout
+from flyball_proto.layout import Layout, metric_from_message
+from flyball_proto.metric import Metric
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 DEFINITIONS = ("layout", "silences", "tenancy", "columns")  # content-addressed; shared by hosts
 
@@ -28,15 +30,25 @@ class LayoutFinder:
         self._get_document = get_document
         self._kind = kind
         self._known: dict[int, Layout] = {}
+        self._metrics: dict[bytes, Metric] = {}  # by what told of them: hosts use the same ones
 
     def __call__(self, digest: int) -> Layout | None:
         layout = self._known.get(digest)
         if layout is None and (document := self._get_document(self._kind, definition_id(digest))):
             try:
-                layout = Layout.parse(document.body)
+                layout = Layout.parse(document.body, self._metric)
             except WireError as error:
                 raise StoreError(f"document {self._kind}/{document.id} is damaged: {error}") from None
             while len(self._known) >= _REMEMBERED:
                 self._known.pop(next(iter(tuple(self._known))), None)  # the oldest; other threads may do the same
             self._known[digest] = layout
         return layout
+
+    def _metric(self, message: pb.Metric) -> Metric:
+        body = message.SerializeToString()
+        metric = self._metrics.get(body)
+        if metric is None:
+            if len(self._metrics) >= _REMEMBERED:
+                self._metrics.clear()
+            metric = self._metrics[body] = metric_from_message(message)
+        return metric

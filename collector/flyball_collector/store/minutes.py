@@ -7,7 +7,6 @@ the last code seen: a mean of codes says nothing.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ def chunks_of(
     layouts = {digest: layout for digest, layout in found.items() if layout is not None}
     points = [point for point in points if point[3].layout in layouts]
     stacks = _stacks([point[3] for point in points], layouts)
-    names = {name for layout in layouts.values() for name in _metric_places(layout)}
+    names = {name for layout in layouts.values() for name in layout.places}
     if metrics is not None:
         names &= set(metrics)
     epochs = tuple(point[1] for point in points)
@@ -199,15 +198,6 @@ def _take(chunk: Chunk, points: NDArray[np.intp]) -> Chunk:
     )
 
 
-@lru_cache(maxsize=4096)
-def _metric_places(layout: Layout) -> dict[str, list[int]]:
-    """Which columns of a layout belong to a metric."""
-    places: dict[str, list[int]] = {}
-    for index, column in enumerate(layout.columns):
-        places.setdefault(column.metric.name, []).append(index)
-    return places
-
-
 @dataclass(frozen=True, slots=True)
 class _Stack:
     """Summaries of one layout: which points they are, and matrices point × column."""
@@ -244,11 +234,11 @@ def _metric_chunk(
 ) -> Chunk:
     places: dict[Column, int] = {}
     for stack in stacks:
-        for index in _metric_places(stack.layout).get(name, ()):
+        for index in stack.layout.places.get(name, ()):
             places.setdefault(stack.layout.columns[index], len(places))
     matrices = np.zeros((4, len(places), len(epochs)), dtype=np.int64)
     for stack in stacks:
-        picks = _metric_places(stack.layout).get(name, [])
+        picks = stack.layout.places.get(name, [])
         rows = np.array([places[stack.layout.columns[index]] for index in picks], dtype=np.intp)
         states = np.array([stack.layout.columns[index].metric.kind is Kind.STATE for index in picks], dtype=np.bool_)
         middle = np.where(states, stack.last[:, picks], stack.mean_steps[:, picks])
