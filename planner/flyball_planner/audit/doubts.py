@@ -8,6 +8,7 @@ from enum import Enum
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.waits import NUMBERS, Wait
@@ -21,6 +22,7 @@ class Doubt(Enum):
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
     SKIPPED = "by its answer a step is left out"
+    FAR = "a condition leads there, several calls away"
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
     PERIOD = "a setting says every how many steps, and may say each"
@@ -49,15 +51,32 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.TRIAL
     if is_aside(region):
         return Doubt.ASIDE
-    if not (wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)) or _is_buffer(region, wait):
+    if not _is_known(wait) or _is_buffer(region, wait) or stays_on_host(turns.module):
         return Doubt.VALUE
-    if region.calls and wait.copies and not wait.value.tags & NUMBERS:
+    if wait.copies and not wait.value.tags & NUMBERS and (region.calls or _is_given_back(turns, wait)):
         return Doubt.WHOLE
     if _ends_loop(region, wait.node):
         return Doubt.CONTROL
     if not wait.value.tags & _LEARNT and _leaves_out(region, wait.node):
         return Doubt.SKIPPED
+    if len(region.calls) >= FAR and region.rarity(wait.node) is Rarity.OTHER:
+        return Doubt.FAR
     return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
+
+
+FAR = 3
+"""Calls from a loop down to a wait: from there on, who wrote the loop hardly knows of it."""
+
+
+def _is_known(wait: Wait) -> bool:
+    """Whether what is waited for is seen to lie on the device, or who wrote it knew that it is a tensor."""
+    return wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)
+
+
+def _is_given_back(turns: Turns, wait: Wait) -> bool:
+    """Whether a step that others call gives it to them: an action, say."""
+    around = turns.module.ancestors(wait.node)
+    return turns.hook_of is not None and any(isinstance(each, ast.Return) for each in around)
 
 
 def _is_chosen(region: Region, node: ast.expr) -> bool:

@@ -39,6 +39,11 @@ def is_for_a_device(project: "Project", module: Module) -> bool:
     return mentions(project, module, _MOVES) and not mentions(project, module, _STAYS)
 
 
+def stays_on_host(module: Module) -> bool:
+    """Whether a file names the processor as its device, and no other way: training on many cores."""
+    return module.says(_STAYS) and not module.says(DEVICE) and not module.says(_MOVES)
+
+
 def launched_by(project: "Project", module: Module) -> frozenset[str]:
     """The frameworks that may configure what a file does."""
     return TRAINERS & frozenset[str]().union(*(each.frameworks for each in project.beside(module)))

@@ -1,6 +1,7 @@
 """A set of files that are read together: its modules, what they import of each other, and what is defined where."""
 
 import ast
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -71,13 +72,19 @@ class Project:
         own = self.modules.get(dotted)
         if own is not None:
             return own
-        if dotted.partition(".")[0] not in self._parts:
+        head = dotted.partition(".")[0]
+        if head not in self._parts or (head in sys.stdlib_module_names and self._stands_in_package(importer)):
             return None
         key = (importer.name.rpartition(".")[0], dotted)
         if key not in self._imported:
             self._imported[key] = self._search(*key)
         found = self._imported[key]
         return None if found is importer else found  # `import logging` in a logging.py means the library
+
+    def _stands_in_package(self, module: Module) -> bool:
+        """Whether a file belongs to a package, where `import collections` means Python's, whatever stands beside it."""
+        around = self.modules.get(module.name.rpartition(".")[0])
+        return around is not None and around.path.endswith("__init__.py")
 
     def split(self, importer: Module, dotted: str) -> tuple[Module, str] | None:
         """The project's module that a dotted name begins with, the longest one, and the rest of the name."""

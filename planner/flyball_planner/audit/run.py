@@ -9,6 +9,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.files import is_test_code
 from flyball_planner.audit.finding import Finding, Severity
 from flyball_planner.audit.layout import dotted_names
 from flyball_planner.audit.notebook import read_notebook
@@ -180,7 +181,7 @@ def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None
     failures = []
     for module in project.modules.values():
         on_file(module.path)
-        for rule in rules:
+        for rule in () if is_test_code(module) else rules:
             if rule.words and not module.says_any(rule.words):
                 continue
             try:

@@ -118,9 +118,10 @@ _FILLING = frozenset({
 def _is_filled_with_data(flow: Flow, module: Module, name: ast.Name, depth: int) -> bool:
     """Whether something that does not follow from shapes is written into a variable's tensor above a line."""
     function = module.function_of(name)
+    assignments: list[ast.Assign | ast.AugAssign] = [*module.all(ast.Assign), *module.all(ast.AugAssign)]
     written = [
         each.value
-        for each in (*module.all(ast.Assign), *module.all(ast.AugAssign))
+        for each in assignments
         if any(isinstance(target, ast.Subscript) and _begins_with(target, name.id) for target in _targets(each))
     ]
     for call in module.calls_named(*_FILLING):

@@ -1,0 +1,1 @@
+"""A package with a module that is called as one of Python is."""

@@ -1,0 +1,2 @@
+class Tree:
+    """Another collection."""
