@@ -3,8 +3,10 @@
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from flyball_planner.audit.axes import has_features_last
+from flyball_planner.audit.guards import guards
 from flyball_planner.audit.module import Function, Module, last_name
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
@@ -18,26 +20,47 @@ _SHAPES = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
 _DROPOUT = re.compile(r"drop", re.IGNORECASE)
 
 
-def multiplies(module: Module, function: Function, node: ast.expr) -> bool:
-    """Whether an expression is the product of one thing with another, transposed."""
+class Use(NamedTuple):
+    """A place where weights are used."""
+
+    node: ast.AST
+    weighs: bool
+    """Whether they multiply values there."""
+
+
+def multiplies(module: Module, function: Function, node: ast.expr, *, turned: bool = False) -> bool:
+    """Whether an expression is the product of one thing with another, transposed; turned: of one transposed."""
     if isinstance(node, ast.Call) and last_name(node) == "einsum":
-        return _contracts_last(node)
+        return not turned and _contracts(node)
     sides = _sides(node)
-    if sides is None or not _is_transposed(module, function, sides[1]):
+    if sides is None:
         return False
-    return has_features_last(module, function, sides[0])
+    if turned:
+        return _is_transposed(module, function, sides[0]) and not _is_transposed(module, function, sides[1])
+    return _is_transposed(module, function, sides[1]) and has_features_last(module, function, sides[0])
 
 
-def attends(module: Module, function: Function, weights: ast.expr) -> bool:
-    """Whether weights multiply something, and nothing else is done with them."""
-    uses = list(_uses(module, function, weights, set()))
-    return bool(uses) and all(uses)
+def attends(module: Module, function: Function, weights: ast.expr, *, turned: bool = False) -> bool:
+    """Whether weights multiply something, and nothing else is done with them; turned: something times them."""
+    uses = [*_uses(module, function, weights, set(), turned=turned)]
+    return bool(uses) and all(each.weighs for each in uses)
+
+
+def attends_unless_asked(module: Module, function: Function, weights: ast.expr) -> bool:
+    """Whether the rest of what is done with weights stands behind a condition: they are handed out if asked for."""
+    uses = [*_uses(module, function, weights, set())]
+    above = {each.test for each in guards(module, weights, function)}
+    others = [each.node for each in uses if not each.weighs]
+    asked = all({guard.test for guard in guards(module, each, function)} - above for each in others)
+    return any(each.weighs for each in uses) and asked
 
 
 def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """The two operands of a matrix product."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left, node.right
+    if isinstance(node, ast.Call) and last_name(node) == "baddbmm" and len(node.args) > 1:
+        return node.args[-2], node.args[-1]
     if not isinstance(node, ast.Call) or last_name(node) not in _PRODUCTS:
         return None
     if len(node.args) == 2:
@@ -47,14 +70,17 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _contracts_last(call: ast.Call) -> bool:
-    """`einsum("b h i d, b h j d -> b h i j", …)`: both end in the one letter that goes, and each has one of its own."""
+def _contracts(call: ast.Call) -> bool:
+    """`einsum("b h i d, b h j d -> b h i j", …)`: one letter goes, each has one of its own, and those come last."""
     operands, output = _letters(call)
-    if len(operands) != 2 or operands[0][-1:] != operands[1][-1:]:
+    if len(operands) != 2:
         return False
     ours, theirs = map(set, operands)
-    gone = (ours & theirs) - set(output)
-    return gone == {operands[0][-1:]} and bool(ours - theirs) and bool(theirs - ours)
+    gone, own = (ours & theirs) - set(output), ours ^ theirs
+    if len(gone) != 1 or len(ours - theirs) != 1 or len(theirs - ours) != 1:
+        return False
+    places = {each.index("".join(gone)) for each in operands}
+    return len(places) == 1 and set(output[-2:]) == own
 
 
 def _weighs(call: ast.Call) -> bool:
@@ -89,51 +115,68 @@ def _is_transposed(module: Module, function: Function, node: ast.expr) -> bool:
 
 def _swaps_last(node: ast.expr) -> bool:
     """`k.transpose(-2, -1)`, as against `k.transpose(1, 2)`, which brings heads to the front."""
-    if not isinstance(node, ast.Call) or last_name(node) not in {"transpose", "swapaxes", "swapdims", "permute"}:
+    name = last_name(node) if isinstance(node, ast.Call) else ""
+    if isinstance(node, ast.Call) and name == "rearrange":
+        return _moves_last(node)
+    if not isinstance(node, ast.Call) or name not in {"transpose", "swapaxes", "swapdims", "permute"}:
         return isinstance(node, ast.Attribute) and node.attr in _TRANSPOSED
     texts = [ast.unparse(each) for each in node.args]
-    if last_name(node) == "permute":
+    if name == "permute":
         return bool(texts) and texts[-1] not in {"-1", str(len(texts) - 1)}
     return {*texts} in ({"-2", "-1"}, {"2", "3"}, {"-1", "-2"})
 
 
-def _uses(module: Module, function: Function, node: ast.AST, seen: set[ast.AST]) -> Iterator[bool]:
-    """For each use of a value: whether it is a product with values; dropout and changes of type are looked through."""
+def _moves_last(call: ast.Call) -> bool:
+    """`rearrange(k, "b n (h d) -> b h d n")`: what was innermost is so no more."""
+    pattern = call.args[1] if len(call.args) > 1 else None
+    text = pattern.value if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str) else ""
+    before, _, after = text.partition("->")
+    ends = [each.replace(")", " ").split()[-1:] for each in (before, after)]
+    return all(ends) and ends[0] != ends[1]
+
+
+def _uses(
+    module: Module, function: Function, node: ast.AST, seen: set[ast.AST], *, turned: bool = False
+) -> Iterator[Use]:
+    """Each use of a value; dropout and changes of type are looked through."""
     if node in seen:
         return
     seen.add(node)
     above = module.parent(node)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
         for name in _later(module, function, above, above.targets[0].id):
-            yield from _uses(module, function, name, seen)
+            yield from _uses(module, function, name, seen, turned=turned)
     elif isinstance(above, ast.Attribute) and above.attr in _SHAPES:
         return
-    elif isinstance(above, ast.Attribute) and isinstance(module.parent(above), ast.Call):
-        yield from _of_method(module, function, above, seen)
-    elif isinstance(above, ast.Call) and node in above.args:
-        yield from _of_argument(module, function, above, node, seen)
+    elif _looks_through(module, node, above):
+        call = above if isinstance(above, ast.Call) else module.parent(above)  # type: ignore[arg-type]  # a method
+        yield from _uses(module, function, call, seen, turned=turned)  # type: ignore[arg-type]  # a method is called
     else:
-        sides = _sides(above) if above is not None else None
-        yield sides is not None and sides[0] is node
+        yield Use(node, _weighs_values(module, node, above, turned=turned))
 
 
-def _of_method(module: Module, function: Function, attribute: ast.Attribute, seen: set[ast.AST]) -> Iterator[bool]:
-    call = module.parent(attribute)
-    if attribute.attr in _PASSING and call is not None:
-        yield from _uses(module, function, call, seen)
-    else:
-        yield attribute.attr in _PRODUCTS
+def _looks_through(module: Module, node: ast.AST, above: ast.AST | None) -> bool:
+    """Whether a value only changes its type, or a part of it is dropped."""
+    if isinstance(above, ast.Call) and node in above.args:
+        return _DROPOUT.search(last_name(above)) is not None
+    return isinstance(above, ast.Attribute) and above.attr in _PASSING and isinstance(module.parent(above), ast.Call)
 
 
-def _of_argument(
-    module: Module, function: Function, call: ast.Call, node: ast.AST, seen: set[ast.AST]
-) -> Iterator[bool]:
-    if _DROPOUT.search(last_name(call)):
-        yield from _uses(module, function, call, seen)
-        return
-    sides = _sides(call)
-    is_einsum = last_name(call) == "einsum" and len(call.args) == 3 and call.args[1] is node and _weighs(call)
-    yield is_einsum or (sides is not None and sides[0] is node)
+def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, *, turned: bool) -> bool:
+    """Whether weights are the first operand of a product; turned: the second one, transposed."""
+    method = module.parent(above) if isinstance(above, ast.Attribute) else None
+    if turned:
+        whole = method if isinstance(method, ast.Call) and method.func is above else above
+        around = module.parent(whole) if whole is not None else None
+        sides = _sides(around) if around is not None else None
+        is_last = isinstance(above, ast.Attribute) and above.attr in _TRANSPOSING | _TRANSPOSED
+        return is_last and sides is not None and sides[1] is whole
+    if isinstance(above, ast.Attribute):
+        return isinstance(method, ast.Call) and above.attr in _PRODUCTS
+    if isinstance(above, ast.Call) and last_name(above) == "einsum":
+        return len(above.args) == 3 and above.args[1] is node and _weighs(above)
+    sides = _sides(above) if above is not None else None
+    return sides is not None and sides[0] is node
 
 
 def _later(module: Module, function: Function, assigned: ast.Assign, name: str) -> Iterator[ast.Name]:

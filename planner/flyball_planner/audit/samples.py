@@ -149,7 +149,7 @@ def _given(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
     """What a node gives values, and the value."""
     if isinstance(node, ast.Assign):
         yield node.targets, node.value
-    elif isinstance(node, ast.AugAssign | ast.NamedExpr) or (isinstance(node, ast.AnnAssign) and node.value):
+    elif isinstance(node, ast.AugAssign | ast.NamedExpr | ast.AnnAssign) and node.value is not None:
         yield [node.target], node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield [node.target], node.iter

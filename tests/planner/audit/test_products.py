@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from flyball_planner.audit.module import Module
-from flyball_planner.audit.products import attends, multiplies
+from flyball_planner.audit.products import attends, attends_unless_asked, multiplies
 from tests.planner.audit.projects import module_of
 
 
@@ -108,3 +108,39 @@ def test_weights_that_are_wanted_elsewhere_do_not(body: str) -> None:
 def test_a_variable_that_is_given_anew_ends_its_uses() -> None:
     """What is done with the name later concerns another value."""
     assert _attends("a = torch.softmax(w, -1)\ny = a @ v\na = y\nreturn a, y")
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("s = torch.bmm(q.permute(0, 2, 1), k)", True),
+        ("q = q.permute(0, 2, 1)\ns = torch.bmm(q, k)", True),
+        ("s = torch.bmm(q, k.permute(0, 2, 1))", False),
+        ("s = q.mT @ k.mT", False),
+        ("s = einsum('b i d, b j d -> b i j', q, k)", False),
+    ],
+)
+def test_a_turned_product_has_its_first_operand_transposed(body: str, *, found: bool) -> None:
+    """Networks of pictures keep channels first: qᵀ k instead of q kᵀ."""
+    module, function = _function(body)
+    last = function.body[-1]
+    assert isinstance(last, ast.Assign)
+    assert multiplies(module, function, last.value, turned=True) is found
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("s = softmax(w)\nif flag:\n    return s @ v, s\nreturn s @ v", True),
+        ("s = softmax(w)\nout = s @ v\nreturn (out, s) if flag else out", True),
+        ("s = softmax(w)\nreturn s @ v, s", False),
+        ("if flag:\n    s = softmax(w)\n    return s @ v, s", False),
+        ("s = softmax(w)\nif flag:\n    return s", False),
+    ],
+)
+def test_weights_may_be_handed_out_where_somebody_asks(body: str, *, found: bool) -> None:
+    """A condition behind the softmax says that they are not always needed."""
+    module, function = _function(body)
+    calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
+    weights = next(each for each in calls if ast.unparse(each.func) == "softmax")
+    assert attends_unless_asked(module, function, weights) is found

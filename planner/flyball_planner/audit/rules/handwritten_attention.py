@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.module import Function, last_name
-from flyball_planner.audit.products import attends, multiplies
+from flyball_planner.audit.products import attends, attends_unless_asked, multiplies
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -28,35 +28,48 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for function in module.functions:
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
-            if scores is None or not _is_over_keys(call):
-                continue
-            if _is_product(module, function, scores) and attends(module, function, call):
-                yield _match(module, call, biased=_is_biased(module, function, scores))
+            if scores is not None and _is_over_keys(call) and not _serves_else(module, function, scores):
+                yield from _of_scores(module, function, call, scores)
 
 
-def _match(module: Module, call: ast.Call, *, biased: bool) -> Match:
-    because = "its scores are a product of queries and keys, its weights multiply values and serve nothing else"
+def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.expr) -> Iterator[Match]:
+    if _is_product(module, function, scores):
+        doubt = _BIASED if _is_biased(module, function, scores) else None
+        if attends(module, function, call):
+            yield _match(module, call, doubt)
+        elif attends_unless_asked(module, function, call):
+            yield _match(module, call, _ASKED_FOR)
+    elif _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
+        yield _match(module, call, None)
+
+
+_BIASED = "the bias would go in as `attn_mask`, with which not every fused kernel works"
+_ASKED_FOR = "they are handed out where somebody asks for them: the fused kernel would do where nobody does"
+
+
+def _match(module: Module, call: ast.Call, doubt: str | None) -> Match:
+    because = "its scores are a product of queries and keys, its weights multiply values"
     return Match(
         call,
         f"`{module.quote(call)}` is the middle of an attention written by hand",
-        f"{because}; the bias would go in as `attn_mask`, with which not every fused kernel works"
-        if biased
-        else because,
-        SUSPECTED if biased else LIKELY,
-        Severity.NOTE if biased else None,
+        f"{because} and serve nothing else" if doubt is None else f"{because}; {doubt}",
+        LIKELY if doubt is None else SUSPECTED,
+        None if doubt is None else Severity.NOTE,
     )
 
 
 def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | None:
     """What a call takes the softmax of."""
     given = next((each.value for each in call.keywords if each.arg == "input"), call.args[0] if call.args else None)
-    if "softmax" in last_name(call).lower():
-        if module.qualified(call.func) in _SOFTMAX:
-            return given
-        if last_name(call) == "softmax" and module.qualified(call.func) is None:  # a tensor's method, or one of several
-            return call.func.value if isinstance(call.func, ast.Attribute) else given
-    may_be_layer = isinstance(call.func, ast.Attribute | ast.Call) and "Softmax(" in module.source.text
-    return given if may_be_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()" else None
+    if "softmax" in last_name(call).lower() and module.qualified(call.func) in _SOFTMAX:
+        return given
+    is_layer = isinstance(call.func, ast.Attribute | ast.Call) and "Softmax(" in module.source.text
+    if is_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()":
+        return given
+    if last_name(call) != "softmax" or module.qualified(call.func) is not None:
+        return None
+    holder = call.func.value if isinstance(call.func, ast.Attribute) else None  # a tensor's method, or one of several
+    return given if holder is None or ast.unparse(holder) == "self" else holder
 
 
 def _is_over_keys(call: ast.Call) -> bool:
@@ -66,20 +79,39 @@ def _is_over_keys(call: ast.Call) -> bool:
     return not {ast.unparse(each) for each in given} & {"-2", "-3", "0"}
 
 
-def _is_product(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
-    """Whether an expression is q kᵀ, scaled and masked."""
+def _is_product(module: Module, function: Function, node: ast.expr, depth: int = 0, *, turned: bool = False) -> bool:
+    """Whether an expression is q kᵀ, scaled and masked; turned: qᵀ k."""
     if depth > 8:  # assignments and operations on the way back: more are no attention
         return False
-    if multiplies(module, function, node):
+    if multiplies(module, function, node, turned=turned):
         return True
+    parts: list[ast.expr] = []
     if isinstance(node, ast.Name):
-        return any(_is_product(module, function, each, depth + 1) for each in _given(module, function, node))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
-        return any(_is_product(module, function, each, depth + 1) for each in (node.left, node.right))
-    if isinstance(node, ast.Call) and last_name(node) in _SCALING:
-        held = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return any(_is_product(module, function, each, depth + 1) for each in (*held, *node.args))
-    return False
+        parts = _given(module, function, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and last_name(node) in _SCALING:
+        parts = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]
+    return any(_is_product(module, function, each, depth + 1, turned=turned) for each in parts)
+
+
+def _serves_else(module: Module, function: Function, scores: ast.expr) -> bool:
+    """Whether the scores are read again behind the softmax: a fused kernel gives none."""
+    if not isinstance(scores, ast.Name):
+        return False
+    end = module.statement(scores).end_lineno or scores.lineno
+    given = [each.lineno for each in module.all(ast.Assign) if each.lineno > scores.lineno - 1
+             and module.function_of(each) is function and scores.id in _stored(each)]  # fmt: skip
+    last = min(given, default=None)
+    return any(
+        each.id == scores.id and type(each.ctx) is ast.Load and module.function_of(each) is function
+        and each.lineno > end and (last is None or each.lineno <= last)
+        for each in module.all(ast.Name)
+    )  # fmt: skip
+
+
+def _stored(assigned: ast.Assign) -> set[str]:
+    return {each.id for target in assigned.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
 
 
 def _is_biased(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
@@ -87,7 +119,8 @@ def _is_biased(module: Module, function: Function, node: ast.expr, depth: int = 
     if depth > 8:
         return False
     if isinstance(node, ast.Name):
-        return any(_is_biased(module, function, each, depth + 1) for each in _given(module, function, node))
+        given = [*_given(module, function, node), *_added(module, function, node)]
+        return any(_is_biased(module, function, each, depth + 1) for each in given)
     if isinstance(node, ast.Call) and last_name(node) in _SCALING and isinstance(node.func, ast.Attribute):
         return any(_is_biased(module, function, each, depth + 1) for each in (node.func.value, *node.args))
     if not isinstance(node, ast.BinOp):
@@ -95,6 +128,16 @@ def _is_biased(module: Module, function: Function, node: ast.expr, depth: int = 
     if isinstance(node.op, ast.Add) and _BIAS.search(ast.unparse(node)):
         return True
     return any(_is_biased(module, function, each, depth + 1) for each in (node.left, node.right))
+
+
+def _added(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:
+    """What is added to a variable in place above its use, as a sum."""
+    return [
+        ast.BinOp(each.target, each.op, each.value)
+        for each in module.all(ast.AugAssign)
+        if each.lineno < name.lineno and module.function_of(each) is function
+        and isinstance(each.target, ast.Name) and each.target.id == name.id
+    ]  # fmt: skip
 
 
 def _given(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:

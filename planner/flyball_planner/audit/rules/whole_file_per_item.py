@@ -190,7 +190,10 @@ def _unit(sample: Sample) -> str:
     return "sample" if sample.maker.name == "__getitem__" else "batch"
 
 
-_CHANGE_OPENING = "Open it once in each worker, when the first sample is asked for, and keep it: `if self.file is None: self.file = …`."
+_CHANGE_OPENING = (
+    "Open it once in each worker, when the first sample is asked for, and keep it: "
+    "`if self.file is None: self.file = …`."
+)
 
 RULE = Rule(
     id="whole-file-per-item",
