@@ -211,7 +211,7 @@ class Loops:
         function = module.function_of(node)
         by_function = function is not None and _only_evaluates(function.name)
         named = by_function or EVALUATION.search(ast.unparse(node.iter))
-        if not named and self._project.flow.records_history(module, node.body[0]):
+        if not named and self._project.flow.records_history(module, _first(node)):
             return False
         if self.effects.inside(module, node):
             return False
@@ -267,6 +267,12 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
 def _only_evaluates(name: str) -> bool:
     """Whether a function's name speaks of evaluation, and of no training beside it: `train_and_validate` does both."""
     return EVALUATION.search(name) is not None and _TRAINING.search(name) is None
+
+
+def _first(node: ast.For | ast.AsyncFor) -> ast.stmt:
+    """The first statement of a loop's body, that of a `with` in its place."""
+    first = node.body[0]
+    return first.body[0] if isinstance(first, ast.With) else first
 
 
 _TRAINING = re.compile(r"(?<![a-z])(train|fit)(?![a-z])|train_and|fit_and")

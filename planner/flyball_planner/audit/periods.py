@@ -20,7 +20,7 @@ def may_be_each_turn(project: "Project", region: Region, node: ast.AST) -> bool:
 
 
 def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
-    period = _period(guard.test)
+    period = _period(region.module, guard.test)
     if period is None:
         return False
     known = {each for module in project.connected(region.module) for each in _defaults(module, period)}
@@ -30,13 +30,22 @@ def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
     return isinstance(above, ast.If) and _trains(project, region.module, above)
 
 
-def _period(test: ast.AST) -> str | None:
+def _period(module: Module, test: ast.AST) -> str | None:
     """The last part of the name that a condition takes a remainder by; None if it is no such condition."""
-    found = [each.right for each in ast.walk(test) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod)]
+    said = (test, *_given(module, test)) if isinstance(test, ast.Name) else (test,)
+    parts = (part for each in said for part in ast.walk(each))
+    found = [each.right for each in parts if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod)]
     if len(found) != 1:
         return None
     named = found[0]
     return named.attr if isinstance(named, ast.Attribute) else named.id if isinstance(named, ast.Name) else None
+
+
+def _given(module: Module, test: ast.Name) -> Iterator[ast.expr]:
+    """What a flag was given in its function: `due = not step % args.every`."""
+    for each in module.within(module.scope_of(test), ast.Assign):
+        if any(isinstance(target, ast.Name) and target.id == test.id for target in each.targets):
+            yield each.value
 
 
 def _defaults(module: Module, name: str) -> Iterator[object]:
@@ -51,13 +60,19 @@ def _defaults(module: Module, name: str) -> Iterator[object]:
         for argued, default in _arguments(function.args):
             if argued.arg == name:
                 yield from _constant(default)
-    for assigned in (*module.all(ast.Assign), *module.all(ast.AnnAssign)):
-        targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+    for targets, value in _assigned(module):
         if any(isinstance(each, ast.Name) and each.id == name for each in targets):
-            yield from _constant(assigned.value)
+            yield from _constant(value)
     for keyword in module.all(ast.keyword):
         if keyword.arg == name:
             yield from _constant(keyword.value)
+
+
+def _assigned(module: Module) -> Iterator[tuple[list[ast.expr], ast.expr | None]]:
+    for plain in module.all(ast.Assign):
+        yield plain.targets, plain.value
+    for annotated in module.all(ast.AnnAssign):
+        yield [annotated.target], annotated.value
 
 
 def _arguments(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:

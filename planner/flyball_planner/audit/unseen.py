@@ -3,15 +3,17 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit import hooks
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, Root
+from flyball_planner.audit.rule import SUSPECTED, Match
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -61,7 +63,20 @@ _READING = frozenset({
 """Names of calls of which a forward pass has one if it makes the host wait."""
 
 
+_BATCHES = re.compile(r"(?<![a-z])(data_?)?loader|(?<![a-z])batches|_dl\b|_iter\b")
+_EVALUATES = re.compile(r"(?<![a-z])(eval|val(id)?|test)")
+_OTHER_WALKS = re.compile(
+    r"predict|infer|generat|sampl|extract|embed|encod|export|calibrat|collect|plot|visuali|show|save"
+)
+"""In names of functions that go through data for what is needed on the host, or once."""
+
 CALLED = "is run for each batch in all likelihood, though by no loop that is among the files"
+
+
+def noted(match: Match, module: Module, root: Root) -> Match:
+    """A match in what is only supposed to run for each batch: a note that says so."""
+    because = f"`{getattr(root, 'name', 'the loop')}` at {module.path}:{root.lineno} {CALLED}"
+    return replace(match, severity=Severity.NOTE, confidence=SUSPECTED, because=because, edit=None)
 
 
 @dataclass(frozen=True)
@@ -87,15 +102,17 @@ class Unseen:
         """The functions and loops of one file."""
         if not self._project.flow.uses_torch(module) and not module.frameworks & _RUNNERS:
             return
-        doing = frozenset(self._differentiating(module))
+        doing = frozenset((*self._differentiating(module), *_hooked(self._project, module)))
         for node in module.functions:
             if not self._is_seen(module, node) and node not in self._around:
                 trains = self._trains(module, node, doing)
                 if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION:
                     yield Found(module, node, trains)
         for loop in module.loops:
-            if not self._is_seen(module, loop) and loop not in self._around and self._is_training(module, loop):
-                yield Found(module, loop, trains=True)
+            if not self._is_seen(module, loop) and loop not in self._around:
+                trains = self._is_training(module, loop)
+                if trains or self._is_evaluation(module, loop):
+                    yield Found(module, loop, trains)
 
     def _is_seen(self, module: Module, node: ast.AST) -> bool:
         return node in self._seen or any(above in self._seen for above in module.ancestors(node))
@@ -144,6 +161,16 @@ class Unseen:
             return named
         return isinstance(loop, ast.For) and self._hands_on(module, loop)
 
+    def _is_evaluation(self, module: Module, loop: Loop) -> bool:
+        """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
+        if not isinstance(loop, ast.For) or not _BATCHES.search(ast.unparse(loop.iter)):
+            return False
+        function = module.function_of(loop)
+        named = function is not None and _EVALUATES.search(function.name) is not None
+        if function is not None and _OTHER_WALKS.search(function.name):
+            return False
+        return not self._project.flow.records_history(module, loop.body[0]) or named
+
     def _hands_on(self, module: Module, loop: ast.For) -> bool:
         """Whether what is gone through is handed to a method that is called a step, of what nobody knows."""
         targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
@@ -154,6 +181,20 @@ class Unseen:
                     return True
         return False
 
+
+def _hooked(project: "Project", module: Module) -> Iterator[ast.AST]:
+    """Functions that a tensor or a module calls in each pass: `loss.register_hook(raise_if_nan)`."""
+    for call in module.calls_named(*_REGISTERING):
+        for each in call.args:
+            handed = project.flow.value(module, each).definition
+            if handed is not None and handed.module is module:
+                yield handed.node
+
+
+_REGISTERING = frozenset({
+    "register_hook", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_backward_hook", "register_post_accumulate_grad_hook",
+})  # fmt: skip
 
 _DOING = frozenset({"backward", "manual_backward", "optimizer_step"})
 _RUNNERS = frozenset({"ignite", "fastai", "composer"})

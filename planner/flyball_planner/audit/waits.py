@@ -97,10 +97,13 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
     tests = [each.test for each in region.all(ast.If)] + [each.test for each in region.all(ast.IfExp)]
     tests += [each.test for each in region.all(ast.While)] + [each.test for each in region.all(ast.Assert)]
     tests += [test for each in region.all(ast.comprehension) for test in each.ifs]
-    for test in tests:
+    asked = [each for test in tests for each in _operands(test)]
+    before = [each for choice in region.all(ast.BoolOp) for each in choice.values[:-1] if each not in asked]
+    for test in (*asked, *(each for part in before for each in _operands(part) if each not in asked)):
         yield from _in_test(project, region, test)
     if isinstance(region.root, ast.While):
-        yield from _in_test(project, region, region.root.test)
+        for test in _operands(region.root.test):
+            yield from _in_test(project, region, test)
 
 
 def _formatted(region: Region) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
@@ -275,14 +278,20 @@ def _is_non_blocking(call: ast.Call) -> bool:
     return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)
 
 
-def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wait]:
-    """The parts of a condition that are tensors: Python asks them for a truth value."""
+def _operands(test: ast.expr) -> Iterator[ast.expr]:
+    """What a condition asks for a truth value: behind `not`, and on both sides of `and` and `or`."""
     if isinstance(test, ast.BoolOp):
         for each in test.values:
-            yield from _in_test(project, region, each)
+            yield from _operands(each)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _in_test(project, region, test.operand)
-    elif region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
+        yield from _operands(test.operand)
+    else:
+        yield test
+
+
+def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wait]:
+    """A part of a condition that is a tensor: Python asks it for a truth value."""
+    if region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
         computed = isinstance(test, ast.Call | ast.Compare)
         value = _held(project, region, test) or (_somewhere(project, region, test) if computed else UNKNOWN)
         if value != UNKNOWN and (computed or value.tags & NUMBERS):

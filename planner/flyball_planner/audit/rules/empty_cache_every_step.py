@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+from flyball_planner.audit.unseen import noted
 
 EMPTYING = frozenset({
     "torch.cuda.empty_cache", "torch.cuda.memory.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache",
@@ -21,12 +23,18 @@ OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, Rarity.RANK})
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Emptied caches in the turns of training and evaluation loops."""
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        for region in project.loops.regions(turns):
-            for call in region.all(ast.Call):
-                if region.module.qualified(call.func) in EMPTYING and region.rarity(call) in OFTEN:
-                    loop = f"{turns.module.path}:{turns.node.lineno}"
-                    because = f"it runs in each {turns.kind.value} turn of the loop at {loop}"
-                    yield _match(region, call, because, sure=not is_trial(turns))
+        yield from _in(project, turns)
+    for turns in (each for kind in Kind for each in project.loops.supposed_of(module, kind)):
+        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+
+
+def _in(project: Project, turns: Turns) -> Iterator[Match]:
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call):
+            if region.module.qualified(call.func) in EMPTYING and region.rarity(call) in OFTEN:
+                loop = f"{turns.module.path}:{turns.node.lineno}"
+                because = f"it runs in each {turns.kind.value} turn of the loop at {loop}"
+                yield _match(region, call, because, sure=not is_trial(turns))
 
 
 def _match(region: Region, call: ast.Call, because: str, *, sure: bool) -> Match:

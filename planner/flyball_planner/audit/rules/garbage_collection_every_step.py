@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, Match, Rule
+from flyball_planner.audit.unseen import noted
 
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.RANK})
 
@@ -16,11 +18,17 @@ _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.RANK})
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Collections in the turns of training and evaluation loops."""
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        for region in project.loops.regions(turns):
-            for call in region.all(ast.Call) if region.module.says_any(("gc",)) else ():
-                collects = region.module.qualified(call.func) == "gc.collect"
-                if collects and not _is_of_the_young(call) and region.rarity(call) in _OFTEN:
-                    yield _match(region, call, f"{turns.module.path}:{turns.node.lineno}")
+        yield from _in(project, turns)
+    for turns in (each for kind in Kind for each in project.loops.supposed_of(module, kind)):
+        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+
+
+def _in(project: Project, turns: Turns) -> Iterator[Match]:
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call) if region.module.says_any(("gc",)) else ():
+            collects = region.module.qualified(call.func) == "gc.collect"
+            if collects and not _is_of_the_young(call) and region.rarity(call) in _OFTEN:
+                yield _match(region, call, f"{turns.module.path}:{turns.node.lineno}")
 
 
 def _is_of_the_young(call: ast.Call) -> bool:

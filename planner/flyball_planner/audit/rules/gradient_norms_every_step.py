@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.unseen import noted
 
 NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
 SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "median"})
@@ -20,10 +21,16 @@ SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "media
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Norms of gradients in loops over parameters that each step runs."""
     for turns in project.loops.training_of(module):
-        for region in project.loops.regions(turns):
-            for call in region.all(ast.Call):
-                if _is_gradient_norm(project, region, call) and region.rarity(call) not in SELDOM:
-                    yield _match(project, turns, region, call)
+        yield from _in(project, turns)
+    for turns in project.loops.supposed_of(module, Kind.STEP):
+        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+
+
+def _in(project: Project, turns: Turns) -> Iterator[Match]:
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call):
+            if _is_gradient_norm(project, region, call) and region.rarity(call) not in SELDOM:
+                yield _match(project, turns, region, call)
 
 
 def _is_gradient_norm(project: Project, region: Region, call: ast.Call) -> bool:

@@ -14,7 +14,7 @@ from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.unseen import CALLED
+from flyball_planner.audit.unseen import noted
 from flyball_planner.audit.waits import Wait, told, waits
 
 
@@ -37,19 +37,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in project.loops.supposed_of(module, Kind.STEP):
         for site in _sites(project, turns):
             if site.doubt not in _TOO_MUCH and (site.wait.is_plain or site.wait.value.is_seen_tensor):
-                yield _supposed(turns, site)
+                yield noted(_match(project, turns, site, 1), turns.module, turns.node)
 
 
 _TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL, Doubt.PERIOD})
 """Doubts that leave nothing to tell where it is no more than supposed that the code runs for each batch."""
-
-
-def _supposed(turns: Turns, site: Site) -> Match:
-    name = getattr(turns.node, "name", "the loop")
-    because = f"`{name}` at {turns.module.path}:{turns.node.lineno} {CALLED}"
-    return Match(
-        site.wait.node, told(site.region, site.wait), because, SUSPECTED, Severity.NOTE, module=site.region.module
-    )
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:

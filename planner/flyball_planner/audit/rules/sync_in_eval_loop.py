@@ -8,11 +8,11 @@ from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, dou
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.loops import Kind, Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.unseen import CALLED
+from flyball_planner.audit.unseen import noted
 from flyball_planner.audit.waits import Wait, told, waits
 
 TEXT = frozenset({"generate", "decode", "batch_decode", "sample"})
@@ -25,33 +25,33 @@ _WRITING = re.compile(r"(?<![a-z])(generat|decod|sampl)")
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's evaluation loops."""
     for turns in project.loops.evaluation_of(module):
-        if not _writes_text(project, turns):
-            yield from _in_loop(project, turns)
+        for region, wait in _sites(project, turns):
+            yield _match(turns, region, wait)
     for turns in project.loops.supposed_of(module, Kind.EVALUATION):
-        if not _writes_text(project, turns):
-            yield from _in_supposed(project, turns)
-
-
-def _in_supposed(project: Project, turns: Turns) -> Iterator[Match]:
-    """The waits of a function that a loop which is not seen calls for each batch, in all likelihood."""
-    name = getattr(turns.node, "name", "the loop")
-    because = f"`{name}` at {turns.module.path}:{turns.node.lineno} {CALLED}"
-    for region in project.loops.regions(turns) if not GIVING.search(name) else ():
-        for wait in waits(project, region):
+        for region, wait in _sites(project, turns):
             plain = wait.is_plain or wait.value.is_seen_tensor
-            if plain and region.rarity(wait.node) not in SELDOM and doubt_of(turns, region, wait) not in _TOO_MUCH:
-                yield Match(wait.node, told(region, wait), because, SUSPECTED, Severity.NOTE, module=region.module)
+            if plain and not _gives(turns) and doubt_of(turns, region, wait) not in _TOO_MUCH:
+                yield noted(_match(turns, region, wait), turns.module, turns.node)
 
 
 _TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL})
+"""Doubts that leave nothing to tell where it is no more than supposed that the code runs for each batch."""
 
 
-def _in_loop(project: Project, turns: Turns) -> Iterator[Match]:
+def _gives(turns: Turns) -> bool:
+    return isinstance(turns.node, Function) and GIVING.search(turns.node.name) is not None
+
+
+def _sites(project: Project, turns: Turns) -> Iterator[tuple[Region, Wait]]:
+    """The waits of each batch; of a loop that makes up text, the numbers that it reads itself."""
+    text = _writes_text(project, turns)
+    if text is None:
+        return
     for region in project.loops.regions(turns):
         for wait in waits(project, region):
-            if region.rarity(wait.node) in SELDOM:
-                continue
-            yield _match(turns, region, wait)
+            own = wait.is_explicit and wait.reads_number and not region.calls
+            if region.rarity(wait.node) not in SELDOM and (own or not text):
+                yield region, wait
 
 
 def _match(turns: Turns, region: Region, wait: Wait) -> Match:
@@ -69,10 +69,11 @@ def _match(turns: Turns, region: Region, wait: Wait) -> Match:
     )
 
 
-def _writes_text(project: Project, turns: Turns) -> bool:
-    function = turns.module.function_of(turns.node)
+def _writes_text(project: Project, turns: Turns) -> bool | None:
+    """Whether texts or samples are made up in a turn; None if that is what the function is for."""
+    function = turns.node if isinstance(turns.node, Function) else turns.module.function_of(turns.node)
     if function is not None and _WRITING.search(function.name):
-        return True
+        return None
     calls = (call for region in project.loops.regions(turns) for call in region.all(ast.Call))
     return any(last_name(each) in TEXT for each in calls)
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.unseen import noted
 
 _DEVICE = re.compile(
     r"^torch\.(cuda|xpu|mps|npu|accelerator)\.synchronize$"
@@ -24,17 +26,23 @@ _OFTEN = frozenset({None, Rarity.ACCUMULATED})
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Explicit waits in each turn of the module's training loops."""
     for turns in project.loops.training_of(module):
-        for region in project.loops.regions(turns):
-            for call in region.all(ast.Call):
-                words = _waits(project, region, call)
-                if words is not None and region.rarity(call) in _OFTEN:
-                    yield Match(
-                        call,
-                        f"`{region.module.quote(call)}` in every step: {words}",
-                        f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it",
-                        CERTAIN if region.rarity(call) is None else LIKELY,
-                        module=region.module,
-                    )
+        yield from _in(project, turns)
+    for turns in project.loops.supposed_of(module, Kind.STEP):
+        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+
+
+def _in(project: Project, turns: Turns) -> Iterator[Match]:
+    for region in project.loops.regions(turns):
+        for call in region.all(ast.Call):
+            words = _waits(project, region, call)
+            if words is not None and region.rarity(call) in _OFTEN:
+                yield Match(
+                    call,
+                    f"`{region.module.quote(call)}` in every step: {words}",
+                    f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it",
+                    CERTAIN if region.rarity(call) is None else LIKELY,
+                    module=region.module,
+                )
 
 
 def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
