@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.flow.values import Tag, Value
-from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.flow.values import Literal, Tag, Value
+from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.module import Function, Module, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -18,6 +19,13 @@ PARAMETERS = (
 )  # fmt: skip
 """Of `torch.utils.data.DataLoader`, in their order; the rest are keywords alone."""
 
+
+LOADERS = frozenset({
+    "torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "monai.data.DataLoader",
+    "torchdata.stateful_dataloader.StatefulDataLoader", "torch_geometric.loader.DataLoader",
+    "torch_geometric.data.DataLoader", "torch_geometric.loader.NeighborLoader", "dgl.dataloading.GraphDataLoader",
+})  # fmt: skip
+"""PyTorch's own, and those derived from it that have no workers either, and pin nothing, unless they are told to."""
 
 DEEPEST = 3
 """Functions, one handing a loader to the other, through which its batches are followed."""
@@ -31,18 +39,23 @@ class Loader:
     call: ast.Call
     dataset: Value
     values: tuple[tuple[str, Value], ...]
+    later: tuple[ast.Call, ...] | None = ()
+    """Of `partial(DataLoader, …)`: the calls that add the rest; None if they are not known."""
 
     @property
     def is_complete(self) -> bool:
         """Whether all arguments are seen: none is unpacked."""
-        unpacked = any(isinstance(each, ast.Starred) for each in self.call.args)
-        return not unpacked and all(each.arg for each in self.call.keywords)
+        calls = (self.call, *(self.later or ()))
+        unpacked = any(isinstance(each, ast.Starred) for call in calls for each in call.args)
+        return self.later is not None and not unpacked and all(each.arg for call in calls for each in call.keywords)
 
     def argument(self, name: str) -> ast.expr | None:
         """An argument's expression, by keyword or position; None if it is not given, or hidden by unpacking."""
-        for keyword in self.call.keywords:
+        for keyword in (keyword for call in (self.call, *(self.later or ())) for keyword in call.keywords):
             if keyword.arg == name:
                 return keyword.value
+        if _is_partial(self.call):
+            return None
         place = PARAMETERS.index(name) if name in PARAMETERS else len(self.call.args)
         before = self.call.args[: place + 1]
         if len(before) <= place or any(isinstance(each, ast.Starred) for each in before):
@@ -85,13 +98,68 @@ def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
 
 
 def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
-    given = Loader(module, call, Value(), ())
+    given = Loader(module, call, Value(), (), _later(module, call))
     names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
     expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
-    values = tuple((name, project.flow.value(module, each)) for name, each in expressions)
+    values = tuple((name, value_or_default(project, module, each)) for name, each in expressions)
     unpacked = [project.flow.value(module, each.value) for each in call.keywords if each.arg is None]
     values += tuple(field for each in unpacked for field in each.fields)
-    return Loader(module, call, dict(values).get("dataset", Value()), values)
+    return Loader(module, call, dict(values).get("dataset", Value()), values, given.later)
+
+
+def _is_partial(call: ast.Call) -> bool:
+    return last_name(call) == "partial"
+
+
+def _later(module: Module, call: ast.Call) -> tuple[ast.Call, ...] | None:
+    """The calls of the variable that holds a `partial(DataLoader, …)`; None if it goes elsewhere."""
+    if not _is_partial(call):
+        return ()
+    held = module.parent(call)
+    if not isinstance(held, ast.Assign) or not isinstance(held.targets[0], ast.Name):
+        return None
+    name = held.targets[0].id
+    calls = tuple(module.calls_named(name))
+    called = {each.func for each in calls}
+    reads = (each for each in module.all(ast.Name) if each.id == name and isinstance(each.ctx, ast.Load))
+    return calls if calls and all(each in called for each in reads) else None
+
+
+def value_or_default(project: "Project", module: Module, node: ast.expr) -> Value:
+    """What an argument is; of a function's own argument, its default, where all calls that are seen leave it out."""
+    value = project.flow.value(module, node)
+    function = module.function_of(node)
+    if value.literal is not None or not isinstance(node, ast.Name) or function is None:
+        return value
+    default = defaults(function).get(node.id)
+    return value if default is None or _is_handed(project, module, function, node.id) else _constant(default, value)
+
+
+def defaults(function: Function) -> dict[str, ast.Constant]:
+    """The constants that a function's arguments are unless they are handed over."""
+    plain = [*function.args.posonlyargs, *function.args.args]
+    pairs = [*zip(reversed(plain), reversed(function.args.defaults), strict=False)]
+    pairs += [(each, value) for each, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+              if value is not None]  # fmt: skip
+    return {each.arg: value for each, value in pairs if isinstance(value, ast.Constant)}
+
+
+def _constant(node: ast.Constant, otherwise: Value) -> Value:
+    return otherwise._replace(literal=Literal(node.value))
+
+
+def _is_handed(project: "Project", module: Module, function: Function, name: str) -> bool:
+    """Whether a call may hand an argument over; also if no call is seen."""
+    own = 1 if module.class_of(function) is not None else 0
+    place = next((n for n, each in enumerate(function.args.args) if each.arg == name), len(function.args.args)) - own
+    holder = module.class_of(function) if function.name == "__init__" else None
+    seen = False
+    for caller, call in project.flow.callers(holder.name if holder else function.name, module):
+        if Definition(module, function) in project.flow.callees(caller, call):
+            seen = True
+            if hides_arguments(call) or argument(call, name, place) is not None:
+                return True
+    return not seen
 
 
 def named_for(loader: Loader) -> str:
@@ -145,11 +213,33 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
 
 
 def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
-    if "oader" not in last_name(call) and not isinstance(call.func, ast.Name):
+    name = last_name(call)
+    if name == "__init__":
+        return _begins_loader(module, project, call)
+    if _is_partial(call):
+        of = call.args[0] if call.args else None
+        partial = module.qualified(call.func) == "functools.partial"
+        return partial and of is not None and module.qualified(of) in LOADERS
+    if "oader" not in name and not isinstance(call.func, ast.Name):
         return False
-    return module.qualified(call.func) == "torch.utils.data.DataLoader" or (
-        "oader" in last_name(call) and project.flow.value(module, call.func).name == "torch.utils.data.DataLoader"
-    )
+    full = module.qualified(call.func)
+    if full in LOADERS or ("oader" in name and project.flow.value(module, call.func).name in LOADERS):
+        return True
+    own = project.find(full)
+    return own is not None and _is_loader(project, own) and project.flow.method(own, "__init__") is None
+
+
+def _begins_loader(module: Module, project: "Project", call: ast.Call) -> bool:
+    """Whether a class derived from a loader hands its arguments on: `super().__init__(dataset, …)`."""
+    function = module.function_of(call)
+    holder = module.class_of(function) if function is not None and function.name == "__init__" else None
+    above = call.func.value if isinstance(call.func, ast.Attribute) else None
+    is_super = isinstance(above, ast.Call) and module.qualified(above.func) == "builtins.super"
+    return is_super and holder is not None and _is_loader(project, Definition(module, holder))
+
+
+def _is_loader(project: "Project", definition: Definition) -> bool:
+    return isinstance(definition.node, ast.ClassDef) and bool(project.flow.bases(definition) & LOADERS)
 
 
 _CHEAP_CALLS = frozenset({

@@ -198,3 +198,45 @@ def test_the_loader_behind_what_passes_its_batches_on_is_found() -> None:
     (made,) = loaders(module, project)
     found = [list(behind(project, module, call.args[0])) for call in module.calls_named("next")]
     assert [[each.call for each in several] for several in found] == [[made.call], [made.call], []]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Mine(DataLoader):\n    def __iter__(self): return iter(())\nloader = Mine(data)",
+        "class Mine(DataLoader):\n    def __init__(self, data):\n        super().__init__(data, num_workers=0)",
+        "from torchdata.stateful_dataloader import StatefulDataLoader\nloader = StatefulDataLoader(data)",
+        "from torch_geometric.loader import DataLoader as Graphs\nloader = Graphs(data)",
+    ],
+)
+def test_classes_derived_from_a_loader_are_loaders(code: str) -> None:
+    """Those of libraries, those of the project that add no arguments, and what others hand to their base."""
+    _, loader = _only(code)
+    data = loader.argument("dataset")
+    assert isinstance(data, ast.Name)
+    assert data.id == "data"
+
+
+@pytest.mark.parametrize(
+    ("use", "workers", "complete"),
+    [
+        ("loader = make(data)", ..., True),
+        ("loader = make(data, num_workers=4)", 4, True),
+        ("loader = make(data, **settings)", ..., False),
+        ("register(make)", ..., False),
+    ],
+)
+def test_a_partial_loader_has_what_its_calls_add(use: str, workers: object, *, complete: bool) -> None:
+    """What `partial(DataLoader, …)` leaves out may be handed over later; where it goes elsewhere, nobody knows."""
+    _, loader = _only(f"from functools import partial\nmake = partial(DataLoader, batch_size=8)\n{use}")
+    assert loader.constant("num_workers") == workers
+    assert loader.is_complete is complete
+
+
+@pytest.mark.parametrize(
+    ("use", "workers"), [("get(data)", 0), ("get(data, workers=4)", 4), ("get(data, *more)", ...), ("", ...)]
+)
+def test_an_argument_that_all_calls_leave_out_is_its_default(use: str, workers: object) -> None:
+    """Where no call is seen, or one hides its arguments, nothing is known."""
+    _, loader = _only(f"def get(data, workers=0):\n    return DataLoader(data, num_workers=workers)\n{use}")
+    assert loader.constant("num_workers") == workers

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.given import hides_arguments, is_constant
+from flyball_planner.audit.given import argument, hides_arguments, is_constant
 from flyball_planner.audit.loaders import Loader, behind
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
@@ -51,7 +51,8 @@ def _sources(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.expr]
 def _blocks(project: Project, region: Region, call: ast.Call) -> bool:
     if last_name(call) not in {"to", "cuda"} or not isinstance(call.func, ast.Attribute) or hides_arguments(call):
         return False
-    if any(each.arg == "non_blocking" for each in call.keywords) or any(is_constant(each, True) for each in call.args):
+    said = argument(call, "non_blocking")
+    if (said is not None and not is_constant(said, False)) or any(is_constant(each, True) for each in call.args):
         return False
     held = project.flow.value(region.module, call.func.value)
     is_batch = held.has(Tag.BATCH) and not held.has(Tag.DEVICE)
