@@ -102,7 +102,7 @@ WRAPPERS = frozenset({
     "fairscale.nn.data_parallel.FullyShardedDataParallel", "torch.nn.utils.spectral_norm",
     "torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "peft.get_peft_model",
     "peft.prepare_model_for_kbit_training", "torch.distributed.fsdp.wrap.wrap",
-    "apex.parallel.convert_syncbn_model", "typing.cast",
+    "apex.parallel.convert_syncbn_model", "typing.cast", "torch.autograd.Variable",
 })  # fmt: skip
 """Give back what they are handed, as far as values go."""
 

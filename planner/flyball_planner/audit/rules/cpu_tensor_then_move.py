@@ -3,27 +3,21 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.creation import FILLED, made_on_host
 from flyball_planner.audit.doubts import is_aside
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
-
-_FILLED = frozenset({"zeros", "ones", "full", "eye"})
-"""The same values wherever they are made, to the bit."""
-
-_COMPUTED = frozenset({"arange", "linspace", "logspace"})
-"""Fractions of these may be rounded otherwise on a device."""
 
 _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments that mean something else for a tensor on a device, or for the one that is moved there."""
 
-_RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
-_FILLING = frozenset({"uniform_", "normal_", "random_", "bernoulli_", "exponential_", "fill_", "zero_"})
+_MOVING = frozenset({"to", "cuda", "type_as"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
 _NOW_AND_THEN = Rarity.OTHER
 """Behind a condition on the data: worth a note."""
@@ -34,7 +28,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for region in _regions(module, project):
         for call in region.all(ast.Call):
             if (
-                last_name(call) in {"to", "cuda"}
+                last_name(call) in _MOVING
                 and isinstance(call.func, ast.Attribute)
                 and region.rarity(call) in _OFTEN | {_NOW_AND_THEN}
             ):
@@ -50,7 +44,7 @@ def _regions(module: Module, project: Project) -> Iterator[Region]:
         yield from project.loops.regions(turns)
     for function in module.functions:
         if function.name == "forward" and _is_module(project, module, function):
-            yield Region(module, function)
+            yield from reached(project, Region(module, function))
 
 
 def _is_module(project: Project, module: Module, function: Function) -> bool:
@@ -61,33 +55,12 @@ def _is_module(project: Project, module: Module, function: Function) -> bool:
 def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     """The call that made the tensor in host memory which a call moves to a device."""
     assert isinstance(call.func, ast.Attribute)  # noqa: S101  the caller asked
-    made_at = project.flow.value(region.module, _filled(call.func.value)).made_at
-    if made_at is None or made_at[0] is not region.module:
+    if not project.flow.value(region.module, call).on_device:
         return None
-    made = made_at[1]
-    if not project.flow.value(region.module, made).has(Tag.CPU):
+    if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
         return None
-    name = (region.module.qualified(made.func) or "").removeprefix("torch.")
-    known = name in _FILLED | _COMPUTED | _RANDOM or _is_of_numbers(name, made)
-    plain = argument(made, "device") is None and argument(made, "generator") is None and not hides_arguments(made)
-    here = project.flow.value(region.module, call).on_device and region.module.function_of(
-        made
-    ) is region.module.function_of(call)
-    return made if known and plain and here and _runs_in(region, made) else None
-
-
-def _filled(node: ast.expr) -> ast.expr:
-    """What is filled in place before it is moved: `torch.empty(n).uniform_(0, 1)`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
-        node = node.func.value
-    return node
-
-
-def _is_of_numbers(name: str, made: ast.Call) -> bool:
-    """Whether a tensor of a number in the code is made, or of sizes, by the old name; lists of data are on the host."""
-    if name == "tensor":
-        return len(made.args) == 1 and isinstance(made.args[0], ast.Constant)
-    return name == "FloatTensor" and len(made.args) > 1
+    made = made_on_host(project, region.module, call.func.value)
+    return made if made is not None and _runs_in(region, made) else None
 
 
 def _runs_in(region: Region, made: ast.Call) -> bool:
@@ -127,7 +100,7 @@ def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
         [*map(ast.unparse, made.args), *(f"{each.arg}={ast.unparse(each.value)}" for each in made.keywords)]
     )
     text = f"{ast.unparse(made.func)}({inside}{', ' if inside else ''}device={device})"
-    safe = last_name(made) in _FILLED
+    safe = last_name(made) in FILLED
     return Edit((Change(Action.REPLACE, module.span(call), text),), safe)
 
 
