@@ -5,7 +5,6 @@ What is not known carries no value: an unknown cell is 0 after decoding, whateve
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,6 +155,8 @@ def _read_runs(reader: BytesReader, records: int) -> NDArray[np.uint64]:
     count = int(reader.array("<u4", 1)[0])
     starts = reader.array("<u4", count).astype(np.int64)
     digests = reader.array("<u8", count).astype(np.uint64)
+    if count == 1 and starts[0] == 0:
+        return np.full(records, digests[0])
     lengths = np.diff(starts, append=records)
     if not count or starts[0] != 0 or (lengths <= 0).any():
         raise BlockError("encoded block: runs of digests do not rise, the bytes are damaged")
@@ -173,6 +174,7 @@ def _read_known(reader: BytesReader, records: int, columns: int) -> NDArray[np.b
 
 
 def _read_extras(reader: BytesReader, count: int) -> dict[int, bytes]:
-    sequences: Any = reader.array("<i8", count)
-    lengths: Any = reader.array("<u4", count)
-    return {int(sequence): reader.bytes(int(length)) for sequence, length in zip(sequences, lengths, strict=True)}
+    sequences = reader.array("<i8", count).tolist()
+    ends = np.cumsum(reader.array("<u4", count), dtype=np.int64).tolist()
+    body = reader.bytes(ends[-1] if ends else 0)
+    return {sequence: body[start:end] for sequence, start, end in zip(sequences, [0, *ends], ends, strict=False)}

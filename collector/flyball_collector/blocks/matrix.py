@@ -174,9 +174,11 @@ class MatrixReader:
         self._first = _from_planes(reader.array(np.uint8, 8 * count))
         self._bases = _unzigzag(_from_planes(reader.array(np.uint8, 8 * count)).view(np.uint64))
         self._order = np.argsort(self._bits, kind="stable")
-        starts = np.searchsorted(self._bits[self._order], np.arange(0, 64, 8), side="right")
+        starts = np.searchsorted(self._bits[self._order], np.arange(0, 64, 8), side="right").tolist()
         self._planes = [
-            (int(start), reader.array(np.uint8, (count - int(start)) * times).reshape(-1, times)) for start in starts
+            (start, reader.array(np.uint8, (count - start) * times).reshape(-1, times))
+            for start in starts
+            if start < count
         ]
 
     def read(self, rows: NDArray[np.intp] | None = None) -> Integers:
@@ -194,9 +196,8 @@ class MatrixReader:
         places = places[rows]
         raw = np.zeros((len(rows), self._times, 8), dtype=np.uint8)
         for plane, (start, values) in enumerate(self._planes):
-            if len(values):
-                there = places >= start
-                raw[there, :, plane] = values[places[there] - start]
+            there = places >= start
+            raw[there, :, plane] = values[places[there] - start]
         return raw.view("<u8").astype(np.uint64, copy=False)[:, :, 0]
 
 

@@ -98,21 +98,25 @@ class Fleet:
         self.ranks.advance(now_ns, self._hosts)
         return self.window.advance(now_ns, self._arena, self._by_name(), self.generation, self._moves)
 
-    def warm(self, state: HostState, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
-        """Take stored rows of a host at start-up: into the window, and as its newest word where there is none newer.
+    def recall(self, state: HostState, layout: KnownLayout, rows: RowGroup) -> None:
+        """Take the last of stored rows as the newest word of a host at start-up, where there is none newer.
 
-        Call it for the row groups of the last five minutes, oldest first, each with its layout; live ticks may come
-        between. The host's next live tick is taken whatever its sequence.
+        The host's next live tick is taken whatever its sequence.
         """
-        if not len(rows.sequences):
+        if not len(rows.sequences) or (newest := int(rows.corrected_ns[-1])) <= state.corrected_ns:
             return
-        newest = int(rows.corrected_ns[-1])
-        if newest > state.corrected_ns:
-            if layout is not state.layout:
-                self._place(state, layout)
-            readings = rows.values[-1] / layout.scales
-            self._arena[state.start : state.start + layout.count] = np.where(rows.valid[-1], readings, np.nan)
-            state.corrected_ns, state.received_ns = newest, int(rows.received_ns[-1])
+        if layout is not state.layout:
+            self._place(state, layout)
+        readings = rows.values[-1] / layout.scales
+        self._arena[state.start : state.start + layout.count] = np.where(rows.valid[-1], readings, np.nan)
+        state.corrected_ns, state.received_ns = newest, int(rows.received_ns[-1])
+
+    def warm(self, state: HostState, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
+        """Take stored rows of a host into the window at start-up; they have the columns that are `window.windowed`.
+
+        Call it for the row groups of the last five minutes, oldest first, each with its layout, once the newest was
+        recalled; live ticks may come between.
+        """
         self.window.warm(state, layout, rows.corrected_ns, rows.values, rows.valid, now_ns)
 
     def readings(self, state: HostState) -> list[tuple[Column, float | None]]:

@@ -21,9 +21,13 @@ class SlidingMeans:
 
     def clear(self) -> None:
         """Forget everything."""
+        self.forget(slice(None))
+
+    def forget(self, rows: slice) -> None:
+        """Nothing is known of some rows."""
         for horizon in self.horizons:
-            self._sums[horizon][:] = 0
-            self._counts[horizon][:] = 0
+            self._sums[horizon][rows] = 0
+            self._counts[horizon][rows] = 0
 
     def add(self, line: Line) -> None:
         """A line has come."""

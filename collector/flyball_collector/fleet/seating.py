@@ -40,7 +40,7 @@ class Seating:
 
     def __init__(self, metrics: Sequence[str], max_rows: int) -> None:
         self.room = Room(max_rows)
-        self._order = {name: number for number, name in enumerate(metrics)}
+        self._metrics = tuple(metrics)
         self._seats: dict[str, Seat] = {}
         self._left_out: set[str] = set()  # there is no room for these until somebody leaves
 
@@ -86,10 +86,8 @@ class Seating:
 
     def chosen(self, layout: KnownLayout) -> list[int]:
         """The windowed columns of a layout, metric by metric."""
-        columns = layout.layout.columns
-        chosen = [offset for offset, column in enumerate(columns) if column.metric.name in self._order]
-        chosen.sort(key=lambda offset: self._order[columns[offset].metric.name])
-        return chosen[:MAX_ROWS_OF_A_HOST]
+        places = layout.layout.places
+        return [place for name in self._metrics for place in places.get(name, ())][:MAX_ROWS_OF_A_HOST]
 
     def close_up(self) -> Places:
         """Close the gaps between seats; returns where the rows were that follow each other now."""

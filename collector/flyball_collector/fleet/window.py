@@ -132,6 +132,10 @@ class Window:
             raise KeyError(host)
         return seat.first, seat.offsets
 
+    def windowed(self, layout: KnownLayout) -> Places:
+        """Which columns of a layout have rows, in their order; from any thread."""
+        return np.array(self._seating.chosen(layout), dtype=np.int64)
+
     def newest(self) -> Values:
         """The newest line."""
         return self._matrix[self._second % self.seconds, : self._room.used]
@@ -229,18 +233,22 @@ class Window:
         valid: NDArray[np.bool_],
         now_ns: int,
     ) -> None:
-        """Fill in stored rows of a host, in rising time, where nothing is known; calls go on where the last ended."""
+        """Fill in stored rows of a host, in rising time, where nothing is known; calls go on where the last ended.
+
+        Of the layout's columns the rows have those that are `windowed`.
+        """
         self._sit(state)
         seat = self._seating.of(state.name)
         if seat is None or not len(corrected_ns):
             return
         if now_ns // _SECOND > self._second + 2:  # nobody writes lines yet
             self._roll(now_ns // _SECOND)
-        if seat.layout.digest == layout.digest:
-            own, theirs = np.arange(len(seat.columns)), seat.offsets
-        else:
-            own, theirs = matching(seat.columns, layout.layout.columns)
-        readings = np.where(valid[:, theirs], values[:, theirs] / layout.scales[theirs], np.nan)
+        offsets = self.windowed(layout)
+        readings = np.where(valid, values / layout.scales[offsets], np.nan)
+        own: Places = np.arange(len(seat.columns))
+        if seat.layout.digest != layout.digest:
+            own, theirs = matching(seat.columns, [layout.layout.columns[offset] for offset in offsets])
+            readings = readings[:, theirs]
         counters, rows = seat.counters[own], seat.first + own
         before = self._reader.met(state.name)
         shown = readings.astype(np.float32)
@@ -256,12 +264,16 @@ class Window:
         """Set what is unknown in the lines of these seconds."""
         inside = (seconds > self._second - self.seconds) & (seconds <= self._second)
         slots, lines = seconds[inside] % self.seconds, lines[inside]
-        times, where = self._times[slots], np.ix_(slots, rows)
+        times = self._times[slots]
         self._times[slots] = np.where(times > 0, times, seconds[inside] * _SECOND)
-        here = self._matrix[where]
-        self._matrix[where] = np.where(np.isnan(here), lines, here)
-        if len(rows):
-            self._recount(slice(int(rows.min()), int(rows.max()) + 1))
+        if not len(rows):
+            return
+        span = slice(int(rows.min()), int(rows.max()) + 1)
+        there, here = rows - span.start, self._matrix[slots, span]
+        cells = here[:, there]
+        here[:, there] = np.where(np.isnan(cells), lines, cells)
+        self._matrix[slots, span] = here
+        self._recount(span)
 
     def _roll(self, second: int) -> bool:
         """Begin the line of a second; lines that nobody wrote become unknown."""
@@ -288,8 +300,10 @@ class Window:
 
     def _recount(self, rows: slice) -> None:
         """Begin the means of some rows anew: their lines have changed."""
+        lines = self._lines(self.seconds)
+        ages, values = (self._second - lines) % self.seconds, self._matrix[lines, rows]
         for horizon in self._means.horizons:
-            self._means.recount(horizon, rows, self._matrix[self._lines(horizon), rows])
+            self._means.recount(horizon, rows, values[ages < horizon])
 
     def _lines(self, seconds: int) -> Places:
         newest = self._second + 1
@@ -319,7 +333,9 @@ class Window:
             for array in (self._matrix.T, self._reader.last, self._reader.rates):
                 array[first + kept] = array[old.first + before]
             self._unseat(state.name)
-        self._recount(seat.rows)
+            self._recount(seat.rows)
+        else:
+            self._means.forget(seat.rows)
         self._seating.take(state.name, seat)
 
     def _allot(self, count: int) -> int | None:

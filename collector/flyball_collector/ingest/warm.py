@@ -1,7 +1,7 @@
 """Start-up: hosts that were known, and the last minutes of what they said, from the store into the fleet."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 import structlog
 from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 
 from flyball_collector.blocks.block import RowGroup
-from flyball_collector.blocks.codec import decode
+from flyball_collector.blocks.codec import decode, decode_columns
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.fleet.events import HostEvent, remember, unite
 from flyball_collector.fleet.fleet import Fleet, FleetFull
@@ -40,7 +41,8 @@ T = TypeVar("T")
 class Past(NamedTuple):
     """What the store has of a host's last minutes."""
 
-    rows: list[tuple[KnownLayout, RowGroup]]
+    newest: list[tuple[KnownLayout, RowGroup]]
+    rows: list[tuple[KnownLayout, RowGroup]]  # with the columns that have a window alone
     events: tuple[HostEvent, ...]
 
 
@@ -56,6 +58,7 @@ class Warmer:
         self._forget_after_ns = forget_after_ns
         self._definitions = definitions
         self._layouts: dict[int, KnownLayout | None] = {}
+        self._columns: dict[int, NDArray[np.intp]] = {}
 
     async def run(self) -> None:
         """Until the fleet knows what the store knows; a store that is down is asked again for a minute."""
@@ -104,26 +107,50 @@ class Warmer:
             state = self._fleet.get(name)
             if state is None:
                 continue
-            for layout, group in past.rows:
+            for layout, group in past.newest:
                 self._definitions.recall(layout)
+                self._fleet.recall(state, layout, group)
+            for layout, group in past.rows:
                 self._fleet.warm(state, layout, group, now)
             if past.events:
                 state.events = unite(state.events, past.events)
             await asyncio.sleep(0)
 
     def _read(self, name: str, now_ns: int) -> Past:
+        """Of all but the newest block the columns that have a window are enough."""
         groups: list[RowGroup] = []
-        for block in self._store.read_blocks(name, now_ns - WINDOW_NS, now_ns + WINDOW_NS):
+        newest: tuple[RowGroup, ...] = ()
+        blocks = list(self._store.read_blocks(name, now_ns - WINDOW_NS, now_ns + WINDOW_NS))
+        for block in blocks:
             try:
-                groups += decode(block.payload)
+                if block is not blocks[-1]:
+                    groups += decode_columns(block.payload, self._windowed)
+                    continue
+                newest = decode(block.payload)
+                groups += map(self._pick, newest)
             except BlockError as error:
                 log.warning("block_not_read", host=name, number=block.key.number, error=str(error))
         events: tuple[HostEvent, ...] = ()
-        for extras in chain.from_iterable(group.extras.values() for group in groups):
+        for extras in dict.fromkeys(chain.from_iterable(group.extras.values() for group in groups)):
             events = remember(events, extras)
         stretches = groupby(groups, key=lambda group: group.layout)
-        rows = [(layout, _joined(list(same))) for of, same in stretches if (layout := self._layout(of)) is not None]
-        return Past(rows, events)
+        return Past(self._known(newest), self._known(_joined(list(same)) for _, same in stretches), events)
+
+    def _known(self, groups: Iterable[RowGroup]) -> list[tuple[KnownLayout, RowGroup]]:
+        return [(layout, group) for group in groups if (layout := self._layout(group.layout)) is not None]
+
+    def _pick(self, group: RowGroup) -> RowGroup:
+        columns = self._windowed(group.layout)
+        return replace(group, values=group.values[:, columns], valid=group.valid[:, columns])
+
+    def _windowed(self, digest: int) -> NDArray[np.intp]:
+        """Which columns of a layout have a window."""
+        columns = self._columns.get(digest)
+        if columns is None:
+            layout = self._layout(digest)
+            columns = np.empty(0, dtype=np.intp) if layout is None else self._fleet.window.windowed(layout)
+            self._columns[digest] = columns
+        return columns
 
     def _layout(self, digest: int) -> KnownLayout | None:
         if digest not in self._layouts:

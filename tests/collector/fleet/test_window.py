@@ -1,5 +1,6 @@
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -252,6 +253,14 @@ def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> R
     )
 
 
+def warm(fleet: Fleet, host: str, layout: KnownLayout, rows: RowGroup, now_ns: int) -> None:
+    """As a collector that starts does."""
+    state, columns = fleet.ensure(host), fleet.window.windowed(layout)
+    fleet.recall(state, layout, rows)
+    picked = replace(rows, values=rows.values[:, columns], valid=rows.valid[:, columns])
+    fleet.warm(state, layout, picked, now_ns)
+
+
 def test_warming_gives_back_what_a_restart_took() -> None:
     """Stored rows fill the window as if they had been live, and the fleet says what the host said last."""
     live, warmed, layout = fleet_of(), fleet_of(), layout_of(1)
@@ -260,12 +269,11 @@ def test_warming_gives_back_what_a_restart_took() -> None:
         say(live, "a", second, layout, line)
         advance(live, second)
     now = START + 2 * SECOND + SECOND // 2
-    state = warmed.ensure("a")
-    warmed.warm(state, layout, rows_of([0, 1], lines[:2]), now)
-    warmed.warm(state, layout, rows_of([2], lines[2:]), now)
+    warm(warmed, "a", layout, rows_of([0, 1], lines[:2]), now)
+    warm(warmed, "a", layout, rows_of([2], lines[2:]), now)
     for metric in ("watts", "read_bytes_total"):
         assert recent(warmed, "a", metric) == recent(live, "a", metric)
-    assert [value for _, value in warmed.readings(state)] == [1.0, 7.0, 180.0]
+    assert [value for _, value in warmed.readings(warmed.ensure("a"))] == [1.0, 7.0, 180.0]
     for fleet in (live, warmed):
         say(fleet, "a", 3, layout, [1, 8, 190])
         advance(fleet, 3)
@@ -280,8 +288,8 @@ def test_warming_never_overwrites_what_is_live() -> None:
         say(fleet, "a", second, layout, [1, 90 + second, 0])
         advance(fleet, second)
     rows = rows_of([1, 5, 12], [[1, 1, 0], [1, 5, 0], [1, 12, 0]])
-    fleet.warm(fleet.ensure("a"), layout, rows, START + 12 * SECOND)
-    fleet.warm(fleet.ensure("a"), layout, rows_of([], []), START + 12 * SECOND)
+    warm(fleet, "a", layout, rows, START + 12 * SECOND)
+    warm(fleet, "a", layout, rows_of([], []), START + 12 * SECOND)
     assert recent(fleet, "a", "watts") == [[5], [101], [102]]
     assert [value for _, value in fleet.readings(fleet.ensure("a"))][1] == 102.0
 
@@ -291,7 +299,7 @@ def test_stored_rows_of_another_layout_match_by_column() -> None:
     fleet = fleet_of()
     say(fleet, "a", 3, layout_of(3), [1, 13, 23, 33, 400])
     advance(fleet, 3)
-    fleet.warm(fleet.ensure("a"), layout_of(1), rows_of([1, 2], [[1, 11, 100], [1, 12, 150]]), START + 3 * SECOND)
+    warm(fleet, "a", layout_of(1), rows_of([1, 2], [[1, 11, 100], [1, 12, 150]]), START + 3 * SECOND)
     assert recent(fleet, "a", "watts") == [[11, "?", "?"], [12, "?", "?"], [13, 23, 33]]
     assert recent(fleet, "a", "read_bytes_total") == [["?"], [50], ["?"]]
 
