@@ -16,7 +16,7 @@ from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.hooks import hooks
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.regions import Region, Root, reached
+from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, reached
 from flyball_planner.audit.unseen import Unseen
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Loops:
             return False
         function = module.function_of(node)
         by_function = function is not None and _only_evaluates(function.name)
-        named = by_function or EVALUATION.search(ast.unparse(node.iter))
+        named = by_function or EVALUATION.search(ast.unparse(node.iter)) or is_switched_to_eval(module, node)
         if not named and self._project.flow.records_history(module, _first(node)):
             return False
         if self.effects.inside(module, node):

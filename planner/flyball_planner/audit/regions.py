@@ -120,3 +120,16 @@ def _called(project: "Project", region: Region, barred: Sequence[ast.AST]) -> It
                 continue
             path = (*region.calls, (region.module, call))
             yield Region(module, node, region.guards(call), region.nesting(call), path)
+
+
+def is_switched_to_eval(module: Module, node: Loop) -> bool:
+    """Whether the last that is said to a model, in the block before a loop, is `model.eval()`."""
+    above = module.parent(node)
+    block: list[ast.stmt] = next((held for field in ("body", "orelse", "finalbody")
+                                  if node in (held := getattr(above, field, []))), [])  # fmt: skip
+    for each in reversed(block[: block.index(node)] if block else []):
+        call = each.value if isinstance(each, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in {"eval", "train"}:
+            off = any(isinstance(given, ast.Constant) and not given.value for given in call.args)
+            return (call.func.attr == "eval" and not call.args) or off
+    return False

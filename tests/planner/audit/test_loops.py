@@ -190,3 +190,17 @@ def test_a_flag_that_is_made_of_itself_ends_there() -> None:
     )
     (call,) = module.all(ast.Call)
     assert [each.rarity for each in guards(module, call, module.loops[0])] == [Rarity.CONFIG]
+
+
+@pytest.mark.parametrize(
+    ("before", "found"), [("model.eval()", 1), ("model.train(False)", 1), ("model.eval()\nmodel.train()", 0), ("", 0)]
+)
+def test_a_loop_behind_a_switch_to_evaluation_evaluates(before: str, found: int) -> None:
+    """Whatever its name and its data's: nothing is trained there."""
+    text = (
+        "import torch\nmodel = torch.nn.Linear(2, 2)\ndef run(loader):\n"
+        + "".join(f"    {line}\n" for line in before.split("\n") if line)
+        + "    for x in loader:\n        y = model(x)\n"
+    )
+    project, _ = module_of(text)
+    assert len(project.loops.evaluation) == found

@@ -5,40 +5,24 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.doubts import is_trial
+from flyball_planner.audit.doubts import GIVING, is_trial
 from flyball_planner.audit.finding import Severity
-from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
-from flyball_planner.audit.loops import Turns, fetches_batches, model_called
-from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.loops import Turns, fetches_batches
+from flyball_planner.audit.module import Function, Loop, last_name
+from flyball_planner.audit.passes import DIFFERENTIATING, LEAVING, leaves, loop_around, recorded_passes
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
 
-DIFFERENTIATING = frozenset(
-    {"backward", "grad", "requires_grad_", "manual_backward", "set_grad_enabled", "vjp", "jacobian"}
-)
-"""Calls in the loop that say that history is wanted, or looked after."""
-
 SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 """Calls anywhere in the function that do."""
-
-WITHOUT_HISTORY = frozenset({
-    "generate", "predict", "encode", "sample", "eval", "train", "to", "step", "zero_grad", "parameters", "state_dict",
-    "load_state_dict", "requires_grad_", "modules", "children",
-})  # fmt: skip
-"""Methods of models that libraries run without history themselves, or that run nothing."""
 
 HOOKS = re.compile(
     r"^(on_)?((validation|test|predict)_(step|epoch|batch|start|end)|(val|valid|eval|evaluation)_(step|batch))|^forward"
 )
 """Functions that a framework calls without history, and parts of a forward pass, whose caller decides."""
-
-PLAIN_DECORATORS = frozenset({
-    "staticmethod", "classmethod", "property", "cached_property", "override", "overload", "cache", "lru_cache", "wraps",
-    "compile", "script", "abstractmethod", "contextmanager", "setter", "getter",
-})  # fmt: skip
-"""Leave autograd as it is. What others do is unknown: a project's own may well turn history off."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -48,11 +32,59 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             call = None if _is_part(project, turns) else next(_recorded(project, turns), None)
             if call is not None:
                 yield _match(project, turns, call)
+    yield from _of_givers(module, project)
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
         if evaluation is not None:
             yield _shared(turns, *evaluation)
+
+
+def _of_givers(module: Module, project: Project) -> Iterator[Match]:
+    """Functions of which nobody differentiates what their models give: samplers, predictors, encoders."""
+    known = {turns.node for turns in project.loops.evaluation_of(module) if not _only_counts(turns)}
+    for function in module.functions:
+        names = {last_name(each) for each in module.calls_of(function)}
+        if not names & LEAVING or HOOKS.search(function.name) or not _may_give(project, module, function):
+            continue
+        told: set[ast.AST] = set()
+        region = Region(module, function)
+        for call in recorded_passes(project, region):
+            loop = loop_around(module, call)
+            place = loop or call
+            if place not in told and not known & {*module.ancestors(call)} and _is_given(region, call):
+                told.add(place)
+                yield _giver(region, call, loop, switched="eval" in names)
+
+
+def _may_give(project: Project, module: Module, function: Function) -> bool:
+    """Whether history may be on for nothing in a function: no step runs it, and no caller has turned history off."""
+    holder = module.class_of(function)
+    is_module = holder is not None and project.flow.is_module(Definition(module, holder))
+    if is_module and not GIVING.search(function.name):
+        return False
+    trained = (region.root for turns in project.loops.training for region in project.loops.regions(turns))
+    return function not in trained and not _is_called_without_history(project, module, function)
+
+
+def _is_given(region: Region, call: ast.Call) -> bool:
+    """Whether nothing of a pass is differentiated in its function."""
+    if any(last_name(each) in DIFFERENTIATING for each in region.all(ast.Call)):
+        return False
+    frozen = (name for _, name in region.module.stored_attributes(region.root))
+    return "requires_grad" not in frozen and leaves(region, call)
+
+
+def _giver(region: Region, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
+    module = region.module
+    certain = switched and loop is not None
+    return Match(
+        loop or call,
+        f"`{module.quote(call)}` records autograd's history for nothing",
+        "what it gives is detached or read on the host, and nothing else is made of it",
+        LIKELY if certain else SUSPECTED,
+        Severity.WARNING if certain else Severity.NOTE,
+    )
 
 
 def _is_part(project: Project, turns: Turns) -> bool:
@@ -106,41 +138,7 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
 
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
     for region in project.loops.regions(turns):
-        for call in region.all(ast.Call):
-            value = project.flow.value(region.module, model_called(call))
-            runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
-            learns = value.definition is None or not project.flow.learns_nothing(value.definition)
-            if runs and learns and not _is_predictor(project, region, call, value) and _records(project, region, call):
-                yield call
-
-
-def _is_predictor(project: Project, region: Region, call: ast.Call, model: Value) -> bool:
-    """Whether what is called wraps a network: modules take tensors, while pictures and arrays need a predictor."""
-    first = project.flow.value(region.module, call.args[0]) if call.args else UNKNOWN
-    from_host = first.has(Tag.HOST) and not first.has(Tag.TENSOR) and first.literal is None
-    return from_host or _calls_its_own_way(project, model)
-
-
-def _calls_its_own_way(project: Project, model: Value) -> bool:
-    """Whether a model's class says itself what calling it does: that may run without history."""
-    return model.definition is not None and project.flow.method(model.definition, "__call__") is not None
-
-
-def _records(project: Project, region: Region, call: ast.Call) -> bool:
-    """Neither the call nor any of those that lead to it stands in `no_grad`."""
-    steps = ((region.module, call), *region.calls)
-    return all(project.flow.records_history(module, each) and not _is_wrapped(module, each) for module, each in steps)
-
-
-def _is_wrapped(module: Module, call: ast.Call) -> bool:
-    """Whether the function around a call is in the hands of a decorator that is not known."""
-    decorators = getattr(module.function_of(call), "decorator_list", [])
-    return any(_name_of(each) not in PLAIN_DECORATORS for each in decorators)
-
-
-def _name_of(decorator: ast.expr) -> str:
-    held = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return held.attr if isinstance(held, ast.Attribute) else held.id if isinstance(held, ast.Name) else ""
+        yield from recorded_passes(project, region)
 
 
 def _is_looked_after(project: Project, turns: Turns) -> bool:
@@ -154,8 +152,25 @@ def _is_looked_after(project: Project, turns: Turns) -> bool:
         return True
     if any(last_name(each) in SWITCHING for each in module.calls_of(scope)):
         return True
+    if any(_switches_itself(project, turns.module, each) for each in _contexts(turns)):
+        return True
     frozen = [attribute for _, attribute in module.stored_attributes(scope) if attribute == "requires_grad"]
     return bool(frozen) or (function is not None and _is_called_without_history(project, module, function))
+
+
+def _contexts(turns: Turns) -> Iterator[ast.expr]:
+    """The context managers around a loop, within its function."""
+    for above in turns.module.ancestors(turns.node):
+        if isinstance(above, Function):
+            return
+        if isinstance(above, ast.With | ast.AsyncWith):
+            yield from (each.context_expr for each in above.items)
+
+
+def _switches_itself(project: Project, module: Module, context: ast.expr) -> bool:
+    """Whether one of the project's own contexts sees to which parameters record history."""
+    own = project.flow.callees(module, context) if isinstance(context, ast.Call) else ()
+    return any(name == "requires_grad" for each in own for _, name in each.module.stored_attributes(each.node))
 
 
 def _is_called_without_history(project: Project, module: Module, function: Function) -> bool:
