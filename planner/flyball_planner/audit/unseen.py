@@ -34,7 +34,7 @@ STEP = re.compile(
 """In names of functions that whoever trains calls for each batch."""
 
 _CHECK = re.compile(
-    r"^_?(val(id(ation)?)?|eval(uat(e|ion))?|test|prediction)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
+    r"^_?(val(id(ate|ation)?)?|eval(uat(e|ion))?|test|prediction)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
 )
 """… and for each batch of an evaluation."""
 
@@ -48,6 +48,12 @@ _NO_STEPS = re.compile(
 
 _TRAINS = re.compile(r"(?<![a-z])(train|fit|learn|optimi[sz]e)|(?<![a-z])main(?![a-z])", re.IGNORECASE)
 """In names of functions whose loops over batches train."""
+
+_OF_EVALUATION = re.compile(r"valid|(?<![a-z])val(?![a-z])|eval|tester|infer|predict", re.IGNORECASE)
+"""In names of classes and files whose methods run for each batch of an evaluation."""
+
+_ON_HOST = re.compile(r"transform|augment|dataset|tokeni[sz]|preprocess|processor|collat|sampler", re.IGNORECASE)
+"""In names of classes and files that prepare data, which nobody moves to a device."""
 
 _COMMON = frozenset({
     "step", "zero_grad", "backward", "forward", "train", "eval", "fit", "run", "main", "close", "reset", "save", "load",
@@ -104,10 +110,11 @@ class Unseen:
             return
         doing = frozenset((*self._differentiating(module), *_hooked(self._project, module)))
         for node in module.functions:
-            if not self._is_seen(module, node) and node not in self._around:
-                trains = self._trains(module, node, doing)
-                if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION:
-                    yield Found(module, node, trains)
+            if self._is_seen(module, node) or node in self._around or _ON_HOST.search(_home(module, node)):
+                continue
+            trains = self._trains(module, node, doing)
+            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION:
+                yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
         for loop in module.loops:
             if not self._is_seen(module, loop) and loop not in self._around:
                 trains = self._is_training(module, loop)
@@ -198,6 +205,12 @@ _REGISTERING = frozenset({
 
 _DOING = frozenset({"backward", "manual_backward", "optimizer_step"})
 _RUNNERS = frozenset({"ignite", "fastai", "composer"})
+
+
+def _home(module: Module, node: Function) -> str:
+    """The names of a function's file and class."""
+    holder = module.class_of(node)
+    return f"{module.name.rpartition('.')[2]} {holder.name if holder is not None else ''}"
 
 
 def _takes_any(node: Function) -> bool:

@@ -1,13 +1,27 @@
 """What makes the host wait for the device: reading a value that lies there."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from flyball_planner.audit.flow.library import TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.module import last_name
+from flyball_planner.audit.readings import (
+    SUPPOSED,
+    Look,
+    each_read,
+    held,
+    is_non_blocking,
+    logged,
+    moves_to_host,
+    number,
+    read,
+    shown,
+    somewhere,
+    supposed,
+)
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -29,7 +43,7 @@ class Wait(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether the code itself says that a tensor is read, whatever is known of the value."""
-        return self.is_explicit or self.value == _SUPPOSED
+        return self.is_explicit or self.value == SUPPOSED
 
     @property
     def copies(self) -> bool:
@@ -86,24 +100,35 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         found = _in_call(project, region, call)
         if found is not None:
             yield found
-    for text, parts in _formatted(region):
-        value = next((held for each in parts if (held := _shown(project, region, each)) is not None), None)
-        if value is not None:
-            yield Wait(text, "formatting turns it into text", value)
+    yield from _in_texts(project, region)
     for entry in region.all(ast.Subscript):
-        value = _held(project, region, entry.value) if _is_old_reading(entry) else None
+        value = held(project, region, entry.value) if _is_old_reading(entry) else None
         if value is not None and value.has(Tag.LOSS):
             yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
-    tests = [each.test for each in region.all(ast.If)] + [each.test for each in region.all(ast.IfExp)]
-    tests += [each.test for each in region.all(ast.While)] + [each.test for each in region.all(ast.Assert)]
-    tests += [test for each in region.all(ast.comprehension) for test in each.ifs]
-    asked = [each for test in tests for each in _operands(test)]
-    before = [each for choice in region.all(ast.BoolOp) for each in choice.values[:-1] if each not in asked]
-    for test in (*asked, *(each for part in before for each in _operands(part) if each not in asked)):
+    for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
+
+
+def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
+    for text, parts in _formatted(region):
+        value = next((found for each in parts if (found := shown(project, region, each)) is not None), None)
+        if value is not None:
+            yield Wait(text, "formatting turns it into text", value)
+
+
+def _tests(region: Region) -> Iterator[ast.expr]:
+    """What is asked for a truth value: conditions, and what stands before `and` and `or` anywhere."""
+    for kind in (ast.If, ast.IfExp, ast.While, ast.Assert):
+        for each in region.all(kind):
+            yield from _operands(each.test)
+    for part in region.all(ast.comprehension):
+        for each in part.ifs:
+            yield from _operands(each)
+    for choice in region.all(ast.BoolOp):
+        for each in choice.values[:-1]:
+            yield from _operands(each)
     if isinstance(region.root, ast.While):
-        for test in _operands(region.root.test):
-            yield from _in_test(project, region, test)
+        yield from _operands(region.root.test)
 
 
 def _formatted(region: Region) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
@@ -133,23 +158,23 @@ def _is_old_reading(entry: ast.Subscript) -> bool:
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
         name = call.func.attr
-        held = _held(project, region, call.func.value) or _supposed(project, region, call)
-        if held is not None and name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
-            return Wait(call, f"`.{name}()` copies it to the host", held)
-        if held is not None and _moves_to_host(call) and not _is_non_blocking(call):
-            return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", held)
-        if held is not None:
+        value = held(project, region, call.func.value) or supposed(project, region, call)
+        if value is not None and name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
+            return Wait(call, f"`.{name}()` copies it to the host", value)
+        if value is not None and moves_to_host(call) and not is_non_blocking(call):
+            return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", value)
+        if value is not None:
             return None
         if name in _REPORTING:
-            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", _logged)
+            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
-        look = _LOOKS.get(name, _held)
+        look = _LOOKS.get(name, number)
         return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}", look)
     if name in {"builtins.any", "builtins.all"}:
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", _each_read)
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", each_read)
     if name in _LOGGING_FUNCTIONS:
-        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", _logged)
+        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
     if name.startswith(("numpy.", "math.")):
         return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host")
     return None
@@ -161,121 +186,16 @@ def _of_arguments(
     for each in (*call.args, *(keyword.value for keyword in call.keywords)):
         parts = each.values if isinstance(each, ast.Dict) else [each]
         for part in parts:
-            held = (look or _held)(project, region, part)
-            if held is not None:
-                return Wait(call, does, held)
+            value = (look or held)(project, region, part)
+            if value is not None:
+                return Wait(call, does, value)
     return None
 
 
-def _held(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """The value of an expression, if it is a tensor on the device."""
-    value = project.flow.value(region.module, node)
-    return value if value.on_device and not value.tags & {Tag.MODEL, Tag.LOADER} else None
-
-
-def _supposed(project: "Project", region: Region, call: ast.Call) -> Value | None:
-    """What nobody knows, or where it lies, but is called a method of that only tensors have that may wait."""
-    if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func):
-        return None
-    value = project.flow.value(region.module, call.func.value)
-    return _SUPPOSED if value.is_unknown or _is_somewhere(value) else None
-
-
-def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
-    if called.attr == "to":
-        return _moves_to_host(call)
-    if call.args or call.keywords:
-        return False
-    return called.attr in _OF_TENSORS_ALONE or (called.attr == "tolist" and _is_detached(called.value))
-
-
-def _is_detached(node: ast.expr) -> bool:
-    """Whether a chain of methods goes through `.detach()` or `.data`, which arrays have none of."""
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        if isinstance(node, ast.Attribute) and node.attr in {"detach", "data"}:
-            return True
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return False
-
-
-def _is_somewhere(value: Value) -> bool:
-    """Whether it is a tensor of which nothing tells where it lies."""
-    return Tag.TENSOR in value.tags and not value.tags & _PLACES
-
-
-_PLACES = frozenset({Tag.DEVICE, Tag.CPU, Tag.HOST, Tag.BATCH})
-
-
-def _somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
-    """What PyTorch computes of what nobody knows, or `.any()`, `.all()` of it: a tensor, wherever it lies."""
-    value = project.flow.value(region.module, node)
-    if _is_somewhere(value):
-        return _SUPPOSED
-    asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"any", "all"}
-    if not asks or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
-        return UNKNOWN
-    return _SUPPOSED if project.flow.value(region.module, node.func.value).is_unknown else UNKNOWN
-
-
-_OF_TENSORS_ALONE = frozenset({"item", "cpu"})
-_SUPPOSED = Value(frozenset({Tag.TENSOR, Tag.SUPPOSED}))
-
-
-def _read(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """The same where anything may be handed over: only what is seen to be a tensor, or to come of a computation."""
-    value = _held(project, region, node)
-    return value if value is not None and value.tags & _OF_TENSORS else None
-
-
-_OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPUT, Tag.BATCH})
-
-
-def _shown(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """The same of a list or dict, too: its text is that of all that it holds."""
-    inner = node.value if isinstance(node, ast.Starred) else node
-    return _read(project, region, inner) or _inside(project, region, inner, _OF_TENSORS)
-
-
-def _logged(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """A tensor on the device, or a dict or list of such: a logger goes through it."""
-    return _held(project, region, node) or _inside(project, region, node, _OF_TENSORS)
-
-
-def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozenset[Tag]) -> Value | None:
-    """The first tensor on the device among what a container holds."""
-    value = project.flow.value(region.module, node)
-    if value.tags or value.is_instance:
-        return None
-    held = (*(value.items or ()), *(each for _, each in value.fields), *((value.element,) if value.element else ()))
-    found = (each for each in held if each.on_device and each.tags & wanted)
-    return next((each for each in found if not each.tags & {Tag.MODEL, Tag.LOADER}), None)
-
-
-def _each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """What going through a generator or list of tensors asks for a truth value, one by one."""
-    if not isinstance(node, ast.GeneratorExp | ast.ListComp):
-        return None
-    value = _held(project, region, node.elt)
-    return value if value is not None and value.has(Tag.TENSOR) else None
-
-
-Look = Callable[["Project", Region, ast.expr], Value | None]
-"""How it is told whether an argument is a tensor on the device."""
-
 _LOOKS: dict[str, Look] = {
-    "builtins.bool": _read, "builtins.print": _shown, "builtins.str": _shown, "builtins.format": _read,
+    "builtins.bool": read, "builtins.print": shown, "builtins.str": shown, "builtins.format": read,
 }  # fmt: skip
 """What takes also what is no tensor: a module, a batch of an own class, which lie on the device as well."""
-
-
-def _moves_to_host(call: ast.Call) -> bool:
-    name = last_name(call)
-    first = call.args[0] if call.args else None
-    return name == "cpu" or (name == "to" and isinstance(first, ast.Constant) and first.value == "cpu")
-
-
-def _is_non_blocking(call: ast.Call) -> bool:
-    return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)
 
 
 def _operands(test: ast.expr) -> Iterator[ast.expr]:
@@ -293,7 +213,7 @@ def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wai
     """A part of a condition that is a tensor: Python asks it for a truth value."""
     if region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
         computed = isinstance(test, ast.Call | ast.Compare)
-        value = _held(project, region, test) or (_somewhere(project, region, test) if computed else UNKNOWN)
+        value = held(project, region, test) or (somewhere(project, region, test) if computed else UNKNOWN)
         if value != UNKNOWN and (computed or value.tags & NUMBERS):
             yield Wait(test, ASKED, value)
 

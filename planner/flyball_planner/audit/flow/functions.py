@@ -42,7 +42,7 @@ def of_library(frame: Frame, name: str, given: Arguments) -> Value:
     if name in WRAPPERS:
         return given.positional[0] if given.positional else UNKNOWN
     if name == "builtins.dict":
-        return _dict_of(_passed(frame, given))
+        return _dict_of(_passed(frame, given)) if given.positional else Value(fields=given.keywords)
     if name in PASSING:
         return _passed(frame, given)
     if name in HOST_BUILTINS or name.partition(".")[0] in HOST_PACKAGES:

@@ -1,0 +1,132 @@
+"""What a value is taken for where the host may read it: a tensor on the device, or in all likelihood one."""
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
+from flyball_planner.audit.given import is_constant
+from flyball_planner.audit.module import last_name
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+def held(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The value of an expression, if it is a tensor on the device."""
+    value = project.flow.value(region.module, node)
+    return value if value.on_device and not value.tags & {Tag.MODEL, Tag.LOADER} else None
+
+
+def supposed(project: "Project", region: Region, call: ast.Call) -> Value | None:
+    """What nobody knows, or where it lies, but is called a method of that only tensors have that may wait."""
+    if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func):
+        return None
+    value = project.flow.value(region.module, call.func.value)
+    return SUPPOSED if value.is_unknown or _is_somewhere(value) else None
+
+
+def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
+    if called.attr == "to":
+        return moves_to_host(call)
+    if call.args or call.keywords:
+        return False
+    return called.attr in _OF_TENSORS_ALONE or (called.attr == "tolist" and _is_detached(called.value))
+
+
+def _is_detached(node: ast.expr) -> bool:
+    """Whether a chain of methods goes through `.detach()` or `.data`, which arrays have none of."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr in {"detach", "data"}:
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def _is_somewhere(value: Value) -> bool:
+    """Whether it is a tensor of which nothing tells where it lies."""
+    return Tag.TENSOR in value.tags and not value.tags & _PLACES
+
+
+_PLACES = frozenset({Tag.DEVICE, Tag.CPU, Tag.HOST, Tag.BATCH})
+
+
+def somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
+    """What PyTorch computes of what nobody knows, or `.any()`, `.all()` of it: a tensor, wherever it lies."""
+    value = project.flow.value(region.module, node)
+    if _is_somewhere(value):
+        return SUPPOSED
+    asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"any", "all"}
+    if not asks or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
+        return UNKNOWN
+    return SUPPOSED if project.flow.value(region.module, node.func.value).is_unknown else UNKNOWN
+
+
+_OF_TENSORS_ALONE = frozenset({"item", "cpu"})
+SUPPOSED = Value(frozenset({Tag.TENSOR, Tag.SUPPOSED}))
+
+
+def read(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The same where anything may be handed over: only what is seen to be a tensor, or to come of a computation."""
+    value = held(project, region, node)
+    return value if value is not None and value.tags & _OF_TENSORS else None
+
+
+_OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPUT, Tag.BATCH})
+
+
+def number(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """A tensor on the device, or what is called a loss or a norm and nobody knows: who converts it knows what it is."""
+    value = held(project, region, node)
+    if value is not None or not isinstance(node, ast.Name | ast.Attribute):
+        return value
+    called = _NUMBER_NAMES.search(node.id if isinstance(node, ast.Name) else node.attr)
+    return SUPPOSED if called and project.flow.value(region.module, node).is_unknown else None
+
+
+_NUMBER_NAMES = re.compile(r"(^|_)(loss|norm)$")
+
+
+def shown(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The same of a list or dict, too: its text is that of all that it holds."""
+    inner = node.value if isinstance(node, ast.Starred) else node
+    return read(project, region, inner) or _inside(project, region, inner, _OF_TENSORS)
+
+
+def logged(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """A tensor on the device, or a dict or list of such: a logger goes through it."""
+    return held(project, region, node) or _inside(project, region, node, _OF_TENSORS)
+
+
+def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozenset[Tag]) -> Value | None:
+    """The first tensor on the device among what a container holds."""
+    value = project.flow.value(region.module, node)
+    if value.tags or value.is_instance:
+        return None
+    inner = (*(value.items or ()), *(each for _, each in value.fields), *((value.element,) if value.element else ()))
+    found = (each for each in inner if each.on_device and each.tags & wanted)
+    return next((each for each in found if not each.tags & {Tag.MODEL, Tag.LOADER}), None)
+
+
+def each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """What going through a generator or list of tensors asks for a truth value, one by one."""
+    if not isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return None
+    value = held(project, region, node.elt)
+    return value if value is not None and value.has(Tag.TENSOR) else None
+
+
+Look = Callable[["Project", Region, ast.expr], Value | None]
+"""How it is told whether an argument is a tensor on the device."""
+
+
+def moves_to_host(call: ast.Call) -> bool:
+    name = last_name(call)
+    first = call.args[0] if call.args else None
+    return name == "cpu" or (name == "to" and isinstance(first, ast.Constant) and first.value == "cpu")
+
+
+def is_non_blocking(call: ast.Call) -> bool:
+    return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)
