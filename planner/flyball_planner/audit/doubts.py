@@ -11,7 +11,7 @@ from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.waits import NUMBERS, Wait
+from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
 
 
 class Doubt(Enum):
@@ -22,6 +22,7 @@ class Doubt(Enum):
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
     SKIPPED = "by its answer a step is left out"
+    INDEXED = "what it guards takes a part by it, which waits as well"
     FAR = "a condition leads there, several calls away"
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
@@ -59,6 +60,8 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.CONTROL
     if not wait.value.tags & _LEARNT and _leaves_out(region, wait.node):
         return Doubt.SKIPPED
+    if wait.does == ASKED and _indexes_by(region, wait.node):
+        return Doubt.INDEXED
     if len(region.calls) >= FAR and region.rarity(wait.node) is Rarity.OTHER:
         return Doubt.FAR
     return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
@@ -163,6 +166,22 @@ def _leaves_out(region: Region, node: ast.expr) -> bool:
     """Whether a condition on it, and that alone, decides if what follows runs: `if not mask.any(): continue`."""
     test = _test_around(region.module, node, region.root)
     return test is not None and len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
+
+
+def _indexes_by(region: Region, node: ast.expr) -> bool:
+    """Whether a condition asks if a mask holds anything, and the branches take a part by it: `x[mask]`."""
+    test = _test_around(region.module, node, region.root)
+    if test is None:
+        return False
+    names = region.module.names_in(node)
+    inside = (each for part in (*test.body, *test.orelse) for each in ast.walk(part) if isinstance(each, ast.Subscript))
+    return any(isinstance(each, ast.Name) and each.id in names for part in inside for each in _masks(part.slice))
+
+
+def _masks(index: ast.expr) -> Iterator[ast.expr]:
+    """What may be a mask in an index: `mask`, `~mask`, the parts of a tuple."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    yield from (each.operand if isinstance(each, ast.UnaryOp) else each for each in parts)
 
 
 def _test_around(module: Module, node: ast.expr, root: ast.AST) -> ast.If | None:

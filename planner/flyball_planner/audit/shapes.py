@@ -158,5 +158,15 @@ def is_kept(module: Module, node: ast.AST, function: Function) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     if any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets):
         return True
+    names = {each.id for each in targets if isinstance(each, ast.Name)}
+    if any(_names_in(call) & names for call in module.calls_named(*_KEEPING) if module.function_of(call) is function):
+        return True
     calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call))
-    return any(last_name(each) in {"register_buffer", "setattr", "__setattr__"} for each in calls)
+    return any(last_name(each) in _KEEPING for each in calls)
+
+
+_KEEPING = ("register_buffer", "setattr", "__setattr__")
+
+
+def _names_in(call: ast.Call) -> set[str]:
+    return {each.id for argument in call.args for each in ast.walk(argument) if isinstance(each, ast.Name)}

@@ -1,6 +1,7 @@
 """What a call gives: of the project's own functions, classes and instances, or of what is handed over."""
 
 import ast
+import re
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.derived import combine
@@ -54,10 +55,27 @@ def call_value(frame: Frame, node: ast.Call, called: Value, given: Arguments) ->
     if called.has(Tag.CRITERION):
         return loss_of(frame, given)
     if called.has(Tag.MODEL):
-        return OUTPUT if frame.grad else OUTPUT.without(Tag.GRAPH)
+        return OUTPUT if frame.grad and not _adds_no_history(called, given) else OUTPUT.without(Tag.GRAPH)
     if called.tags == SOMETHING_ON_DEVICE:  # `net.cuda()` that is called is a module
         return OUTPUT if frame.grad else OUTPUT.without(Tag.GRAPH)
     return _unknown_with_tensors(frame, node, given)
+
+
+_NOTHING_TO_LEARN = re.compile(
+    r"^torch\.nn\.(\w*Pool\w*|\w*Pad\d?d?|\w*Dropout\w*|\w*Upsampl\w*|Fold|Unfold|Flatten|Unflatten|Identity|ReLU6?|GELU|SiLU"
+    r"|Sigmoid|Tanh|Softmax\w*|Pixel\w*huffle)$"
+)
+"""Layers without parameters."""
+
+
+def _adds_no_history(called: Value, given: Arguments) -> bool:
+    """Whether a layer without parameters is handed a tensor without history: it gives one without, too."""
+    first = given.positional[0] if given.positional else UNKNOWN
+    plain = bool(first.tags & _OF_TENSORS) and not first.has(Tag.GRAPH)
+    return plain and _NOTHING_TO_LEARN.search(called.made_by or "") is not None
+
+
+_OF_TENSORS = frozenset({Tag.TENSOR, Tag.OUTPUT})
 
 
 def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Value:

@@ -212,6 +212,17 @@ def tensor_asked_for(test: ast.expr) -> str | None:
     return test.args[0].id if asks and about else None
 
 
+_NUMBERS = frozenset({"float", "int", "bool", "str", "(float, int)", "(int, float)", "float | int", "int | float"})
+
+
+def number_asked_for(test: ast.expr) -> str | None:
+    """The variable of which a condition asks whether it is a number: where it is one, it lies on the host."""
+    if not isinstance(test, ast.Call) or len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
+        return None
+    asks = ast.unparse(test.func) == "isinstance" and ast.unparse(test.args[1]) in _NUMBERS
+    return test.args[0].id if asks else None
+
+
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     return frame.flow.local_definition(frame, node)
 

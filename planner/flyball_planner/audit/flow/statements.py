@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_planner.audit.flow.derived import iterated
-from flyball_planner.audit.flow.expressions import evaluate, tensor_asked_for
+from flyball_planner.audit.flow.expressions import evaluate, number_asked_for, tensor_asked_for
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
@@ -94,8 +94,9 @@ def _raise(frame: Frame, node: ast.Raise) -> bool:
 
 def _if(frame: Frame, node: ast.If) -> bool:
     evaluate(frame, node.test)
-    name = tensor_asked_for(node.test)
-    return _branches(frame, (node.body, node.orelse), ({}, {name: ON_HOST} if name else {}))
+    tensor, number = tensor_asked_for(node.test), number_asked_for(node.test)
+    known = ({number: ON_HOST} if number else {}, {tensor: ON_HOST} if tensor else {})
+    return _branches(frame, (node.body, node.orelse), known)
 
 
 def _branches(

@@ -28,7 +28,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if assigned is None or loop is None:
             continue
         holder = ast.unparse(assigned.targets[0])
-        if _is_another_each_turn(loop, assigned.targets[0]):
+        if _is_another_each_turn(loop, assigned.targets[0]) or _ends_when_enough(loop, holder):
             continue
         if _joins(call, holder) and not _is_read(loop, assigned, holder) and not _begins_anew(loop, assigned, holder):
             yield Match(
@@ -64,6 +64,13 @@ def _is_another_each_turn(loop: ast.For, holder: ast.expr) -> bool:
     """Whether what is joined is the turn's own: `parts[name]` of a loop over names."""
     turns = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
     return any(isinstance(each, ast.Name) and each.id in turns for each in ast.walk(holder))
+
+
+def _ends_when_enough(loop: ast.For, holder: str) -> bool:
+    """Whether the loop ends as soon as a few parts are gathered: `if len(found) == k: break`."""
+    tests = (each.test for each in ast.walk(loop) if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
+    parts = (part for each in tests for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute))
+    return any(ast.unparse(each) == holder for each in parts)
 
 
 def _joins(call: ast.Call, holder: str) -> bool:

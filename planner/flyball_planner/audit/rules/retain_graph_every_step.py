@@ -7,8 +7,9 @@ from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
+from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 
 
@@ -43,7 +44,21 @@ def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | 
     if len(found) != 1 or last_name(found[0][1]) not in {"backward", "manual_backward"}:
         return None
     region, call = found[0]
-    return None if region.nesting(call) else (region.module, call)
+    return None if region.nesting(call) or _is_of_callers(region, call) else (region.module, call)
+
+
+def _is_of_callers(region: Region, call: ast.Call) -> bool:
+    """Whether the graph is that of an argument: who handed it over may differentiate it too."""
+    function = region.root
+    if not region.calls or not isinstance(function, Function):
+        return False
+    names_in = region.module.names_in
+    known = set(names_in(call.func))
+    for assigned in sorted(region.all(ast.Assign), key=lambda each: -each.lineno):
+        if known & {name for target in assigned.targets for name in names_in(target)}:
+            known |= names_in(assigned.value)
+    handed = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)} - {"self"}
+    return bool(known & handed)
 
 
 def _hands_on(call: ast.Call) -> bool:

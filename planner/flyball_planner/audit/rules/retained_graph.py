@@ -4,11 +4,13 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag, Value
+from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
@@ -152,7 +154,8 @@ def _match(project: Project, region: Region, turns: Turns, kept: Kept) -> Match:
     module = region.module
     value = project.flow.value(module, kept.value)
     seen = any(each.has(Tag.GRAPH) and each.is_seen_tensor for each in _inside(value))
-    certain = (seen or value.tags & {Tag.OUTPUT, Tag.LOSS}) and not is_trial(turns)
+    trains = not is_trial(turns) and not _only_gathers(project, turns)
+    certain = (seen or value.tags & {Tag.OUTPUT, Tag.LOSS}) and trains
     return Match(
         kept.statement,
         f"`{module.quote(kept.holder)}` keeps `{module.quote(kept.value)}` with its history",
@@ -163,6 +166,17 @@ def _match(project: Project, region: Region, turns: Turns, kept: Kept) -> Match:
         module=module,
         edit=_edit(project, region, kept),
     )
+
+
+def _only_gathers(project: Project, turns: Turns) -> bool:
+    """Whether a framework's hook belongs to a module without optimizers: it gathers what frozen networks give, once."""
+    function = turns.module.function_of(turns.node) if not isinstance(turns.node, Function) else turns.node
+    holder = turns.module.class_of(function) if turns.hook_of == "lightning" and function is not None else None
+    made = project.flow.method(Definition(turns.module, holder), "configure_optimizers") if holder is not None else None
+    if made is None:
+        return False
+    given = (each.value for each in made.module.within(made.node, ast.Return))
+    return all(each is None or is_constant(each, None) for each in given)
 
 
 def _edit(project: Project, region: Region, kept: Kept) -> Edit | None:

@@ -14,3 +14,13 @@ def merge(batch, parts):
     for key in batch.keys:
         batch[key] = np.concatenate(batch[key], axis=parts[0].axis_of(key))
     return batch
+
+
+def first(loader, wanted):
+    """A few parts are enough."""
+    found = np.zeros((0, 3))
+    for x in loader:
+        found = np.concatenate((found, x[: wanted - found.shape[0]]))
+        if found.shape[0] == wanted:
+            break
+    return found

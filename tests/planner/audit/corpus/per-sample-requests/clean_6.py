@@ -17,7 +17,7 @@ class Server:
         dist.broadcast(weights, src=0, group=self.group)
 
 
-def train(model, loader, optimizer, server):
+def train(model, loader, optimizer, server: Server):
     for x, y in loader:
         loss = torch.nn.functional.mse_loss(model(x.cuda()), y.cuda())
         loss.backward()

@@ -1,11 +1,11 @@
 import torch
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizer
 
 
 class Padding:
     """Made anew in each step; what it tokenises is one word."""
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: PreTrainedTokenizer):
         self.number = tokenizer(tokenizer.pad_token)["input_ids"][0]  # expect: tokenise-in-loop@note
 
 

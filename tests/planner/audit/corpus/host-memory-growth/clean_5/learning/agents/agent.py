@@ -12,8 +12,8 @@ class Agent:
         self.optimizer = optimizer
         self.record = collections.deque(maxlen=1000)
 
-    def train(self, loader):
-        for x, y in loader:
+    def train(self, train_loader):
+        for x, y in train_loader:
             out = self.model(x.cuda())
             loss = nn.functional.mse_loss(out, y.cuda())
             self.record.extend(out.detach().cpu().numpy())
