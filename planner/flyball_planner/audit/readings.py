@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.flow.library import METADATA, TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Module, last_name
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _PLACES = frozenset({Tag.DEVICE, Tag.CPU, Tag.HOST, Tag.BATCH})
 def somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
     """What PyTorch computes of what nobody knows, or `.any()`, `.all()` of it: a tensor, wherever it lies."""
     value = project.flow.value(region.module, node)
-    if _is_somewhere(value):
+    if _is_somewhere(value) or is_buffer(region, node):
         return SUPPOSED
     asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"any", "all"}
     if not asks or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
@@ -83,10 +84,27 @@ def number(project: "Project", region: Region, node: ast.expr) -> Value | None:
     if value is not None or not isinstance(node, ast.Name | ast.Attribute):
         return value
     called = _NUMBER_NAMES.search(node.id if isinstance(node, ast.Name) else node.attr)
-    return SUPPOSED if called and project.flow.value(region.module, node).is_unknown else None
+    called_so = called is not None and project.flow.value(region.module, node).is_unknown
+    return SUPPOSED if called_so or is_buffer(region, node) else None
 
 
 _NUMBER_NAMES = re.compile(r"(^|_)(loss|norm)$")
+
+
+def is_buffer(region: Region, node: ast.expr) -> bool:
+    """Whether it is a buffer that its file registers with a module, or is compared with one: `self.steps % 10 == 0`."""
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        return any(is_buffer(region, each) for each in (node.left, *node.comparators))
+    if isinstance(node, ast.BinOp):
+        return is_buffer(region, node.left) or is_buffer(region, node.right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in METADATA | TO_HOST:
+        return is_buffer(region, node.func.value)
+    return isinstance(node, ast.Attribute) and node.attr in _buffers(region.module)
+
+
+def _buffers(module: Module) -> frozenset[str]:
+    made = [each.args[0] for each in module.calls_named("register_buffer") if each.args]
+    return frozenset(each.value for each in made if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 
 def shown(project: "Project", region: Region, node: ast.expr) -> Value | None:

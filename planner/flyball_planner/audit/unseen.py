@@ -10,6 +10,7 @@ from flyball_planner.audit import hooks
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.regions import Region, Root
@@ -103,6 +104,7 @@ class Unseen:
         self._seen = frozenset(each.root for each in regions)
         self._around = frozenset(above for each in regions for above in each.module.ancestors(each.root))
         self._called = frozenset(self._unresolved(regions))
+        self._regions = regions
 
     def of(self, module: Module) -> Iterator[Found]:
         """The functions and loops of one file."""
@@ -127,15 +129,24 @@ class Unseen:
     def _trains(self, module: Module, node: Function, doing: frozenset[ast.AST]) -> bool:
         if node.name == "forward":
             return self._is_reading_forward(module, node)
+        if is_property(node):
+            return self._is_read(module, node)
         if node.name in hooks.TRAINING or (STEP.search(node.name) and _takes_any(node)):
             return True
         return (node in doing or node.name in self._called) and not _NO_STEPS.search(node.name)
 
+    def _is_read(self, module: Module, node: Function) -> bool:
+        """Whether a property that may wait is read where a turn is seen to run, in its own file."""
+        inside = (each for each in self._regions if each.module is module) if _reads(module, node) else ()
+        return any(read.attr == node.name for each in inside for read in each.all(ast.Attribute))
+
     def _is_reading_forward(self, module: Module, node: Function) -> bool:
-        if not any(last_name(each) in _READING for each in module.within(node, ast.Call)):
-            return False
+        """Whether it is a module's, of which some method may wait."""
         holder = module.class_of(node)
-        return holder is not None and self._project.flow.is_module(Definition(module, holder))
+        if holder is None or not self._project.flow.is_module(Definition(module, holder)):
+            return False
+        methods = (each for each in holder.body if isinstance(each, Function))
+        return any(_reads(module, each) for each in methods if each.name != "__init__")
 
     def _differentiating(self, module: Module) -> Iterator[Function]:
         """Functions with a backward pass or an optimizer's step of their own, in no loop of theirs."""
@@ -205,6 +216,10 @@ _REGISTERING = frozenset({
 
 _DOING = frozenset({"backward", "manual_backward", "optimizer_step"})
 _RUNNERS = frozenset({"ignite", "fastai", "composer"})
+
+
+def _reads(module: Module, node: Function) -> bool:
+    return any(last_name(each) in _READING for each in module.within(node, ast.Call))
 
 
 def _home(module: Module, node: Function) -> str:

@@ -13,6 +13,7 @@ from flyball_planner.audit.readings import (
     Look,
     each_read,
     held,
+    is_buffer,
     is_non_blocking,
     logged,
     moves_to_host,
@@ -212,7 +213,7 @@ def _operands(test: ast.expr) -> Iterator[ast.expr]:
 def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wait]:
     """A part of a condition that is a tensor: Python asks it for a truth value."""
     if region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
-        computed = isinstance(test, ast.Call | ast.Compare)
+        computed = isinstance(test, ast.Call | ast.Compare) or is_buffer(region, test)
         value = held(project, region, test) or (somewhere(project, region, test) if computed else UNKNOWN)
         if value != UNKNOWN and (computed or value.tags & NUMBERS):
             yield Wait(test, ASKED, value)
