@@ -14,13 +14,22 @@ from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel"})
 _SMART = re.compile(r"^(\w+_)?(DDP|ddp)(_model)?$")
 """What a function of theirs is called that wraps a model: `smart_DDP(model)`."""
 
 _WRAPPED = re.compile(r"DistributedDataParallel|DDP\(")
+_DISTRIBUTED = re.compile(
+    r"DistributedDataParallel|\bDDP\(|DistributedSampler|torch\.distributed|import distributed\b|\bmodel\.module\b"
+    r"|local_rank|args\.rank|world_size|synchronize_between_processes"
+)
+"""Words of code that several processes run: whoever calls it may have wrapped the model."""
+
+_OTHER_ENGINES = re.compile(r"deepspeed|fully_shard|FullyShardedDataParallel\(|\bFSDP\(|horovod")
+"""What exchanges gradients by rules of its own."""
+
 _HELD_BACK = re.compile(
     r"no_sync|no_backward_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce|\.accumulate\(|sync_gradients"
     r"|(all_?reduce|average|sync|reduce)_grad"
@@ -34,11 +43,15 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if turns.hook_of not in {None, "caller"} or mentions(project, module, _HELD_BACK):
             continue
         wrapped = mentions(project, module, _WRAPPED) and _is_wrapped(project, turns)
+        distributed = wrapped or (mentions(project, module, _DISTRIBUTED) and not _makes_model(project, turns))
         accumulates = _steps_seldom(project, turns)
-        for region, call in _backward_passes(project, turns):
-            exchanges = wrapped or _is_accelerated(project, region, call)
-            if exchanges and (accumulates or project.loops.is_micro(region, call)):
-                yield _match(turns, region, call)
+        for region, call in (
+            _backward_passes(project, turns) if distributed or "accelerat" in module.source.text else ()
+        ):
+            if accumulates or project.loops.is_micro(region, call):
+                exchanges = wrapped or _is_accelerated(project, region, call)
+                if exchanges or (distributed and _is_of_loss(project, region, call)):
+                    yield _match(turns, region, call, seen=exchanges)
 
 
 def _backward_passes(project: Project, turns: Turns) -> Iterator[tuple[Region, ast.Call]]:
@@ -54,6 +67,25 @@ def _is_accelerated(project: Project, region: Region, call: ast.Call) -> bool:
         return False
     runner = call.func.value
     return "accelerator" in ast.unparse(runner) and project.flow.value(region.module, runner).has(Tag.ACCELERATOR)
+
+
+def _is_of_loss(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether a loss is differentiated itself, or scaled, by no engine that knows when gradients are due."""
+    if mentions(project, region.module, _OTHER_ENGINES) or not isinstance(call.func, ast.Attribute):
+        return False
+    held = project.flow.value(region.module, call.func.value)
+    return not call.args and not held.tags & {Tag.ENGINE, Tag.ACCELERATOR, Tag.MODEL, Tag.OPTIMIZER}
+
+
+def _makes_model(project: Project, turns: Turns) -> bool:
+    """Whether the loop's function gives the model that it runs a value itself: nobody wraps it elsewhere."""
+    module, function = turns.module, turns.module.function_of(turns.node)
+    run = {each.func.id for each in turns.region.all(ast.Call) if isinstance(each.func, ast.Name)
+           and project.flow.value(module, each.func).has(Tag.MODEL)}  # fmt: skip
+    given = (
+        target for each in module.all(ast.Assign) if module.function_of(each) is function for target in each.targets
+    )
+    return any(isinstance(each, ast.Name) and each.id in run for each in given)
 
 
 def _steps_seldom(project: Project, turns: Turns) -> bool:
@@ -95,13 +127,15 @@ def _wraps(module: Module, scope: ast.AST) -> bool:
     return any(module.qualified(call.func) in _WRAPPERS or _SMART.search(last_name(call)) for call in calls)
 
 
-def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
+def _match(turns: Turns, region: Region, call: ast.Call, *, seen: bool) -> Match:
+    doubt = "" if seen else "; that somebody wraps the model for several processes is supposed"
     return Match(
         call,
         f"`{region.module.quote(call)}` exchanges gradients in each micro-step",
         f"the loop at {turns.module.path}:{turns.node.lineno} steps after several of them, and nothing holds the "
-        "exchange back (`no_sync`)",
-        LIKELY,
+        f"exchange back (`no_sync`){doubt}",
+        LIKELY if seen else SUSPECTED,
+        None if seen else Severity.NOTE,
         module=region.module,
     )
 

@@ -1,6 +1,7 @@
 """`gradient-norms-every-step`: the norm of each parameter's gradient is computed one by one in every step."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
@@ -34,10 +35,43 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
 
 
 def _is_gradient_norm(project: Project, region: Region, call: ast.Call) -> bool:
-    if last_name(call) not in NORMS or not project.loops.is_over_parameters(region, call):
+    """Whether a call reduces a gradient to a number, parameter by parameter."""
+    last = last_name(call)
+    reduces = last in NORMS or (last in _REDUCING and _measures(call))
+    if not reduces or not (project.loops.is_over_parameters(region, call) or _is_over_gradients(project, region, call)):
         return False
-    parts = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    return any(project.flow.value(region.module, each).has(Tag.GRADIENT) for each in parts)
+    parts = [part for each in (*call.args[:1], call.func) for part in ast.walk(each) if isinstance(part, ast.expr)]
+    return any(project.flow.value(region.module, each).has(Tag.GRADIENT) or _is_grad(each) for each in parts)
+
+
+_REDUCING = frozenset({"sum", "max", "mean"})
+
+
+def _measures(call: ast.Call) -> bool:
+    """Whether squares or amounts are summed, or the largest is taken: `p.grad.pow(2).sum()`, `p.grad.abs().max()`."""
+    held = call.func.value if isinstance(call.func, ast.Attribute) else call
+    squared = isinstance(held, ast.BinOp) and isinstance(held.op, ast.Pow)
+    return squared or (isinstance(held, ast.Call) and last_name(held) in {"pow", "square", "abs"})
+
+
+def _is_grad(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
+def _is_over_gradients(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether a comprehension or loop around goes through what names call parameters or gradients."""
+    around: list[ast.expr] = [each.iter for each in region.loops(call) if isinstance(each, ast.For)]
+    for above in region.module.ancestors(call):
+        if above is region.root:
+            break
+        if isinstance(above, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            around += [each.iter for each in above.generators]
+    return any(_PARAMETERS.search(ast.unparse(each)) for each in around) or any(
+        project.flow.value(region.module, each).has(Tag.GRADIENT) for each in around
+    )
+
+
+_PARAMETERS = re.compile(r"param|grads?\b|gradients")
 
 
 def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Match:

@@ -10,11 +10,12 @@ from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Retained graphs in training loops that differentiate once a turn."""
+    """Retained graphs in training loops that differentiate once a turn, and in layers that make their own."""
+    yield from _of_own_graphs(module)
     for turns in project.loops.training_of(module):
         only = _only_backward(project, turns)
         if only is not None and is_constant(argument(only[1], "retain_graph"), True):
@@ -27,6 +28,44 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 module=home,
                 edit=Edit((Change(Action.DROP_ARGUMENT, home.span(call), name="retain_graph"),)),
             )
+
+
+def _of_own_graphs(module: Module) -> Iterator[Match]:
+    """Graphs that a function makes where history is off around it, as reversible layers do, and differentiates once."""
+    for call in module.calls_named("backward") if "enable_grad" in module.source.text else ():
+        function, graph = module.function_of(call), call.func.value if isinstance(call.func, ast.Attribute) else None
+        if function is None or not isinstance(graph, ast.Name) or not is_constant(argument(call, "retain_graph"), True):
+            continue
+        around = (each for each in module.ancestors(call) if isinstance(each, ast.With))
+        block = next((each for each in around if _records(module, each)), None)
+        if block is not None and _is_differentiated_once(module, block, graph.id):
+            yield Match(
+                call,
+                f"`{module.quote(call)}` keeps the graph for another backward pass",
+                f"`{graph.id}` is made and differentiated in the block at {module.path}:{block.lineno}, and once",
+                SUSPECTED,
+                Severity.NOTE,
+            )
+
+
+def _records(module: Module, node: ast.With) -> bool:
+    contexts = (each.context_expr for each in node.items)
+    return any(module.qualified(each.func) in _ENABLING for each in contexts if isinstance(each, ast.Call))
+
+
+_ENABLING = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
+
+
+def _is_differentiated_once(module: Module, block: ast.With, name: str) -> bool:
+    """Whether a block makes a variable, and differentiates nothing else, nor anybody that variable behind it."""
+    made = any(
+        isinstance(each, ast.Assign) and any(ast.unparse(t) == name for t in each.targets) for each in block.body
+    )
+    function = module.function_of(block)
+    inside = set(ast.walk(block))
+    calls = [each for each in (*module.calls_named("backward"), *module.calls_named("grad"))
+             if module.function_of(each) is function and (each in inside or name in module.names_in(each))]  # fmt: skip
+    return made and len(calls) == 1
 
 
 def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | None:

@@ -8,6 +8,7 @@ from flyball_planner.audit.doubts import is_making
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -30,24 +31,47 @@ _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Calls of tokenisers in each turn of the module's training loops."""
+    """Calls of tokenisers in each turn of the module's loops, and in its models."""
     for turns in project.loops.training_of(module):
-        regions = project.loops.regions(turns)
-        if any(last_name(call) in _GENERATING for region in regions for call in region.all(ast.Call)):
-            continue
-        for region in regions:
-            for call in region.all(ast.Call):
-                confidence = _encodes(project, region, call)
-                if confidence is not None and region.rarity(call) in _OFTEN:
-                    yield Match(
-                        call,
-                        f"`{region.module.quote(call)}` turns text into tokens in each training step",
-                        f"the loop at {turns.module.path}:{turns.node.lineno} does it between two steps, in one "
-                        "process",
-                        confidence,
-                        None if confidence == LIKELY else Severity.NOTE,
-                        module=region.module,
-                    )
+        yield from _in(project, turns, certain=True)
+    others = (*project.loops.evaluation_of(module), *project.loops.supposed_of(module, Kind.STEP))
+    for turns in others:
+        yield from _in(project, turns, certain=False)
+    for function in module.functions:
+        owner = project.flow.owner(module, function) if function.name == "forward" else None
+        if owner is not None and owner.has(Tag.MODEL):
+            yield from _in(project, Turns(module, function, Kind.STEP), certain=False)
+
+
+def _in(project: Project, turns: Turns, *, certain: bool) -> Iterator[Match]:
+    regions = project.loops.regions(turns)
+    making = [region for region in regions if any(last_name(each) in _GENERATING for each in region.all(ast.Call))]
+    if any(region.root is turns.node for region in making):
+        return
+    for region in (each for each in regions if each not in making):
+        for call in region.all(ast.Call):
+            confidence = _encodes(project, region, call)
+            rarity = region.rarity(call)
+            if confidence is not None and (rarity in _OFTEN or _is_of_kind(region, call)):
+                plain = certain and confidence == LIKELY and rarity in _OFTEN and not making
+                yield _match(turns, region, call, plain=plain)
+
+
+def _is_of_kind(region: Region, call: ast.Call) -> bool:
+    """Whether the conditions around a call ask only which kind of model or input there is: the same in each turn."""
+    return all(each.rarity in _OFTEN or "isinstance" in ast.unparse(each.test) for each in region.guards(call))
+
+
+def _match(turns: Turns, region: Region, call: ast.Call, *, plain: bool) -> Match:
+    return Match(
+        call,
+        f"`{region.module.quote(call)}` turns text into tokens in each "
+        + ("training step" if plain else "step that comes here"),
+        f"what runs at {turns.module.path}:{turns.node.lineno} does it between two steps, in one process",
+        LIKELY if plain else SUSPECTED,
+        None if plain else Severity.NOTE,
+        module=region.module,
+    )
 
 
 def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
