@@ -1,22 +1,111 @@
-import torch
+"""Modules, meters and steps that leave everything where it is."""
+
+import torch, numpy as np
+from torch import nn
 
 
-def add(log, new):
-    for name, number in new.items():
-        log[name] = log.get(name, 0.0) + number
-    return log
+class Head(nn.Module):
+    def __init__(self, dims):
+        super().__init__()
+        self.dims = dims
+        self.register_buffer("anchors", torch.tensor([1.0, 2.0]))
+        self.stride = int(self.anchors.numel())
+
+    def forward(self, x, sizes=None, training: bool = True):
+        if self.training and training:
+            b, c, h, w = x.shape
+            if h > 64 or w > 64:
+                x = x[:, :, :64, :64]
+        if sizes is None:
+            sizes = [int(s * 2) for s in x.shape[2:]]
+        if isinstance(x, torch.Tensor) and x.requires_grad:
+            x = x * 1
+        if not torch.jit.is_scripting() and x.is_cuda:
+            x = x.contiguous()
+        return x.reshape(b, -1), float(len(sizes))
 
 
-def train(model, loader, optimizer, total):
-    """What is gathered are numbers of the host; only the variable in which they are shown is called a loss."""
-    for step, (x, y) in enumerate(loader):
-        logs = {}
-        loss = torch.nn.functional.mse_loss(model(x.cuda()), y.cuda())
-        loss.backward()
-        add(logs, {"seen": len(x) / total})
-        optimizer.step()
-        optimizer.zero_grad()
-        text = f"{step}:"
-        for name, loss in logs.items():
-            text += f" {name}: {loss:.3f}"
-        print(text)
+class Metrics:
+    def update(self, pred, gt):
+        self.total += (pred == gt).sum()
+        self.n += gt.numel()
+
+    def compute(self):
+        return (self.total / self.n).item()
+
+
+class Logger:
+    def update(self, **kwargs):
+        for k, v in kwargs.items():
+            self.meters[k].append(v)
+
+    def log_step(self, step, scalars):
+        for k, v in scalars.items():
+            self.writer.add_scalar(k, v, step)
+
+
+def train_step(model, batch, opt):
+    loss = model(batch["x"].cuda(non_blocking=True)).mean()
+    loss.backward()
+    opt.step()
+    opt.zero_grad(set_to_none=True)
+    return loss.detach()
+
+
+def fit(model, loader, opt, log_every=100):
+    total = torch.zeros((), device="cuda")
+    for i, batch in enumerate(loader):
+        total += train_step(model, batch, opt)
+        if i % log_every == 0:
+            print(total.item() / (i + 1))
+
+
+@torch.no_grad()
+def update_bn(loader, model):
+    for batch in loader:
+        model(batch["x"].cuda())
+
+
+def load_checkpoint(path, model):
+    state = torch.load(path, map_location="cpu")
+    for k, v in state.items():
+        model.state_dict()[k].copy_(v)
+    return state["epoch"].item()
+
+
+def compute_class_weights(dataset):
+    counts = torch.bincount(torch.tensor(dataset.targets))
+    return (counts.sum() / counts).tolist()
+
+
+class Replay:
+    def add_batch(self, s, a, r):
+        self.data.append((s.numpy(), int(a), float(r)))
+
+
+def get_loss_fn(name):
+    return {"mse": nn.MSELoss(), "l1": nn.L1Loss()}[name]
+
+
+def init_ema(ema, model):
+    for p, q in zip(ema.parameters(), model.parameters()):
+        p.data.copy_(q.data)
+        p.requires_grad = False
+
+
+def count_parameters(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def plot_losses(losses):
+    return [l.item() for l in losses]
+
+
+class Schedule:
+    def step(self, epoch):
+        for group, lr in zip(self.optimizer.param_groups, self.lrs):
+            group["lr"] = lr * 0.5
+
+    def update_lr(self, step):
+        for p in self.optimizer.param_groups:
+            p["lr"] *= self.gamma
