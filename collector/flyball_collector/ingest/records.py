@@ -111,6 +111,8 @@ class RecordTaker:
             self._grants.want(state.name)
         elif state.backlog_bytes:
             self._grants.leave(state.name)
+        else:
+            return
         state.backlog_bytes = backlog_bytes
         if self._grants.vacant:
             self._grant()  # now: a fleet that returns waits for its turns

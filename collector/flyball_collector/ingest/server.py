@@ -82,8 +82,8 @@ class IngestServer:
 
     @property
     def behind(self) -> bool:
-        """Whether a fleet has returned that has much to replay."""
-        return self._intake.grants.crowded
+        """Whether the past is being read, or a fleet has returned that has much to replay."""
+        return self.warming or self._intake.grants.crowded
 
     @property
     def streams(self) -> int:

@@ -111,8 +111,15 @@ class MemoryExhaustion:
         return self._kept.subjects
 
     def recall(self, subject: Subject, times: Floats, low: Floats, high: Floats) -> None:
-        """Take what a memory did before a restart (seconds, shares used); it counts from the next look on."""
-        self._recalled[subject] = (times, low, high)
+        """Take what a memory did before a restart (seconds, shares used); it counts from the next look on.
+
+        At once, for a look that took it of a whole fleet would keep others waiting; unless nobody has seen it yet.
+        """
+        place = self._kept.subjects.places.get(subject)
+        if place is None:
+            self._recalled[subject] = (times, low, high)
+        else:
+            self.trail.recall(times, place, low, high)
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Cheap for all, and a fit for the few that have grown much and are nearly full."""
@@ -129,8 +136,7 @@ class MemoryExhaustion:
         places = self._kept.subjects.places if self._recalled else {}
         for subject in [subject for subject in self._recalled if subject in places]:
             times, low, high = self._recalled.pop(subject)
-            for ring in self.trail.rings:
-                ring.recall(times, places[subject], low, high)
+            self.trail.recall(times, places[subject], low, high)
 
     def _use(self, view: View) -> Floats:
         """Used shares along our rows."""

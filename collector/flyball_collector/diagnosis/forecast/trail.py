@@ -226,6 +226,11 @@ class Trail:
         if self.ladder is not None:
             self.ladder.add(now, narrow)
 
+    def recall(self, times: Floats, row: int, low: Floats, high: Floats) -> None:
+        """Unite stored readings of one row with what its rings have."""
+        for ring in self.rings:
+            ring.recall(times, row, low, high)
+
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
         for each in self._every():
