@@ -4,7 +4,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag, Value
-from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.given import argument, hides_arguments, is_constant
 from flyball_planner.audit.module import Module, last_name
 
 if TYPE_CHECKING:
@@ -71,9 +71,21 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
         return _is_of_numpy(module, call.args[0]) or (name == "tensor" and isinstance(call.args[0], ast.Constant))
     if argument(call, "device") is not None or argument(call, "generator") is not None or hides_arguments(call):
         return False
+    if name in _SIZED and _is_empty(call):
+        return False
     if not full.startswith("torch.") or not project.flow.value(module, call).has(Tag.CPU):
         return False
     return name in _KNOWN or name in _LIKE or (name == "FloatTensor" and len(call.args) > 1)
+
+
+_SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
+
+
+def _is_empty(call: ast.Call) -> bool:
+    """Whether there is nothing to copy: `torch.empty(0, n)`, where nothing was found."""
+    first = call.args[0] if call.args else None
+    sizes = first.elts if isinstance(first, ast.Tuple | ast.List) else call.args
+    return any(is_constant(each, 0) for each in sizes)
 
 
 def _is_of_numpy(module: Module, node: ast.expr) -> bool:

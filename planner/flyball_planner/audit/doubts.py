@@ -165,7 +165,13 @@ _LEARNT = NUMBERS | {Tag.GRADIENT, Tag.PARAMETER}
 def _leaves_out(region: Region, node: ast.expr) -> bool:
     """Whether a condition on it, and that alone, decides if what follows runs: `if not mask.any(): continue`."""
     test = _test_around(region.module, node, region.root)
-    return test is not None and len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
+    if test is None or _SOUND.search(ast.unparse(test.test)):
+        return False
+    return len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
+
+
+_SOUND = re.compile(r"isnan|isinf|isfinite")
+"""Asks whether numbers are sound, which they nearly always are."""
 
 
 def _indexes_by(region: Region, node: ast.expr) -> bool:

@@ -48,6 +48,11 @@ def _doubts(body: str, *, helper: str = "pass", name: str = "fit", evaluates: bo
         ("helper(loss)", "loss.item() if switch else None", "fit", Doubt.SWITCHED),
         ("helper(model(batch.cuda()))", "loss.cpu()", "fit", Doubt.WHOLE),
         ("while loss > 3: loss = loss / 2", "pass", "fit", Doubt.CONTROL),
+        ("if (batch.cuda() > 0).any(): continue", "pass", "fit", Doubt.SKIPPED),
+        ("if torch.isnan(batch.cuda()).any(): continue", "pass", "fit", None),
+        ("if loss.item() > 3: continue", "pass", "fit", None),
+        ("mask = batch.cuda() > 0\n        if mask.any(): print(batch[mask])", "pass", "fit", Doubt.INDEXED),
+        ("mask = batch.cuda() > 0\n        if mask.any(): print(batch)", "pass", "fit", None),
     ],
 )
 def test_a_wait_in_training_is_doubted_for_one_reason(
@@ -65,6 +70,25 @@ def test_what_is_saved_or_made_up_now_and_then_is_doubted() -> None:
     regions = list(reached(project, turns.region))
     assert [doubt_of(turns, region, wait) for region in regions for wait in waits(project, region)] == [Doubt.ASIDE]
 
+
+def test_what_an_object_reads_while_it_is_made_is_doubted() -> None:
+    """Whatever a constructor leads to, however many calls away."""
+    project, module = module_of(HEAD.format(body="Weights(loss)", helper="pass", name="fit") + _MAKING)
+    loop = next(each for each in ast.walk(module.tree) if isinstance(each, ast.For))
+    turns = Turns(module, loop, Kind.STEP)
+    regions = list(reached(project, turns.region))
+    found = [doubt_of(turns, region, wait) for region in regions for wait in waits(project, region)]
+    assert found == [Doubt.ASIDE, Doubt.ASIDE]
+
+
+_MAKING = """
+class Weights:
+    def __init__(self, loss):
+        self.first = loss.item()
+        look_up(loss)
+def look_up(loss):
+    return loss.item()
+"""
 
 _SAVING = """
 def save_best(loss):

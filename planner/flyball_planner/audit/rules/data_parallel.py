@@ -11,13 +11,14 @@ from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _OFFERS = re.compile(r"DataParallel|^DP[A-Z]|DP$")
-_BETTER = "DistributedDataParallel("
+_BETTER = "DistributedDataParallel"
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
-    falls_back = bool(calls) and project.speaks_of(module, _BETTER)
+    users = {module, *project.beside(module)} - project.imports_of(module) if calls else set()
+    falls_back = any(each.says_any((_BETTER,)) for each in users)
     for call in calls:
         if not _is_one_device(argument(call, "device_ids", 1)) and not _is_named_for_it(module, call):
             yield _match(module, call, falls_back=falls_back)
