@@ -1,6 +1,7 @@
 """Passes of models that autograd records, and those of them of which nothing is differentiated later."""
 
 import ast
+import re
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,18 @@ PLAIN_DECORATORS = frozenset({
 """Leave autograd as it is. What others do is unknown: a project's own may well turn history off."""
 
 
-def recorded_passes(project: "Project", region: Region) -> Iterator[ast.Call]:
-    """The calls of models in a region that record history on the way that leads there."""
+def recorded_passes(project: "Project", region: Region, *, doubtful: bool = False) -> Iterator[ast.Call]:
+    """The calls of models in a region that record history on the way that leads there; doubtful: as far as is seen."""
     for call in region.all(ast.Call):
         value = project.flow.value(region.module, model_called(call))
         runs = value.has(Tag.MODEL) and not value.has(Tag.CRITERION) and last_name(call) not in WITHOUT_HISTORY
         learns = value.definition is None or not project.flow.learns_nothing(value.definition)
-        if runs and learns and not _is_predictor(project, region, call, value) and _records(project, region, call):
+        if (
+            runs
+            and learns
+            and not _is_predictor(project, region, call, value)
+            and _records(project, region, call, doubtful=doubtful)
+        ):
             yield call
 
 
@@ -52,16 +58,22 @@ def _calls_its_own_way(project: "Project", model: Value) -> bool:
     return model.definition is not None and project.flow.method(model.definition, "__call__") is not None
 
 
-def _records(project: "Project", region: Region, call: ast.Call) -> bool:
+def _records(project: "Project", region: Region, call: ast.Call, *, doubtful: bool) -> bool:
     """Neither the call nor any of those that lead to it stands in `no_grad`."""
     steps = ((region.module, call), *region.calls)
-    return all(project.flow.records_history(module, each) and not _is_wrapped(module, each) for module, each in steps)
+    known = all(project.flow.records_history(module, each) for module, each in steps)
+    return known and not any(is_wrapped(module, each, telling=doubtful) for module, each in steps)
 
 
-def _is_wrapped(module: Module, call: ast.Call) -> bool:
-    """Whether the function around a call is in the hands of a decorator that is not known."""
-    decorators = getattr(module.function_of(call), "decorator_list", [])
-    return any(_name_of(each) not in PLAIN_DECORATORS for each in decorators)
+def is_wrapped(module: Module, call: ast.Call, *, telling: bool = False) -> bool:
+    """Whether the function around a call is in the hands of a decorator that is not known; telling: by its name."""
+    decorators = map(_name_of, getattr(module.function_of(call), "decorator_list", []))
+    unknown = (each for each in decorators if each not in PLAIN_DECORATORS)
+    return any(not telling or _SWITCHING.search(each) for each in unknown)
+
+
+_SWITCHING = re.compile(r"grad|infer|eval|no_|disable|freez", re.IGNORECASE)
+"""In names of decorators that turn history off in all likelihood."""
 
 
 def _name_of(decorator: ast.expr) -> str:

@@ -31,7 +31,7 @@ _OTHER_ENGINES = re.compile(r"deepspeed|fully_shard|FullyShardedDataParallel\(|\
 """What exchanges gradients by rules of its own."""
 
 _HELD_BACK = re.compile(
-    r"no_sync|no_backward_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce|\.accumulate\(|sync_gradients"
+    r"no_sync\(|\.no_sync\b|['\"]no_sync|no_backward_sync|require_backward_grad_sync|set_requires_gradient_sync|delay_allreduce|\.accumulate\(|sync_gradients"
     r"|(all_?reduce|average|sync|reduce)_grad"
 )
 _THINNED = frozenset({Rarity.ACCUMULATED, Rarity.PERIODIC})

@@ -1,35 +1,43 @@
 """`blocking-transfer`: batches are pinned, and the host waits for their copies all the same."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, hides_arguments, is_constant
-from flyball_planner.audit.loaders import Loader, behind
+from flyball_planner.audit.loaders import Loader, behind, loaders
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import CERTAIN, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Copies to the device, in turns that get pinned batches."""
     for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        if not _is_pinned(project, turns):
-            continue
-        for region in project.loops.regions(turns):
+        confidence = _pinned(project, turns)
+        for region in project.loops.regions(turns) if confidence is not None else ():
             for call in region.all(ast.Call):
                 if _blocks(project, region, call):
-                    yield _match(turns, region, call)
+                    yield _match(turns, region, call, confidence or SUSPECTED)
 
 
-def _is_pinned(project: Project, turns: Turns) -> bool:
-    """Whether each loader is seen to pin whose batches a turn is given, or fetches."""
-    sources = list(_sources(project, turns))
-    found = [each for module, node in sources for each in behind(project, module, node)]
-    return bool(found) and all(_pins(each) for each in found)
+def _pinned(project: Project, turns: Turns) -> float | None:
+    """How sure it is that each loader pins whose batches a turn is given, or fetches; None where one is seen not to.
+
+    Where no loader is seen behind them, one that pins among the files is supposed to be it.
+    """
+    found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
+    if found:
+        return CERTAIN if all(_pins(each) for each in found) else None
+    seen = any(loaders(each, project) for each in project.beside(turns.module))
+    return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.modules.values()) else None
+
+
+_PINNING = re.compile(r"pin_memory=True")
 
 
 def _pins(loader: Loader) -> bool:
@@ -59,14 +67,15 @@ def _blocks(project: Project, region: Region, call: ast.Call) -> bool:
     return is_batch and project.flow.value(region.module, call).on_device
 
 
-def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
+def _match(turns: Turns, region: Region, call: ast.Call, confidence: float) -> Match:
     module = region.module
+    seen = "pins its batches" if confidence == CERTAIN else "pins its batches, as one among the files does"
     return Match(
         call,
         f"`{module.quote(call)}` waits until the copy is done",
-        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} pins its batches: they could be copied "
+        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} {seen}: they could be copied "
         "beside the kernels",
-        CERTAIN,
+        confidence,
         module=module,
         edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", "non_blocking"),), safe=True),
     )

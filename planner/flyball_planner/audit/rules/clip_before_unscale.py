@@ -96,9 +96,9 @@ def _gives_clipping(project: Project, module: Module, node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute | ast.Name):
         return bool(CLIPPING.search(module.qualified(node) or ""))
     for there, called in project.flow.callees(module, node) if isinstance(node, ast.Call) else ():
-        returned = (each.value for each in there.within(called, ast.Return) if each.value is not None)
-        parts = (part for each in returned for part in ast.walk(each) if isinstance(part, ast.Attribute | ast.Name))
-        if any(CLIPPING.search(there.qualified(each) or "") for each in parts):
+        run = {each.func for each in there.all(ast.Call)}
+        named = (each for each in ast.walk(called) if isinstance(each, ast.Attribute | ast.Name) and each not in run)
+        if any(CLIPPING.search(there.qualified(each) or "") for each in named):
             return True
     return False
 

@@ -24,7 +24,27 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     found = list(loaders(module, project))
     if any(_is_configured(each) for each in found):
         yield from (_of_loader(each) for each in found if _is_small_literal(each))
+    else:
+        for each in found:
+            largest = max((_named_size(other) for other in found if _is_beside(other, each)), default=0)
+            if _is_small_literal(each, below=min(largest // FEWER, SMALL - 1)):
+                yield _beside(each, largest)
     yield from _of_functions(module, project)
+
+
+FEWER = 4
+"""How many times smaller than the training's named number a literal is that did not grow with it."""
+
+
+def _named_size(loader: Loader) -> int:
+    """The batch size of a training loader, if a constant of the code has a name for it; else 0."""
+    size, value = loader.argument("batch_size"), loader.constant("batch_size")
+    named = isinstance(size, ast.Name) and not EVALUATION.search(named_for(loader))
+    return value if named and isinstance(value, int) else 0
+
+
+def _is_beside(first: Loader, second: Loader) -> bool:
+    return first.module.function_of(first.call) is second.module.function_of(second.call)
 
 
 def _is_configured(loader: Loader) -> bool:
@@ -33,10 +53,10 @@ def _is_configured(loader: Loader) -> bool:
     return size is not None and loader.constant("batch_size") is ... and not EVALUATION.search(named_for(loader))
 
 
-def _is_small_literal(loader: Loader) -> bool:
+def _is_small_literal(loader: Loader, below: int = SMALL - 1) -> bool:
     size = loader.argument("batch_size")
     value = size.value if isinstance(size, ast.Constant) else None
-    if not isinstance(value, int) or not 0 < value < SMALL or not EVALUATION.search(named_for(loader)):
+    if not isinstance(value, int) or not 0 < value <= below or not EVALUATION.search(named_for(loader)):
         return False
     one_by_one = loader.argument("collate_fn") is not None or _generates(loader.module)  # of different sizes, or texts
     return value != 1 or not one_by_one
@@ -52,6 +72,12 @@ def _of_loader(loader: Loader) -> Match:
     size = loader.argument("batch_size")
     assert size is not None  # noqa: S101  it was asked for before
     return _match(loader.module, size, "the loader of the training takes its batch size from the configuration")
+
+
+def _beside(loader: Loader, largest: int) -> Match:
+    size = loader.argument("batch_size")
+    assert size is not None  # noqa: S101  it was asked for before
+    return _match(loader.module, size, f"the training's batches are of {largest}, under a name of the code")
 
 
 def _of_functions(module: Module, project: Project) -> Iterator[Match]:

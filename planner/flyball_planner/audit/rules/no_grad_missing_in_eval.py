@@ -10,7 +10,7 @@ from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Turns, fetches_batches
 from flyball_planner.audit.module import Function, Loop, last_name
-from flyball_planner.audit.passes import DIFFERENTIATING, LEAVING, leaves, loop_around, recorded_passes
+from flyball_planner.audit.passes import DIFFERENTIATING, LEAVING, is_wrapped, leaves, loop_around, recorded_passes
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -49,7 +49,7 @@ def _of_givers(module: Module, project: Project) -> Iterator[Match]:
             continue
         told: set[ast.AST] = set()
         region = Region(module, function)
-        for call in recorded_passes(project, region):
+        for call in recorded_passes(project, region, doubtful=True):
             loop = loop_around(module, call)
             place = loop or call
             if place not in told and not known & {*module.ancestors(call)} and _is_given(region, call):
@@ -77,7 +77,7 @@ def _is_given(region: Region, call: ast.Call) -> bool:
 
 def _giver(region: Region, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
     module = region.module
-    certain = switched and loop is not None
+    certain = switched and loop is not None and not is_wrapped(module, call)
     return Match(
         loop or call,
         f"`{module.quote(call)}` records autograd's history for nothing",
