@@ -4,6 +4,7 @@ Started by `exporter.process` alone, and ends when its input does.
 """
 
 import gc
+import os
 import pickle
 import signal
 import sys
@@ -11,6 +12,11 @@ from typing import BinaryIO
 
 from flyball_collector.exporter.pages import Pages
 from flyball_collector.exporter.parcel import Unpacker
+
+NICENESS = 7
+"""Above the collector's: where cores are scarce, its loop is not to wait for a page. Of 32 scrapes of 900 hosts on two
+busy cores, half with it: turns of the loop waited 0 ms, not 97 (the longest of a scrape, in the median), and the page
+took 0.53 s, not 0.67."""
 
 
 def work(orders: BinaryIO, pages: BinaryIO, vanish_after_seconds: float) -> None:
@@ -29,6 +35,7 @@ def work(orders: BinaryIO, pages: BinaryIO, vanish_after_seconds: float) -> None
 def main() -> None:
     """Of `python -m`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal it reaches this process too; its input ends then
+    os.nice(NICENESS)
     gc.disable()
     work(sys.stdin.buffer, sys.stdout.buffer, float(sys.argv[1]))
 
