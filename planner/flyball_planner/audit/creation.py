@@ -1,6 +1,7 @@
 """The call that made, in host memory, what an expression gives; shaping, scaling and filling are looked through."""
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag, Value
@@ -68,7 +69,7 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
     full = module.qualified(call.func) or ""
     name = full.removeprefix("torch.")
     if name in {"from_numpy", "tensor", "as_tensor"} and len(call.args) == 1:
-        return _is_of_numpy(module, call.args[0]) or (name == "tensor" and isinstance(call.args[0], ast.Constant))
+        return _is_of_numpy(module, call.args[0]) or (name == "tensor" and _is_setting(call.args[0]))
     if argument(call, "device") is not None or argument(call, "generator") is not None or hides_arguments(call):
         return False
     if name in _SIZED and _is_empty(call):
@@ -86,6 +87,14 @@ def _is_empty(call: ast.Call) -> bool:
     first = call.args[0] if call.args else None
     sizes = first.elts if isinstance(first, ast.Tuple | ast.List) else call.args
     return any(is_constant(each, 0) for each in sizes)
+
+
+_SETTINGS = re.compile(r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\.")
+
+
+def _is_setting(node: ast.expr) -> bool:
+    """Whether a tensor is made of a number in the code, or of what a configuration says."""
+    return isinstance(node, ast.Constant) or _SETTINGS.match(ast.unparse(node)) is not None
 
 
 def _is_of_numpy(module: Module, node: ast.expr) -> bool:
@@ -139,7 +148,21 @@ def _given(module: Module, name: ast.Name) -> ast.expr | None:
     last = max(above, key=lambda each: each.lineno, default=None)
     if last is None or not isinstance(last.targets[0], ast.Name) or len(last.targets) > 1:
         return None
-    return last.value if _is_always_run(module, last, {*module.ancestors(name)}) else None
+    plain = _is_always_run(module, last, {*module.ancestors(name)}) and not _is_written_to(module, last, name)
+    return last.value if plain else None
+
+
+def _is_written_to(module: Module, given: ast.Assign, name: ast.Name) -> bool:
+    """Whether something is put into a variable's tensor before it is used: `x[i] = row`, `x.scatter_(1, y, 1)`."""
+    function = module.function_of(name)
+    subscripts = [each for each in module.all(ast.Subscript) if isinstance(each.ctx, ast.Store)]
+    methods = [each for each in module.all(ast.Attribute) if each.attr.endswith("_") and each.attr not in _SHAPING]
+    written = [(each, each.value) for each in subscripts] + [(each, each.value) for each in methods]
+    return any(
+        isinstance(holder, ast.Name) and holder.id == name.id and given.lineno < each.lineno <= name.lineno
+        and module.function_of(each) is function
+        for each, holder in written
+    )  # fmt: skip
 
 
 def _is_always_run(module: Module, statement: ast.stmt, around: set[ast.AST]) -> bool:

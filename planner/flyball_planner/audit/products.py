@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from enum import Enum, auto
 from typing import NamedTuple
 
 from flyball_planner.audit.axes import has_features_last
@@ -20,6 +21,14 @@ _SHAPES = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
 _DROPOUT = re.compile(r"drop", re.IGNORECASE)
 
 
+class Place(Enum):
+    """Where weights have to stand in a product with values."""
+
+    FIRST = auto()
+    SECOND = auto()
+    MIRRORED = auto()  # second, once they are transposed
+
+
 class Use(NamedTuple):
     """A place where weights are used."""
 
@@ -30,7 +39,7 @@ class Use(NamedTuple):
 
 def multiplies(module: Module, function: Function, node: ast.expr, *, turned: bool = False) -> bool:
     """Whether an expression is the product of one thing with another, transposed; turned: of one transposed."""
-    if isinstance(node, ast.Call) and last_name(node) == "einsum":
+    if isinstance(node, ast.Call) and last_name(node) == "einsum" and not _is_plain_product(node):
         return not turned and _contracts(node)
     sides = _sides(node)
     if sides is None:
@@ -41,14 +50,14 @@ def multiplies(module: Module, function: Function, node: ast.expr, *, turned: bo
 
 
 def attends(module: Module, function: Function, weights: ast.expr, *, turned: bool = False) -> bool:
-    """Whether weights multiply something, and nothing else is done with them; turned: something times them."""
-    uses = [*_uses(module, function, weights, set(), turned=turned)]
+    """Whether weights multiply something, and nothing else is done with them; turned: something times their mirror."""
+    uses = [*_uses(module, function, weights, set(), Place.MIRRORED if turned else Place.FIRST)]
     return bool(uses) and all(each.weighs for each in uses)
 
 
 def attends_unless_asked(module: Module, function: Function, weights: ast.expr) -> bool:
     """Whether the rest of what is done with weights stands behind a condition: they are handed out if asked for."""
-    uses = [*_uses(module, function, weights, set())]
+    uses = [*_uses(module, function, weights, set(), Place.FIRST)]
     above = {each.test for each in guards(module, weights, function)}
     others = [each.node for each in uses if not each.weighs]
     asked = all({guard.test for guard in guards(module, each, function)} - above for each in others)
@@ -61,6 +70,8 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         return node.left, node.right
     if isinstance(node, ast.Call) and last_name(node) == "baddbmm" and len(node.args) > 1:
         return node.args[-2], node.args[-1]
+    if isinstance(node, ast.Call) and last_name(node) == "einsum" and _is_plain_product(node):
+        return node.args[1], node.args[2]
     if not isinstance(node, ast.Call) or last_name(node) not in _PRODUCTS:
         return None
     if len(node.args) == 2:
@@ -81,6 +92,17 @@ def _contracts(call: ast.Call) -> bool:
         return False
     places = {each.index("".join(gone)) for each in operands}
     return len(places) == 1 and set(output[-2:]) == own
+
+
+def _is_plain_product(call: ast.Call) -> bool:
+    """`einsum("bij,bjk->bik", …)`: what `bmm` does."""
+    operands, output = _letters(call)
+    if len(operands) != 2 or len(call.args) != 3 or {len(each) for each in operands} != {len(output)}:
+        return False
+    first, second = operands
+    return (
+        len(output) > 1 and first[-1] == second[-2] and output == first[:-1] + second[-1] and first[:-2] == second[:-2]
+    )
 
 
 def _weighs(call: ast.Call) -> bool:
@@ -135,47 +157,59 @@ def _moves_last(call: ast.Call) -> bool:
     return all(ends) and ends[0] != ends[1]
 
 
-def _uses(
-    module: Module, function: Function, node: ast.AST, seen: set[ast.AST], *, turned: bool = False
-) -> Iterator[Use]:
+def _uses(module: Module, function: Function, node: ast.AST, seen: set[ast.AST], place: Place) -> Iterator[Use]:
     """Each use of a value; dropout and changes of type are looked through."""
     if node in seen:
         return
     seen.add(node)
     above = module.parent(node)
+    changed = _changed(module, node, above)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
         for name in _later(module, function, above, above.targets[0].id):
-            yield from _uses(module, function, name, seen, turned=turned)
+            yield from _uses(module, function, name, seen, place)
     elif isinstance(above, ast.Attribute) and above.attr in _SHAPES:
         return
-    elif _looks_through(module, node, above):
-        call = above if isinstance(above, ast.Call) else module.parent(above)  # type: ignore[arg-type]  # a method
-        yield from _uses(module, function, call, seen, turned=turned)  # type: ignore[arg-type]  # a method is called
+    elif changed is not None and place is Place.MIRRORED and _mirrors(above):
+        yield from _uses(module, function, changed, seen, Place.SECOND)
+    elif changed is not None and _keeps(above):
+        yield from _uses(module, function, changed, seen, place)
     else:
-        yield Use(node, _weighs_values(module, node, above, turned=turned))
+        yield Use(node, _weighs_values(module, node, above, place))
 
 
-def _looks_through(module: Module, node: ast.AST, above: ast.AST | None) -> bool:
-    """Whether a value only changes its type, or a part of it is dropped."""
-    if isinstance(above, ast.Call) and node in above.args:
-        return _DROPOUT.search(last_name(above)) is not None
-    return isinstance(above, ast.Attribute) and above.attr in _PASSING and isinstance(module.parent(above), ast.Call)
-
-
-def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, *, turned: bool) -> bool:
-    """Whether weights are the first operand of a product; turned: the second one, transposed."""
+def _changed(module: Module, node: ast.AST, above: ast.AST | None) -> ast.expr | None:
+    """What a method of a value, an attribute, or a function that it is handed to, gives."""
+    if isinstance(above, ast.Call):
+        return above if node in above.args else None
     method = module.parent(above) if isinstance(above, ast.Attribute) else None
-    if turned:
-        whole = method if isinstance(method, ast.Call) and method.func is above else above
-        around = module.parent(whole) if whole is not None else None
-        sides = _sides(around) if around is not None else None
-        is_last = isinstance(above, ast.Attribute) and above.attr in _TRANSPOSING | _TRANSPOSED
-        return is_last and sides is not None and sides[1] is whole
+    if isinstance(method, ast.Call) and method.func is above:
+        return method
+    return above if isinstance(above, ast.Attribute) else None
+
+
+def _mirrors(above: ast.AST | None) -> bool:
+    name = above.attr if isinstance(above, ast.Attribute) else last_name(above) if isinstance(above, ast.Call) else ""
+    return name in _TRANSPOSING | _TRANSPOSED
+
+
+def _keeps(above: ast.AST | None) -> bool:
+    """Whether a value only changes its type, or a part of it is dropped."""
     if isinstance(above, ast.Attribute):
-        return isinstance(method, ast.Call) and above.attr in _PRODUCTS
+        return above.attr in _PASSING
+    return isinstance(above, ast.Call) and _DROPOUT.search(last_name(above)) is not None
+
+
+def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, place: Place) -> bool:
+    """Whether weights stand in their place of a product."""
+    sides = _sides(above) if above is not None else None
+    if place is Place.SECOND:
+        return sides is not None and sides[1] is node
+    if place is Place.MIRRORED:
+        return False
+    if isinstance(above, ast.Attribute):
+        return isinstance(module.parent(above), ast.Call) and above.attr in _PRODUCTS
     if isinstance(above, ast.Call) and last_name(above) == "einsum":
         return len(above.args) == 3 and above.args[1] is node and _weighs(above)
-    sides = _sides(above) if above is not None else None
     return sides is not None and sides[0] is node
 
 

@@ -38,7 +38,7 @@ def test_shaping_scaling_and_masks_are_looked_through(body: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["torch.from_numpy(np.random.randn(n, 3)).to(device)", "torch.tensor(np.zeros(n).astype('f')).float().to(device)"],
+    ["torch.tensor(self.args.weights).to(device)", "torch.from_numpy(np.random.randn(n, 3)).to(device)", "torch.tensor(np.zeros(n).astype('f')).float().to(device)"],
 )
 def test_arrays_of_sizes_and_chance_count_too(body: str) -> None:
     """NumPy makes them on the host for certain."""
@@ -56,6 +56,9 @@ def test_arrays_of_sizes_and_chance_count_too(body: str) -> None:
         "y = data\nif x:\n    y = torch.zeros(n)\ny.to(device)",
         "y, z = torch.zeros(n)\ny.to(device)",
         "self.zeros(n).to(device)",
+        "y = torch.zeros(n)\nfor i in x:\n    y[i] = data[i]\ny.to(device)",
+        "y = torch.zeros(n)\ny.scatter_(1, data, 1)\ny.to(device)",
+        "torch.tensor(self.rows).to(device)",
     ],
 )
 def test_data_and_what_is_made_elsewhere_have_no_such_call(body: str) -> None:

@@ -1,6 +1,7 @@
 """`cpu-tensor-then-move`: tensors are made in host memory and copied, where the device could make them."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.creation import FILLED, made_on_host
@@ -9,10 +10,12 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loops import Kind
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.unseen import noted
 
 _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments that mean something else for a tensor on a device, or for the one that is moved there."""
@@ -24,19 +27,44 @@ _NOW_AND_THEN = Rarity.OTHER
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Moves of tensors just made, in training turns and in modules' forward."""
+    """Moves of tensors just made, in training turns and in modules' forward; less surely, in their other methods."""
+    told: set[ast.AST] = set()
     for region in _regions(module, project):
-        for call in region.all(ast.Call):
-            if (
-                last_name(call) in _MOVING
-                and isinstance(call.func, ast.Attribute)
-                and region.rarity(call) in _OFTEN | {_NOW_AND_THEN}
-            ):
-                made = _made(project, region, call)
-                if made is not None and not _is_kept(region.module, call):
-                    yield _match(
-                        region.module, call, made, often=region.rarity(call) in _OFTEN and not is_aside(region)
-                    )
+        for match in _in(project, region):
+            told.add(match.node)
+            yield match
+    for turns in project.loops.supposed_of(module, Kind.STEP):
+        for match in (match for region in project.loops.regions(turns) for match in _in(project, region)):
+            if match.node not in told:
+                told.add(match.node)
+                yield noted(match, turns.module, turns.node)
+    for function in module.functions:
+        if _is_module(project, module, function) and not _RUN_ONCE.search(function.name):
+            for match in (match for match in _in(project, Region(module, function)) if match.node not in told):
+                yield noted(match, module, function)
+
+
+_RUN_ONCE = re.compile(r"init|reset|build|setup|load|save|export|from_|test|configure|register|make|set_|create|__")
+"""In names of methods that no step runs."""
+
+
+def _in(project: Project, region: Region) -> Iterator[Match]:
+    for call in region.all(ast.Call):
+        rarity = region.rarity(call) if last_name(call) in _MOVING else Rarity.RARE
+        if isinstance(call.func, ast.Attribute) and rarity in _OFTEN | {_NOW_AND_THEN}:
+            made = _made(project, region, call)
+            if made is not None and not _is_kept(region.module, call):
+                often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
+                yield _match(region.module, call, made, often=often)
+
+
+def _stands_in(region: Region, call: ast.Call) -> bool:
+    """Whether it is made only where an argument was not handed over: `if noise is None`."""
+    tests = [each.test for each in region.guards(call)]
+    asked = {
+        ast.unparse(each.left) for each in tests if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Is)
+    }
+    return bool(asked & {each.arg for each in ast.walk(region.root) if isinstance(each, ast.arg)})
 
 
 def _regions(module: Module, project: Project) -> Iterator[Region]:
