@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.names import code_of
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -25,6 +26,8 @@ class Effect(Enum):
 EffectSet = frozenset[Effect]
 NONE: EffectSet = frozenset()
 WHOLE: EffectSet = frozenset(Effect)
+_BACKWARD: EffectSet = frozenset({Effect.BACKWARD})
+_STEP: EffectSet = frozenset({Effect.STEP})
 
 NO_NAMES = frozenset[str]()
 
@@ -89,16 +92,16 @@ class Effects:
     def direct(self, module: Module, call: ast.Call) -> EffectSet:
         """What a call does itself."""
         name = last_name(call)
-        if name in {"backward", "manual_backward"} and isinstance(call.func, ast.Attribute):
-            return frozenset({Effect.BACKWARD}) if "ctx" not in ast.unparse(call.func.value) else NONE
+        if name in BACKWARD and isinstance(call.func, ast.Attribute):
+            return _BACKWARD if "ctx" not in code_of(call.func.value) else NONE
         if name == "optimizer_step":
-            return frozenset({Effect.STEP})
-        if _SCALING_STEP.search(name) and any(_STEPPERS.search(ast.unparse(each)) for each in call.args):
-            return WHOLE
+            return _STEP
+        if name.endswith("scaler") and _SCALING_STEP.search(name):
+            return WHOLE if any(_STEPPERS.search(code_of(each)) for each in call.args) else NONE
         if name.startswith("step") and isinstance(call.func, ast.Attribute):
-            text = ast.unparse(call.func.value)
+            text = code_of(call.func.value)
             if text in self._zeroed(module) or (name == "step" and self._is_optimizer(module, call.func.value, text)):
-                return frozenset({Effect.STEP})
+                return _STEP
         return NONE
 
     def _zeroed(self, module: Module) -> frozenset[str]:
@@ -106,7 +109,7 @@ class Effects:
         found = self._zeroing.get(module)
         if found is None:
             held = (each.func.value for each in module.calls_named("zero_grad") if isinstance(each.func, ast.Attribute))
-            found = self._zeroing[module] = frozenset(map(ast.unparse, held))
+            found = self._zeroing[module] = frozenset(map(code_of, held))
         return found
 
     def _is_optimizer(self, module: Module, receiver: ast.expr, text: str) -> bool:
@@ -118,16 +121,18 @@ class Effects:
         return bool(value.tags & {Tag.OPTIMIZER, Tag.SCALER, Tag.ENGINE})
 
     def _may_lead(self, module: Module, call: ast.Call) -> bool:
-        leading = self._leading(module).all
-        return last_name(call) in leading or any(each in leading and each not in SEEDS for each in _handed_names(call))
+        leads = self._leading(module)
+        return last_name(call) in leads.all or not leads.handed.isdisjoint(_handed_names(call))
 
     def _of_closures(self, module: Module, call: ast.Call) -> EffectSet:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
-        leading = self._leading(module).all
+        leading = self._leading(module).handed
+        if leading.isdisjoint(_handed_names(call)):
+            return NONE
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
             name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
-            if name in leading and name not in SEEDS:
+            if name in leading:
                 definition = self._project.flow.value(module, each).definition
                 if definition is not None and isinstance(definition.node, Function):
                     effects |= self.of_function(definition.module, definition.node)
@@ -210,19 +215,33 @@ class Leads:
         """Those that may lead to either."""
         return self.backward | self.step
 
-    def has(self, leading: frozenset[str], name: str) -> bool:
-        """Whether a name that is called, or handed over, is among them."""
-        return name in leading or (name.startswith(_HANDED) and name[1:] in leading and name[1:] not in SEEDS)
+    @cached_property
+    def handed(self) -> frozenset[str]:
+        """Those that lead to either where they are handed over, not called."""
+        return self.all - SEEDS
+
+    @cached_property
+    def _said(self) -> tuple[frozenset[str], frozenset[str]]:
+        """How a body that may lead to a backward pass, or to a step, says so: it calls a name, or hands it over."""
+        both = (self.backward, self.step)
+        return both[0] | _as_handed(both[0]), both[1] | _as_handed(both[1])
 
     def may_step(self, names: frozenset[str]) -> bool:
         """Whether what is called, or handed over, may lead to both."""
-        return all(any(self.has(leading, each) for each in names) for leading in (self.backward, self.step))
+        return not any(names.isdisjoint(each) for each in self._said)
 
 
-def _names_in(module: Module, body: ast.AST) -> Iterator[str]:
+def _as_handed(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(f"{_HANDED}{each}" for each in names - SEEDS)
+
+
+def _names_in(module: Module, body: ast.AST) -> set[str]:
+    found: set[str] = set()
     for call in module.calls_of(body):
-        yield last_name(call)
-        yield from (f"{_HANDED}{each}" for each in _handed_names(call))
+        found.add(last_name(call))
+        if call.args or call.keywords:
+            found.update([f"{_HANDED}{each}" for each in _handed_names(call)])
+    return found
 
 
 _HANDED = "→"
@@ -249,12 +268,20 @@ SEEDS = BACKWARD | STEP
 """What everything that trains calls in the end."""
 
 
-def _handed_names(call: ast.Call) -> Iterator[str]:
-    for each in (*call.args, *(keyword.value for keyword in call.keywords)):
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
+def _handed_names(call: ast.Call) -> list[str]:
+    found = []
+    for each in call.args:
+        if type(each) is ast.Name:
+            found.append(each.id)
+        elif type(each) is ast.Attribute:
+            found.append(each.attr)
+    for keyword in call.keywords:
+        each = keyword.value
+        if type(each) is ast.Name:
+            found.append(each.id)
+        elif type(each) is ast.Attribute:
+            found.append(each.attr)
+    return found
 
 
 def _around(module: Module, call: ast.Call, body: ast.AST) -> list[Loop]:

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -12,10 +13,21 @@ _NO_NODES = frozenset({"ctx", "op", "ops", "names", "type_comment", "type_ignore
 """Fields that hold no nodes of interest: contexts and operators are shared by all trees."""
 
 
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """By type of node, the fields that hold nodes, the last one first; the parser's types are the same for everyone."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        found = self[kind] = tuple(each for each in reversed(kind._fields) if each not in _NO_NODES)
+        return found
+
+
+FIELDS = _Fields()
+
+
 class Index:
     """Nodes by type, parents, and bound names, from one walk over the tree."""
 
-    __slots__ = ("bound", "by_type", "inside", "local_names", "parents", "sorted", "stored")
+    __slots__ = ("bodies", "bound", "by_type", "inside", "local_names", "parents", "sorted", "stored")
 
     def __init__(self, tree: ast.Module) -> None:
         self.by_type: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
@@ -24,6 +36,7 @@ class Index:
         self.stored: dict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
         self.inside: dict[ast.AST, list[ast.AST]] = defaultdict(list)
         self.sorted: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = {}
+        self.bodies: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = {}
         self._walk(tree)
         bodies = (names for scope, names in self.bound.items() if isinstance(scope, SCOPES[:3]))
         self.local_names = frozenset[str]().union(*bodies)
@@ -37,38 +50,83 @@ class Index:
                 found[type(node)].append(node)
         return found
 
-    def _walk(self, tree: ast.Module) -> None:
-        """Down from the root, in the order of the text; written out in one piece, as it sees every node there is."""
+    def of_body(self, root: ast.AST) -> Mapping[type[ast.AST], list[ast.AST]]:
+        """By type, the nodes that run in each turn of a loop, or call of a function, but those of functions inside it.
+
+        Neither a loop's iterable and `else` belong to it, nor decorators and defaults. Of names nothing is said.
+        """
+        found = self.bodies.get(root)
+        if found is None:
+            found = self.bodies[root] = defaultdict(list)
+            stack = _body(root)
+            while stack:
+                node = stack.pop()
+                kind = type(node)
+                if kind is ast.Name:
+                    continue
+                found[kind].append(node)
+                for field in FIELDS[kind] if kind not in _OPENING else ():
+                    value = getattr(node, field, None)
+                    if type(value) is list:
+                        stack += [each for each in reversed(value) if isinstance(each, ast.AST)]
+                    elif isinstance(value, ast.AST):
+                        stack.append(value)
+        return found
+
+    def _walk(self, tree: ast.Module) -> None:  # noqa: C901, PLR0912  one piece: it sees every node there is
+        """Down from the root, in the order of the text."""
         by_type, parents, bound, inside = self.by_type, self.parents, self.bound, self.inside
-        stack: list[tuple[ast.AST, ast.AST, list[ast.AST]]] = [(tree, tree, inside[tree])]
+        name, constant, attribute, argument, any_node = ast.Name, ast.Constant, ast.Attribute, ast.arg, ast.AST
+        scope: ast.AST = tree
+        here = inside[tree]
+        around: list[ast.AST] = []
+        stack: list[Any] = [tree]  # nodes, of types that are asked for first; None behind a scope
         while stack:
-            node, scope, here = stack.pop()
+            node = stack.pop()
+            if node is None:  # behind the last node of a scope
+                scope = around.pop()
+                here = inside[scope]
+                continue
             kind = type(node)
+            while kind is attribute:  # `a.b.c`, which comes next anyway
+                by_type[kind].append(node)
+                here.append(node)
+                held = node.value
+                if type(held) is name and type(node.ctx) is not ast.Load:
+                    self.stored[scope].append((held.id, node.attr))
+                parents[held] = node
+                node, kind = held, type(held)
             by_type[kind].append(node)
-            if kind is ast.Name:
-                if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]  # a Name, as just seen
-                    bound[scope].add(node.id)  # type: ignore[attr-defined]
+            if kind is name:
+                if type(node.ctx) is not ast.Load:
+                    bound[scope].add(node.id)
                 continue
             here.append(node)
-            if kind is ast.Constant:
+            if kind is constant:
                 continue
-            if kind is ast.Attribute:
-                held = node.value  # type: ignore[attr-defined]  # an Attribute, as just seen
-                if type(node.ctx) is not ast.Load and type(held) is ast.Name:  # type: ignore[attr-defined]
-                    self.stored[scope].append((held.id, node.attr))  # type: ignore[attr-defined]
-                parents[held] = node
-                stack.append((held, scope, here))
-                continue
-            if kind is ast.arg:
-                bound[scope].add(node.arg)  # type: ignore[attr-defined]
+            if kind is argument:
+                bound[scope].add(node.arg)
             elif kind in _OPENING:
+                around.append(scope)
+                stack.append(None)
                 scope, here = node, inside[node]
-            for field in _KNOWN_FIELDS.get(kind) or _fields(kind):
+            for field in FIELDS[kind]:
                 value = getattr(node, field, None)
-                for child in reversed(value) if type(value) is list else (value,):  # the last on comes off first
-                    if isinstance(child, ast.AST):
-                        parents[child] = node
-                        stack.append((child, scope, here))
+                if type(value) is list:
+                    for child in reversed(value):  # the last on comes off first
+                        if isinstance(child, any_node):
+                            parents[child] = node
+                            stack.append(child)
+                elif isinstance(value, any_node):
+                    parents[value] = node
+                    stack.append(value)
+
+
+def _body(root: ast.AST) -> list[ast.AST]:
+    """What is repeated of a loop, function or lambda, the last first; a condition is asked for each turn, too."""
+    body = getattr(root, "body", [])
+    parts = body if isinstance(body, list) else [body]
+    return [*reversed(parts), root.test] if isinstance(root, ast.While) else [*reversed(parts)]
 
 
 def names_below(node: ast.AST) -> frozenset[str]:
@@ -85,22 +143,10 @@ def names_below(node: ast.AST) -> frozenset[str]:
             found.add(node.attr)  # type: ignore[attr-defined]  # an Attribute, as just seen
             stack.append(node.value)  # type: ignore[attr-defined]
             continue
-        for field in _KNOWN_FIELDS.get(kind) or _fields(kind):
+        for field in FIELDS[kind]:
             value = getattr(node, field, None)
             if type(value) is list:
                 stack += [each for each in value if isinstance(each, ast.AST)]
             elif isinstance(value, ast.AST):
                 stack.append(value)
     return frozenset(found)
-
-
-def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a type of node that hold nodes, the last one first."""
-    found = _KNOWN_FIELDS.get(kind)
-    if found is None:
-        found = _KNOWN_FIELDS[kind] = tuple(each for each in reversed(kind._fields) if each not in _NO_NODES)
-    return found
-
-
-_KNOWN_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
-"""A cache; the parser's types are the same for everyone."""

@@ -48,6 +48,7 @@ class Module:
         self.is_package = PurePath(source.path).stem == "__init__"
         self._project = project
         self._said: dict[re.Pattern[str], bool] = {}
+        self._spoken: dict[tuple[str, ...], bool] = {}
         self._qualified: dict[ast.AST, str | None] = {}
         self._names: dict[ast.AST, frozenset[str]] = {}
 
@@ -164,6 +165,10 @@ class Module:
         """The nodes of one type in a function's, class's or module's own body, inner functions and classes aside."""
         return self._index.of_scope(scope).get(kind, ())  # type: ignore[return-value]  # kept by type
 
+    def repeated(self, root: ast.AST, kind: type[Node]) -> Sequence[Node]:
+        """The nodes of one type that run each time that a loop's or function's body does: `Index.of_body`."""
+        return self._index.of_body(root).get(kind, ())  # type: ignore[return-value]  # kept by type
+
     def scope_of(self, node: ast.AST) -> ast.AST:
         """The nearest function, lambda or class around a node, or the module."""
         parents = self._index.parents
@@ -212,8 +217,12 @@ class Module:
 
     def says_any(self, words: Iterable[str]) -> bool:
         """Whether one of some texts stands anywhere in the file: many times quicker than a pattern."""
-        text = self.source.text
-        return any(each in text for each in words)
+        key = tuple(words)
+        found = self._spoken.get(key)
+        if found is None:
+            text = self.source.text
+            found = self._spoken[key] = any(each in text for each in key)
+        return found
 
     def column(self, line: int, offset: int) -> int:
         """A column as people count, in characters from 1, of the parser's offset in bytes."""

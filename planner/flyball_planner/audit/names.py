@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.module import Module
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -242,9 +242,14 @@ def dotted_name(node: ast.AST) -> str | None:
     return ".".join(reversed(parts))
 
 
+def code_of(node: ast.expr) -> str:
+    """The code of an expression, as Python would write it; most are dotted names, which need no writer."""
+    return dotted_name(node) or ast.unparse(node)
+
+
 def is_top_level(module: Module, node: ast.AST) -> bool:
     """Whether a definition belongs to the module itself (inside `if` and `try` too)."""
-    return not any(isinstance(each, Function | ast.ClassDef | ast.Lambda) for each in module.ancestors(node))
+    return module.scope_of(node) is module.tree
 
 
 def _imports(module: Module) -> Iterator[tuple[str, str]]:

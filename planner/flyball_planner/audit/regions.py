@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.guards import Guard, Rarity, guards
-from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.module import Loop, Module
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -34,23 +33,7 @@ class Region:
 
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type that run: not those of functions and classes defined inside."""
-        found = self._found.get(kind)
-        if found is None:
-            found = self._found[kind] = tuple(self._all(kind))
-        return iter(found)  # type: ignore[arg-type]  # kept by type
-
-    @cached_property
-    def _found(self) -> dict[type[ast.AST], tuple[ast.AST, ...]]:
-        """A cache: every rule asks again."""
-        return {}
-
-    def _all(self, kind: type[ast.AST]) -> Iterator[ast.AST]:
-        is_body = isinstance(self.root, Function | ast.Lambda)
-        own = self.root if is_body else self.module.scope_of(self.root)
-        first, last = self.root.lineno, self.root.end_lineno or self.root.lineno
-        for node in self.module.within(own, kind):
-            if first <= getattr(node, "lineno", first) <= last and self.holds(node):
-                yield node
+        return iter(self.module.repeated(self.root, kind))
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node belongs to the body itself: not to a loop's iterable, its `else`, a decorator or a default."""

@@ -1,6 +1,7 @@
 """One walk over a tree tells types, parents, and what each scope binds and stores."""
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -95,3 +96,30 @@ def test_names_below_a_node_are_those_that_a_walk_finds(path: Path) -> None:
         parts = [*ast.walk(statement)]
         names = {each.id for each in parts if isinstance(each, ast.Name)}
         assert names_below(statement) == names | {each.attr for each in parts if isinstance(each, ast.Attribute)}
+
+
+def _below(root: ast.AST, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
+    """The part of a loop or function that a node stands in; None outside, and in functions and classes inside it."""
+    below = node
+    while (above := parents.get(below)) is not None:
+        if above is root:
+            return below
+        if isinstance(above, SCOPES):
+            return None
+        below = above
+    return None
+
+
+@given(st.sampled_from(FILES))
+def test_a_body_holds_what_runs_in_each_turn_or_call(path: Path) -> None:
+    """All nodes but names, in the order of the text; no iterable, `else`, decorator, default or inner function."""
+    index = Index(ast.parse(path.read_text()))
+    roots = [each for kind in (ast.For, ast.While, ast.FunctionDef, ast.Lambda) for each in index.by_type.get(kind, ())]
+    for root in roots:
+        body = getattr(root, "body", [])
+        repeated = body if isinstance(body, list) else [body]
+        repeated = [*repeated, root.test] if isinstance(root, ast.While) else repeated
+        for kind, nodes in index.by_type.items():
+            if kind is not ast.Name:
+                expected = [each for each in nodes if _below(root, each, index.parents) in repeated]
+                assert index.of_body(root).get(kind, []) == expected

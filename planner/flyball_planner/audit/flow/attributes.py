@@ -30,7 +30,9 @@ class Attributes:
         key = (holder.definition.node, name)
         value = flat(value)
         known = self._held.get(key)
-        self._held[key] = value if known is None else _either(known, value)
+        held = self._held[key] = value if known is None else _either(known, value)
+        if held != known:
+            self._flow.changes += 1
 
     def load(self, holder: Value, name: str) -> Value:
         """What an instance's attribute holds: stored by its class or a base; a method; unknown."""

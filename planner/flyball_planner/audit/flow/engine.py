@@ -41,6 +41,10 @@ class Flow(Classes):
         self.assign = targets.assign
         self.depth = 0
         """Statements, expressions and calls, one in the other, that are followed just now."""
+        self.changes = 0
+        """How often something has changed that expressions read besides variables: attributes, results."""
+        self.reads: dict[ast.expr, tuple[ast.Name, ...] | None] = {}
+        """Of expressions that were followed again: the variables in them."""
         self._open: list[Body] = []
         self._early: list[Body] = []
         self._followed_twice: set[Body] = set()
@@ -51,6 +55,7 @@ class Flow(Classes):
         self._backward: dict[Module, frozenset[str]] = {}
         self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
         self._named: dict[tuple[Module, str], Value] = {}
+        self._known: dict[Module, dict[str, Value]] = {}
 
     # ── What rules ask ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,14 +215,28 @@ class Flow(Classes):
     def global_value(self, frame: Frame, name: str) -> Value:
         """What a name means that no frame binds: a variable of the module, an import, a definition, a builtin."""
         module = frame.module
-        if frame.node is not module.tree and module.binds(module.tree, name):
+        if not module.binds(module.tree, name):
+            return self._settled_name(frame, name)
+        if frame.node is not module.tree:
             found = self.frame(module, module.tree).env.get(name)
             if found is not None and not found.is_unknown:
                 return found
         target = self.project.names.binding(module, name)
-        if target is None or (target.startswith("builtins.") and module.binds(module.tree, name)):
+        if target is None or target.startswith("builtins."):
             return UNKNOWN
         return self.named(module, target)
+
+    def _settled_name(self, frame: Frame, name: str) -> Value:
+        """What a name means that the module itself gives no value: the same from now on, unless another module does."""
+        target = self.project.names.binding(frame.module, name)
+        found = UNKNOWN if target is None else self.named(frame.module, target)
+        if target is None or (frame.module, target) in self._named:
+            frame.known[name] = found
+        return found
+
+    def known_names(self, module: Module) -> dict[str, Value]:
+        """What names mean in a module, as far as they were asked for and cannot change."""
+        return self._known.setdefault(module, {})
 
     def named(self, module: Module, dotted: str) -> Value:
         """The value of a dotted name: what the project defines under it, or a library's thing."""

@@ -23,13 +23,16 @@ class Frame:
         "env",
         "flow",
         "grad",
+        "in_loop",
         "is_default",
+        "known",
         "module",
         "node",
         "outer",
         "owner",
         "passes",
         "returned",
+        "seen",
         "unused",
         "values",
     )
@@ -55,6 +58,12 @@ class Frame:
         """The expression that the statement consists of: nobody needs its value."""
         self.passes = 2
         """How often a loop's body is followed: the second time with what the first left behind."""
+        self.in_loop = False
+        """Whether the statement that is followed may be followed again."""
+        self.seen: dict[ast.AST, int] = {}
+        """Of expressions in loops: how much had changed in the flow when they were evaluated."""
+        self.known = flow.known_names(module)
+        """What names mean that nothing in the module gives values to."""
         self.backward = flow.backward_names(module)
         """Names whose `.backward()` is called: losses, whatever made them."""
 
@@ -70,7 +79,10 @@ class Frame:
 
     def give_back(self, value: Value) -> None:
         """A `return` or `yield` with this value."""
-        self.returned = value if self.returned is None else join(self.returned, value)
+        before = self.returned
+        self.returned = value if before is None else join(before, value)
+        if self.returned != before:
+            self.flow.changes += 1
 
     @property
     def result(self) -> Value:
@@ -80,15 +92,23 @@ class Frame:
 
 def body_of(module: Module, node: ast.AST) -> Body:
     """The body that a node is followed with: decorators and defaults belong to what is around the function."""
-    below, above = node, module.parent(node)
-    while above is not None:
-        kind = type(above)
-        if kind in _WITH_BODIES and below in above.body:  # type: ignore[attr-defined]  # they all have one
-            return above  # type: ignore[return-value]  # as just seen
-        if kind is ast.Lambda and below is above.body:  # type: ignore[attr-defined]  # as just seen
-            return above  # type: ignore[return-value]  # as just seen
-        below, above = above, module.parent(above)
-    return module.tree
+    below = node
+    while not isinstance(below, ast.stmt):
+        above = module.parent(below)
+        if above is None:
+            return module.tree
+        if type(above) is ast.Lambda and below is above.body:
+            return above
+        below = above
+    return _body_around(module, below)
+
+
+def _body_around(module: Module, statement: ast.AST) -> Body:
+    """The function or class in whose body a statement stands: of their parts, only those of the body are statements."""
+    above = module.parent(statement)
+    while above is not None and type(above) not in _WITH_BODIES:
+        above = module.parent(above)
+    return module.tree if above is None else above  # type: ignore[return-value]  # as just seen
 
 
 _WITH_BODIES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flyball_planner.audit.flow.again import evaluate_again
 from flyball_planner.audit.flow.derived import iterated
 from flyball_planner.audit.flow.expressions import evaluate, number_asked_for, tensor_asked_for
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
@@ -30,7 +31,7 @@ def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
 
 
 def _assign(frame: Frame, node: ast.Assign) -> bool:
-    value = evaluate(frame, node.value)
+    value = evaluate_again(frame, node.value)
     for target in node.targets:
         assign(frame, target, value)
     return True
@@ -38,12 +39,12 @@ def _assign(frame: Frame, node: ast.Assign) -> bool:
 
 def _annotated(frame: Frame, node: ast.AnnAssign) -> bool:
     if node.value is not None:
-        assign(frame, node.target, evaluate(frame, node.value))
+        assign(frame, node.target, evaluate_again(frame, node.value))
     return True
 
 
 def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
-    added = evaluate(frame, node.value)
+    added = evaluate_again(frame, node.value)
     before = evaluate(frame, node.target)
     after = frame.flow.combine(before, added)
     frame.values[node] = after
@@ -57,7 +58,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
 
 def _expression(frame: Frame, node: ast.Expr) -> bool:
     call = frame.unused = node.value
-    evaluate(frame, call)
+    evaluate_again(frame, call)
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
         added = frame.values.get(call.args[-1], UNKNOWN)
         if call.func.attr in {"append", "add", "appendleft", "insert"}:
@@ -78,7 +79,7 @@ def _grow(frame: Frame, holder: ast.expr, added: Value) -> None:
 
 
 def _return(frame: Frame, node: ast.Return) -> bool:
-    frame.give_back(evaluate(frame, node.value) if node.value else ON_HOST)
+    frame.give_back(evaluate_again(frame, node.value) if node.value else ON_HOST)
     return False
 
 
@@ -88,12 +89,12 @@ def _stop(_frame: Frame, _node: ast.stmt) -> bool:
 
 def _raise(frame: Frame, node: ast.Raise) -> bool:
     if node.exc is not None:
-        evaluate(frame, node.exc)
+        evaluate_again(frame, node.exc)
     return False
 
 
 def _if(frame: Frame, node: ast.If) -> bool:
-    evaluate(frame, node.test)
+    evaluate_again(frame, node.test)
     tensor, number = tensor_asked_for(node.test), number_asked_for(node.test)
     known = ({number: ON_HOST} if number else {}, {tensor: ON_HOST} if tensor else {})
     return _branches(frame, (node.body, node.orelse), known)
@@ -106,7 +107,7 @@ def _branches(
     start = frame.env
     ends = []
     for number, body in enumerate(bodies):
-        frame.env = dict(start) | (known[number] if known else {})
+        frame.env = start | known[number] if known else dict(start)
         if follow(frame, body):
             ends.append(frame.env)
     frame.env = ends[0] if ends else dict(start)
@@ -119,13 +120,14 @@ def joined(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value
     """The variables after two ways met."""
     both = dict(first)
     for name, value in second.items():
-        known = both.get(name)
-        both[name] = value if known is None or known is value else join(known, value)
+        known = first.get(name)
+        if known is not value:
+            both[name] = value if known is None else join(known, value)
     return both
 
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
-    over = evaluate(frame, node.iter)
+    over = evaluate_again(frame, node.iter)
     each = iterated(frame, over)
     if each == UNKNOWN and hands_over_loader(frame.values, node.iter):
         each = BATCH
@@ -155,12 +157,13 @@ def _is_behind_backward(frame: Frame, node: ast.stmt) -> bool:
 
 
 def _while(frame: Frame, node: ast.While) -> bool:
-    _repeat(frame, node, lambda: evaluate(frame, node.test))
+    _repeat(frame, node, lambda: evaluate_again(frame, node.test))
     return True
 
 
 def _repeat(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], object]) -> None:
-    passes, before = frame.passes, frame.env
+    passes, before, in_loop = frame.passes, frame.env, frame.in_loop
+    frame.in_loop = True
     for number in range(passes):
         frame.passes = 1 if number == 0 else passes
         start = frame.env
@@ -170,7 +173,7 @@ def _repeat(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Calla
         frame.env = joined(start, frame.env)
         if frame.env == start:
             break
-    frame.passes = passes
+    frame.passes, frame.in_loop = passes, in_loop
     follow(frame, node.orelse)
     frame.env = joined(before, frame.env)
 
@@ -178,7 +181,7 @@ def _repeat(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Calla
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     grad = frame.grad
     for item in node.items:
-        value = evaluate(frame, item.context_expr)
+        value = evaluate_again(frame, item.context_expr)
         if stops_history(frame.module, item.context_expr):
             frame.grad = False
         if item.optional_vars is not None:
@@ -211,7 +214,7 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
 
 
 def _assert(frame: Frame, node: ast.Assert) -> bool:
-    evaluate(frame, node.test)
+    evaluate_again(frame, node.test)
     return True
 
 
