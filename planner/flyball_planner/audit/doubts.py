@@ -23,6 +23,8 @@ class Doubt(Enum):
     CONTROL = "the loop around it ends by it"
     SKIPPED = "by its answer a step is left out"
     INDEXED = "what it guards takes a part by it, which waits as well"
+    SIZED = "what follows has its size by it"
+    ANSWER = "it is what the function is asked for"
     FAR = "a condition leads there, several calls away"
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
@@ -54,17 +56,29 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.ASIDE
     if not _is_known(wait) or _is_buffer(region, wait) or stays_on_host(turns.module):
         return Doubt.VALUE
+    need = _need_of(turns, region, wait)
+    if need is not None:
+        return need
+    if len(region.calls) >= FAR and region.rarity(wait.node) is Rarity.OTHER:
+        return Doubt.FAR
+    return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
+
+
+def _need_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
+    """What the host needs the value for at once; of losses and norms only a loop's end is such a need."""
     if wait.copies and not wait.value.tags & NUMBERS and (region.calls or _is_given_back(turns, wait)):
         return Doubt.WHOLE
     if _ends_loop(region, wait.node):
         return Doubt.CONTROL
-    if not wait.value.tags & _LEARNT and _leaves_out(region, wait.node):
-        return Doubt.SKIPPED
     if wait.does == ASKED and _indexes_by(region, wait.node):
         return Doubt.INDEXED
-    if len(region.calls) >= FAR and region.rarity(wait.node) is Rarity.OTHER:
-        return Doubt.FAR
-    return Doubt.SWITCHED if region.calls and _is_chosen(region, wait.node) else None
+    if wait.value.tags & _LEARNT:
+        return None
+    if _leaves_out(region, wait.node):
+        return Doubt.SKIPPED
+    if wait.reads_number and _sizes(region, wait.node):
+        return Doubt.SIZED
+    return Doubt.ANSWER if _answers(region, wait) else None
 
 
 FAR = 3
@@ -180,8 +194,39 @@ def _indexes_by(region: Region, node: ast.expr) -> bool:
     if test is None:
         return False
     names = region.module.names_in(node)
-    inside = (each for part in (*test.body, *test.orelse) for each in ast.walk(part) if isinstance(each, ast.Subscript))
-    return any(isinstance(each, ast.Name) and each.id in names for part in inside for each in _masks(part.slice))
+    inside = [each for part in (*test.body, *test.orelse) for each in ast.walk(part)]
+    indices = (each for part in inside if isinstance(part, ast.Subscript) for each in _masks(part.slice))
+    if any(isinstance(each, ast.Name) and each.id in names for each in indices):
+        return True
+    return any(
+        isinstance(each, ast.Call) and _looks_for(each) and region.module.names_in(each) & names for each in inside
+    )
+
+
+def _looks_for(call: ast.Call) -> bool:
+    """Whether a call gives the places where a mask holds: `nonzero`, `where` without values."""
+    return last_name(call) in {"nonzero", "argwhere", "masked_select"} or (
+        last_name(call) == "where" and len(call.args) + len(call.keywords) <= 1
+    )
+
+
+def _sizes(region: Region, node: ast.expr) -> bool:
+    """Whether a number that is read becomes a bound or a length in its function: chance could be asked on the host."""
+    statement = region.module.statement(node)
+    if "rand" in ast.unparse(node) or not isinstance(statement, ast.Assign):
+        return False
+    names = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+    slices = (part for each in region.all(ast.Slice) for part in (each.lower, each.upper) if part is not None)
+    ranges = (part for call in region.all(ast.Call) if last_name(call) in {"range", "arange"} for part in call.args)
+    return any(isinstance(each, ast.Name) and each.id in names for each in (*slices, *ranges))
+
+
+def _answers(region: Region, wait: Wait) -> bool:
+    """Whether a function that a step calls gives back a truth or a count: `return bool(mask.all())`."""
+    call = wait.node
+    gives = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in {"bool", "int"}
+    around = region.module.ancestors(call)
+    return gives and bool(region.calls) and any(isinstance(each, ast.Return) for each in around)
 
 
 def _masks(index: ast.expr) -> Iterator[ast.expr]:

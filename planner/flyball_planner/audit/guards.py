@@ -134,7 +134,7 @@ def _asked_for(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
-    """A block that ends in an exception or the program's end runs once."""
+    """A block that ends in an exception or the program's end runs once; one that says what is skipped, seldom."""
     if isinstance(below, ast.Raise):
         return True
     if not isinstance(above, ast.If):
@@ -143,7 +143,13 @@ def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
     last = block[-1] if block else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return ast.unparse(last.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
-    return isinstance(last, ast.Raise | ast.Break)
+    return isinstance(last, ast.Raise | ast.Break) or _only_says_that_it_skips(block)
+
+
+def _only_says_that_it_skips(block: Sequence[ast.stmt]) -> bool:
+    """`logger.warning("skipped"); continue`: the turn that is left out is the exception."""
+    calls = all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) for each in block[:-1])
+    return len(block) > 1 and calls and isinstance(block[-1], ast.Continue)
 
 
 def _rarity(module: Module, test: ast.expr, *, negated: bool) -> Rarity:

@@ -53,6 +53,11 @@ def _doubts(body: str, *, helper: str = "pass", name: str = "fit", evaluates: bo
         ("if loss.item() > 3: continue", "pass", "fit", None),
         ("mask = batch.cuda() > 0\n        if mask.any(): print(batch[mask])", "pass", "fit", Doubt.INDEXED),
         ("mask = batch.cuda() > 0\n        if mask.any(): print(batch)", "pass", "fit", None),
+        ("mask = batch.cuda() > 0\n        if mask.any(): batch = torch.where(mask)", "pass", "fit", Doubt.INDEXED),
+        ("n = batch.cuda().sum().item()\n        batch = batch[:n]", "pass", "fit", Doubt.SIZED),
+        ("n = torch.randint(9, (), device='cuda').item()\n        batch = batch[:n]", "pass", "fit", None),
+        ("if helper(batch.cuda()): pass", "return bool(loss.all())", "fit", Doubt.ANSWER),
+        ("helper(loss)", "return float(loss)", "fit", None),
     ],
 )
 def test_a_wait_in_training_is_doubted_for_one_reason(
