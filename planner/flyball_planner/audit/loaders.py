@@ -41,6 +41,12 @@ class Loader:
     values: tuple[tuple[str, Value], ...]
     later: tuple[ast.Call, ...] | None = ()
     """Of `partial(DataLoader, …)`: the calls that add the rest; None if they are not known."""
+    within: tuple[str, ...] = ()
+    """Of a function that hands its keywords on to a loader: those that it gives itself."""
+
+    def misses(self, name: str) -> bool:
+        """Whether nobody gives an argument, as far as is seen."""
+        return self.argument(name) is None and self.is_complete and name not in self.within
 
     @property
     def is_complete(self) -> bool:
@@ -98,13 +104,30 @@ def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
 
 
 def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
-    given = Loader(module, call, Value(), (), _later(module, call))
+    inner = _inner(module, project, call)
+    within = tuple(each.arg for each in inner.keywords if each.arg) if inner is not None else ()
+    given = Loader(module, call, Value(), (), _later(module, call), within)
     names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
     expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
     values = tuple((name, value_or_default(project, module, each)) for name, each in expressions)
     unpacked = [project.flow.value(module, each.value) for each in call.keywords if each.arg is None]
     values += tuple(field for each in unpacked for field in each.fields)
-    return Loader(module, call, dict(values).get("dataset", Value()), values, given.later)
+    return Loader(module, call, dict(values).get("dataset", Value()), values, given.later, within)
+
+
+def _inner(module: Module, project: "Project", call: ast.Call) -> ast.Call | None:
+    """The loader that a called function of the project makes, and hands all its keywords on to."""
+    if "oader" not in last_name(call):
+        return None
+    own = project.find(module.qualified(call.func))
+    if own is None or not isinstance(own.node, Function) or own.node.args.kwarg is None:
+        return None
+    for each in own.module.calls_of(own.node):
+        rest = [word.value for word in each.keywords if word.arg is None]
+        whole = len(rest) == 1 and isinstance(rest[0], ast.Name) and rest[0].id == own.node.args.kwarg.arg
+        if whole and own.module.qualified(each.func) in LOADERS:
+            return each
+    return None
 
 
 def _is_partial(call: ast.Call) -> bool:
@@ -226,6 +249,8 @@ def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     if full in LOADERS or ("oader" in name and project.flow.value(module, call.func).name in LOADERS):
         return True
     own = project.find(full)
+    if own is not None and isinstance(own.node, Function):
+        return _inner(module, project, call) is not None
     return own is not None and _is_loader(project, own) and project.flow.method(own, "__init__") is None
 
 

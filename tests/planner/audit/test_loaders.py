@@ -240,3 +240,14 @@ def test_an_argument_that_all_calls_leave_out_is_its_default(use: str, workers: 
     """Where no call is seen, or one hides its arguments, nothing is known."""
     _, loader = _only(f"def get(data, workers=0):\n    return DataLoader(data, num_workers=workers)\n{use}")
     assert loader.constant("num_workers") == workers
+
+
+def test_a_function_that_hands_its_keywords_on_makes_a_loader_where_it_is_called() -> None:
+    """What it gives itself, its callers need not: it is not missing."""
+    get = "def get_loader(data, **more):\n    return DataLoader(data, num_workers=8, **more)\n"
+    project, module = module_of(HEAD + get + "loader = get_loader(data, batch_size=4)")
+    inner, outer = loaders(module, project)
+    assert outer.constant("batch_size") == 4
+    assert outer.misses("pin_memory")
+    assert not outer.misses("num_workers")
+    assert not inner.misses("pin_memory")

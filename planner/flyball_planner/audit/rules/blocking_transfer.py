@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, hides_arguments, is_constant
-from flyball_planner.audit.loaders import Loader, behind, loaders
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.loaders import Loader, behind, loaders, named_for
+from flyball_planner.audit.loops import EVALUATION, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -33,7 +33,8 @@ def _pinned(project: Project, turns: Turns) -> float | None:
     found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
     if found:
         return CERTAIN if all(_pins(each) for each in found) else None
-    seen = any(loaders(each, project) for each in project.beside(turns.module))
+    beside = (loader for each in project.beside(turns.module) for loader in loaders(each, project))
+    seen = any(not EVALUATION.search(named_for(each)) for each in beside)
     return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.modules.values()) else None
 
 

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.module import Function, last_name
@@ -23,13 +25,29 @@ _SCALING = frozenset({
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Softmaxes of a product of queries and keys whose result multiplies values and serves nothing else."""
-    if "softmax" not in module.source.text.lower() or _FUSED.search(module.source.text):
+    if "softmax" not in module.source.text.lower():
         return
-    for function in module.functions:
+    fused = _fused(module) if _FUSED.search(module.source.text) else None
+    for function in module.functions if fused is None else _elsewhere(module, fused):
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
             if scores is not None and _is_over_keys(call) and not _serves_else(module, function, scores):
-                yield from _of_scores(module, function, call, scores)
+                found = _of_scores(module, function, call, scores)
+                yield from found if fused is None else (replace(each, **_BESIDE) for each in found)
+
+
+def _fused(module: Module) -> list[ast.ClassDef]:
+    """The classes that speak of a fused kernel."""
+    return [each for each in module.all(ast.ClassDef) if _FUSED.search(ast.unparse(each))]
+
+
+def _elsewhere(module: Module, fused: list[ast.ClassDef]) -> Iterator[Function]:
+    """The methods of classes of which none that speaks of a fused kernel is a kind, or another name."""
+    others = [*(base for each in fused for base in map(ast.unparse, each.bases)), *(each.name for each in fused)]
+    for function in module.functions if fused else ():
+        holder = module.class_of(function)
+        if holder is not None and not any(each.endswith(holder.name) or holder.name.endswith(each) for each in others):
+            yield function
 
 
 def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.expr) -> Iterator[Match]:
@@ -43,6 +61,11 @@ def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.e
         yield _match(module, call, None)
 
 
+_BESIDE: dict[str, Any] = {
+    "severity": Severity.NOTE,
+    "confidence": SUSPECTED,
+    "because": "other layers of the file use a fused kernel, and this one, as far as is seen, does not",
+}
 _BIASED = "the bias would go in as `attn_mask`, with which not every fused kernel works"
 _ASKED_FOR = "they are handed out where somebody asks for them: the fused kernel would do where nobody does"
 

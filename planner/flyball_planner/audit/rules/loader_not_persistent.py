@@ -10,7 +10,7 @@ from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, Loop
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=")
 SEVERAL_EPOCHS = re.compile(r"max_epochs\s*=")
@@ -20,16 +20,18 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Loaders with workers that several epochs run over, and that do not keep them."""
     for loader in loaders(module, project):
         kept = loader.argument("persistent_workers")
-        let_go = (kept is None and loader.is_complete) or (isinstance(kept, ast.Constant) and kept.value is False)
+        let_go = loader.misses("persistent_workers") or (isinstance(kept, ast.Constant) and kept.value is False)
         workers = loader.argument("num_workers")
-        if let_go and workers is not None and loader.constant("num_workers") != 0 and _has_epochs(project, loader):
+        several = workers is not None and loader.constant("num_workers") != 0
+        seen = let_go and several and _has_epochs(project, loader)
+        if seen or (let_go and several and _is_beside_epochs(project, loader)):
             change = Change(Action.SET_ARGUMENT, module.span(loader.call), "True", "persistent_workers")
             yield Match(
                 loader.call,
                 f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
-                "several epochs run over it, and `persistent_workers` is not set: each begins with starting "
-                "processes and filling queues",
-                LIKELY,
+                ("several epochs run over it" if seen else "it is handed on beside a loop over epochs")
+                + ", and `persistent_workers` is not set: each begins with starting processes and filling queues",
+                LIKELY if seen else SUSPECTED,
                 edit=Edit((change,)),
             )
 
@@ -45,6 +47,22 @@ def _has_epochs(project: Project, loader: Loader) -> bool:
     shared = any(len(project.flow.value(module, getattr(node, "iter", node)).makers) > 1 for module, node in loops)
     over = loops if loops and not shared else list(_handing(project, loader)) or loops
     return any(_is_repeated(project, module, node, loader) for module, node in over)
+
+
+def _is_beside_epochs(project: Project, loader: Loader) -> bool:
+    """Whether it is made before a loop over epochs, which hands none of it on, and goes to what is not at hand."""
+    module, function = loader.module, loader.module.function_of(loader.call)
+    made = module.statement(loader.call)
+    names = {each.id for each in ast.walk(made) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    calls = (each for each in module.all(ast.Call) if module.function_of(each) is function)
+    handed = any(names & module.names_in(each) and not project.flow.callees(module, each) for each in calls)
+    epochs = (
+        each for each in module.all(ast.For) if module.function_of(each) is function and each.lineno > made.lineno
+    )
+    return handed and not loops_over(project, loader) and any(_EPOCHS.search(ast.unparse(each.iter)) for each in epochs)
+
+
+_EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 
 
 def _handing(project: Project, loader: Loader) -> Iterator[tuple[Module, ast.AST]]:

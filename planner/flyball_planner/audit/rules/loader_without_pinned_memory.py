@@ -15,7 +15,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Loaders, in files that use a GPU, that do not pin their batches."""
     for loader in loaders(module, project):
         given = loader.argument("pin_memory")
-        missing = given is None and loader.is_complete
+        missing = loader.misses("pin_memory")
         refused = isinstance(given, ast.Constant) and given.value is False
         if (missing or refused) and is_for_a_device(project, module) and not _is_on_device(project, loader):
             yield _match(loader, missing=missing)

@@ -16,7 +16,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Loaders of the module that are made without workers."""
     for loader in loaders(module, project):
         workers = loader.argument("num_workers")
-        missing = workers is None and loader.is_complete
+        missing = loader.misses("num_workers")
         if (missing or (workers is not None and loader.constant("num_workers") == 0)) and not costs_little(
             project, loader
         ):

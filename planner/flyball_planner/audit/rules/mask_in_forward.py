@@ -1,6 +1,7 @@
 """`mask-in-forward`: a mask that depends on shapes alone is made anew in every forward pass."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
@@ -11,6 +12,7 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shapes import follows_from_shapes, is_kept
+from flyball_planner.audit.unseen import noted
 
 MASKS = ("tril", "triu", "generate_square_subsequent_mask", "arange")
 """In files without these words no mask is made."""
@@ -36,7 +38,27 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         definition = Definition(module, holder)
         forward = next((each for each in holder.body if isinstance(each, Function) and each.name == "forward"), None)
         if forward is not None and project.flow.is_module(definition):
-            yield from _in_forward(project, Region(module, forward))
+            told = [*_in_forward(project, Region(module, forward))]
+            yield from told
+            yield from _in_methods(project, module, holder, {match.node for match in told})
+
+
+def _in_methods(project: Project, module: Module, holder: ast.ClassDef, told: set[ast.AST]) -> Iterator[Match]:
+    """The masks of methods that are called after them, and that nobody is seen to run."""
+    for each in holder.body:
+        if isinstance(each, Function) and _GIVING.search(each.name) and not _is_run_once(module, each):
+            found = (match for match in _in_forward(project, Region(module, each)) if match.node not in told)
+            yield from (noted(match, module, each) for match in found)
+
+
+def _is_run_once(module: Module, method: Function) -> bool:
+    """Whether a constructor calls a method."""
+    around = (module.function_of(each) for each in module.calls_named(method.name))
+    return any(each is not None and each.name == "__init__" for each in around)
+
+
+_GIVING = re.compile(r"^_?(get|make|create|generate|compute|causal)_\w*mask|^_?mask_\w+|_mask$")
+"""Names of methods that give a mask."""
 
 
 def _in_forward(project: Project, forward: Region) -> Iterator[Match]:
@@ -66,11 +88,23 @@ def _masks(project: Project, region: Region) -> Iterator[ast.Call | ast.Compare]
         sides = [compare.left, *compare.comparators]
         both = all(follows_from_shapes(flow, module, each) for each in sides)
         if (
-            both
+            (both or _is_band(project, module, compare))
             and any("arange" in ast.unparse(_source(module, each)) for each in sides)
             and not _joins_data(project, region, compare)
         ):
             yield compare
+
+
+def _is_band(project: Project, module: Module, compare: ast.Compare) -> bool:
+    """Whether the distances of all places from one another are compared with a setting."""
+    left, limits = compare.left, compare.comparators
+    while isinstance(left, ast.Call) and last_name(left) == "abs":
+        left = left.args[0] if left.args else left.func.value if isinstance(left.func, ast.Attribute) else left
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Sub):
+        return False
+    spread = [any(isinstance(each, ast.Subscript) for each in ast.walk(side)) for side in (left.left, left.right)]
+    settings = all(isinstance(each, ast.Attribute) and not project.flow.value(module, each).tags for each in limits)
+    return any(spread) and settings and follows_from_shapes(project.flow, module, left)
 
 
 def _source(module: Module, node: ast.expr) -> ast.AST:

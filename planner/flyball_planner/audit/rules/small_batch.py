@@ -45,7 +45,7 @@ def _is_collated(loader: Loader) -> bool:
 def _takes_one(loader: Loader) -> bool:
     """Whether nothing says how large batches are, in which case each is of one sample."""
     others = ("batch_sampler", "sampler", "collate_fn")
-    return loader.is_complete and not any(loader.argument(each) is not None for each in others)
+    return loader.misses("batch_size") and all(loader.misses(each) for each in others)
 
 
 def _trains(project: Project, loader: Loader) -> bool:
