@@ -27,9 +27,10 @@ STEP = re.compile(
     r"^_?(train|training|fit|learn|do|process|handle|optimi[sz]e|run|update)_((one|single|on|a)_)?"
     r"(step|batch|mini_?batch|iter(ation)?)$"
     rf"|^_?(update|learn|optimi[sz]e)(_from|_for|_on)?(_\w*({_PARTS}))?$"
-    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_train$"
+    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_train$|^_prepare_inputs$"
     r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?$"
-    r"|^(on_)?(batch|step|iter)_(end|done)$|^(before|after)_(train_)?(step|batch|iter|backward)$",
+    r"|^(on_)?(batch|step|iter)_(end|done)$"
+    r"|^(on_)?(before|after)_(train(ing)?_)?(step|batch|iter(ation)?|forward|backward|update|loss)(_end)?$",
     re.IGNORECASE,
 )
 """In names of functions that whoever trains calls for each batch."""
