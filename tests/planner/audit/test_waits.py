@@ -58,6 +58,13 @@ def _told(code: str) -> list[str]:
         ("bar.set_postfix(loss=loss)", "hands it to a logger"),
         ("log.info('%s', loss)", "hands it to a logger"),
         ("wandb.log({'step': step, 'loss': loss})", "hands it to a logger"),
+        ("wandb.log(dict(step=step, loss=loss))", "hands it to a logger"),
+        ("parts = {'loss': loss}\nwandb.log(parts)", "hands it to a logger"),
+        ("print([loss])", "`print()` prints it"),
+        ("x = '%d %s' % (step, *[loss])", "formatting turns it into text"),
+        ("x = loss.cpu().detach().numpy()", "`.cpu()` copies it to the host"),
+        ("x = loss.detach().to('cpu').numpy()", "`.to(...)` copies it to the host"),
+        ("for each in range(loss): pass", "`range()` turns it into a number"),
     ],
 )
 def test_reading_a_value_of_the_device_waits(code: str, does: str) -> None:
@@ -75,6 +82,8 @@ def test_reading_a_value_of_the_device_waits(code: str, does: str) -> None:
         "while loss > 3: pass",
         "assert loss.isfinite()",
         "if step and not loss.isnan(): pass",
+        "x = [each for each in (1, 2) if loss > each]",
+        "x = loss.isnan() and step",
     ],
 )
 def test_a_condition_on_a_tensor_waits(code: str) -> None:
