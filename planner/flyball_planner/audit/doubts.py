@@ -10,6 +10,7 @@ from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
 
@@ -179,7 +180,7 @@ _LEARNT = NUMBERS | {Tag.GRADIENT, Tag.PARAMETER}
 def _leaves_out(region: Region, node: ast.expr) -> bool:
     """Whether a condition on it, and that alone, decides if what follows runs: `if not mask.any(): continue`."""
     test = _test_around(region.module, node, region.root)
-    if test is None or _SOUND.search(ast.unparse(test.test)):
+    if test is None or _SOUND.search(code_of(test.test)):
         return False
     return len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
 

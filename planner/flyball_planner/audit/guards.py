@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from flyball_planner.audit.module import Module
+from flyball_planner.audit.names import code_of
 
 
 class Rarity(Enum):
@@ -109,10 +110,10 @@ _JUMPS = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
 def fills_what_is_missing(node: ast.If) -> bool:
     """Whether a condition asks for an attribute or entry that its body then makes: `if self.mask is None: …`."""
-    asked = {ast.unparse(each) for each in _asked_for(node.test)}
+    asked = {code_of(each) for each in _asked_for(node.test)}
     made = [target for each in node.body if isinstance(each, ast.Assign) for target in each.targets]
     holders = [*made, *(each.value for each in made if isinstance(each, ast.Subscript))]
-    return any(isinstance(each, ast.Attribute | ast.Subscript) and ast.unparse(each) in asked for each in holders)
+    return any(isinstance(each, ast.Attribute | ast.Subscript) and code_of(each) in asked for each in holders)
 
 
 def _asked_for(test: ast.expr) -> Iterator[ast.expr]:
@@ -129,7 +130,7 @@ def _asked_for(test: ast.expr) -> Iterator[ast.expr]:
             yield inner
         elif len(inner.args) == 1:
             yield inner.args[0]
-        elif ast.unparse(inner.func) == "hasattr" and isinstance(inner.args[1], ast.Constant):
+        elif code_of(inner.func) == "hasattr" and isinstance(inner.args[1], ast.Constant):
             yield ast.Attribute(inner.args[0], str(inner.args[1].value), ast.Load())
 
 
@@ -142,7 +143,7 @@ def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
     block: Sequence[ast.stmt] = above.body if below in above.body else above.orelse
     last = block[-1] if block else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return ast.unparse(last.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
+        return code_of(last.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
     return isinstance(last, ast.Raise | ast.Break) or _only_says_that_it_skips(block)
 
 
@@ -185,11 +186,11 @@ def _of_modulo(test: ast.expr, *, negated: bool) -> Rarity | None:
         return Rarity.OTHER  # the many steps in between
     if isinstance(left.right, ast.Constant) and left.right.value == 1:
         return Rarity.OTHER
-    return Rarity.ACCUMULATED if _ACCUMULATION.search(ast.unparse(test)) else Rarity.PERIODIC
+    return Rarity.ACCUMULATED if _ACCUMULATION.search(code_of(test)) else Rarity.PERIODIC
 
 
 def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
-    text = ast.unparse(test)
+    text = code_of(test)
     if _ACCUMULATION.search(text):
         return Rarity.ACCUMULATED
     if _FAULT.search(text):
@@ -254,5 +255,5 @@ def _is_setting(module: Module, test: ast.expr) -> bool:
         ends = test.comparators[0]
         if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(ends, ast.Constant):
             return _is_setting(module, test.left)
-        return bool(_SETTINGS.match(ast.unparse(test.left)))
+        return bool(_SETTINGS.match(code_of(test.left)))
     return isinstance(test, ast.Name | ast.Attribute)

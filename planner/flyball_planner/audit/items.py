@@ -10,6 +10,7 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.samples import is_dataset
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _loop_around(module: Module, call: ast.Call) -> Repeating | None:
 
 def _is_seldom(module: Module, call: ast.Call, root: ast.AST) -> bool:
     found = list(guards(module, call, root))
-    return any(each.rarity in _SELDOM or _CACHED.search(ast.unparse(each.test)) for each in found)
+    return any(each.rarity in _SELDOM or _CACHED.search(code_of(each.test)) for each in found)
 
 
 def _is_over_items(project: "Project", module: Module, loop: Repeating) -> bool:
@@ -125,13 +126,13 @@ def _is_over_items(project: "Project", module: Module, loop: Repeating) -> bool:
         return False
     first = loop.generators[0] if isinstance(loop, _COMPREHENSIONS) else loop
     target, over = getattr(first, "target", None), getattr(first, "iter", None)
-    if target is None or over is None or _NO_ITEM.search(ast.unparse(target)):
+    if target is None or over is None or _NO_ITEM.search(code_of(target)):
         return False
     if isinstance(over, ast.Tuple | ast.List) and len(over.elts) <= FEW:
         return False
     if isinstance(over, ast.Call) and module.qualified(over.func) == "builtins.range":
         return len(over.args) < 3 and not all(isinstance(each, ast.Constant) for each in over.args)
-    return not project.flow.value(module, over).has(Tag.LOADER) and not _NO_ITEMS.search(ast.unparse(over))
+    return not project.flow.value(module, over).has(Tag.LOADER) and not _NO_ITEMS.search(code_of(over))
 
 
 def _depends(module: Module, loop: Repeating, call: ast.Call) -> bool:

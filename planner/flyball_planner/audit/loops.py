@@ -16,6 +16,7 @@ from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.hooks import hooks
 from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, reached
 from flyball_planner.audit.unseen import Unseen
 
@@ -210,7 +211,7 @@ class Loops:
             return False
         function = module.function_of(node)
         by_function = function is not None and _only_evaluates(function.name)
-        named = by_function or EVALUATION.search(ast.unparse(node.iter)) or is_switched_to_eval(module, node)
+        named = by_function or EVALUATION.search(code_of(node.iter)) or is_switched_to_eval(module, node)
         if not named and self._project.flow.records_history(module, _first(node)):
             return False
         if self.effects.inside(module, node):
@@ -250,7 +251,7 @@ class Loops:
         return over or (isinstance(node, Loop) and fetches_batches(module, node))
 
     def _gives_batches(self, module: Module, node: ast.For | ast.AsyncFor) -> bool:
-        if _OF_DATA.search(ast.unparse(node.iter)):
+        if _OF_DATA.search(code_of(node.iter)):
             return True
         each = iterated_value(self._project.flow.value(module, node.iter))
         parts = (each, *(each.items or ()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flyball_planner.audit.finding import Span
 from flyball_planner.audit.index import SCOPES, Index, names_below
 from flyball_planner.audit.source import Source
+from flyball_planner.audit.words import stands_in
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -212,7 +213,7 @@ class Module:
         """Whether words stand anywhere in the text."""
         found = self._said.get(words)
         if found is None:
-            found = self._said[words] = bool(words.search(self.source.text))
+            found = self._said[words] = stands_in(words, self.source.text)
         return found
 
     def says_any(self, words: Iterable[str]) -> bool:

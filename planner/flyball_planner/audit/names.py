@@ -65,6 +65,9 @@ _FRAMEWORKS = {
 NAMES_KEPT = 10_000
 """Names whose meaning is kept: projects use the same few again and again."""
 
+CODE_KEPT = 1000
+"""Expressions whose code is kept: what stands around a node is asked for it by one rule after the other."""
+
 _DEEPEST = 12
 """Re-exports followed before a circle is assumed."""
 
@@ -242,6 +245,7 @@ def dotted_name(node: ast.AST) -> str | None:
     return ".".join(reversed(parts))
 
 
+@lru_cache(CODE_KEPT)
 def code_of(node: ast.expr) -> str:
     """The code of an expression, as Python would write it; most are dotted names, which need no writer."""
     return dotted_name(node) or ast.unparse(node)

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flyball_planner.audit.source import Source
 
-PART_CHARACTERS = 250_000
-"""Text that is audited together, if no group of files is longer: some fifty trainers."""
+PART_CHARACTERS = 50_000
+"""Text that is audited together, if no group of files is longer: ten trainers, whose trees a processor's cache holds.
+
+All of it took 8 % longer in parts of 250,000 characters, and 13 % in parts of 10,000."""
 
 _SPACE = r"(?:[ \t\f]|\\\n)*"
 _IMPORT = re.compile(rf"import(?<=\bimport)\b(?P<names>(?:{_SPACE}[\w.,]+)*)")

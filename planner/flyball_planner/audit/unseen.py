@@ -13,6 +13,7 @@ from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, Root
 from flyball_planner.audit.rule import SUSPECTED, Match
 
@@ -182,7 +183,7 @@ class Unseen:
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
-        if not isinstance(loop, ast.For) or not _BATCHES.search(ast.unparse(loop.iter)):
+        if not isinstance(loop, ast.For) or not _BATCHES.search(code_of(loop.iter)):
             return False
         function = module.function_of(loop)
         named = function is not None and _EVALUATES.search(function.name) is not None

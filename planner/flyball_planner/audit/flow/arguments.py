@@ -8,6 +8,7 @@ from flyball_planner.audit.flow.handed import Arguments, handed, joined_argument
 from flyball_planner.audit.flow.library import annotated
 from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value, join_all
 from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.names import code_of
 
 if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow
@@ -82,7 +83,7 @@ def _is_forward(flow: "Flow", module: Module, node: Callable) -> bool:
 
 def _of_forward(node: Callable, argument: ast.arg) -> Value:
     """An argument of forward: a tensor on the device, unless its annotation or default says that it is a setting."""
-    if argument.annotation is not None and "Tensor" not in ast.unparse(argument.annotation):
+    if argument.annotation is not None and "Tensor" not in code_of(argument.annotation):
         return UNKNOWN
     plain = [*node.args.posonlyargs, *node.args.args]
     defaults: dict[ast.arg, ast.expr | None] = dict(zip(reversed(plain), reversed(node.args.defaults), strict=False))
@@ -128,5 +129,5 @@ def _called(flow: "Flow", caller: Module, call: ast.Call) -> list[ast.AST]:
 
 
 def _handed(flow: "Flow", caller: Module, call: ast.Call) -> Arguments:
-    values = [flow.value(caller, each) for each in call.args]
-    return handed(call, values, [(each.arg or "", flow.value(caller, each.value)) for each in call.keywords])
+    values = tuple([flow.value(caller, each) for each in call.args])
+    return handed(call, values, tuple([(each.arg or "", flow.value(caller, each.value)) for each in call.keywords]))

@@ -99,8 +99,8 @@ _CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
 
 
 def _arguments(frame: Frame, node: ast.Call) -> Arguments:
-    values = [evaluate(frame, each) for each in node.args]
-    keywords = [(each.arg or "", evaluate(frame, each.value)) for each in node.keywords]
+    values = tuple([evaluate(frame, each) for each in node.args])
+    keywords = tuple([(each.arg or "", evaluate(frame, each.value)) for each in node.keywords])
     return handed(node, values, keywords)
 
 

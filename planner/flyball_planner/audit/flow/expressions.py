@@ -21,6 +21,7 @@ from flyball_planner.audit.flow.values import (
     element_of,
     join_all,
 )
+from flyball_planner.audit.names import code_of
 
 LONGEST_DISPLAY = 64
 """Elements of a list or dict in the code that are told apart: longer ones are tables."""
@@ -90,7 +91,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
 
 def _differentiated(frame: Frame, node: ast.Subscript, value: Value) -> Value:
     """An entry of which nothing is known is a loss if the module calls its `.backward()`."""
-    if not value.is_unknown or not frame.backward or ast.unparse(node) not in frame.backward:
+    if not value.is_unknown or not frame.backward or code_of(node) not in frame.backward:
         return value
     return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
 
@@ -215,8 +216,8 @@ def tensor_asked_for(test: ast.expr) -> str | None:
     """The variable of which a condition asks whether it is a tensor: where it is none, it lies on the host."""
     if not isinstance(test, ast.Call) or not test.args or not isinstance(test.args[0], ast.Name):
         return None
-    asks = ast.unparse(test.func) in {"isinstance", "torch.is_tensor"}
-    about = len(test.args) == 1 or ast.unparse(test.args[1]) in {"torch.Tensor", "Tensor"}
+    asks = code_of(test.func) in {"isinstance", "torch.is_tensor"}
+    about = len(test.args) == 1 or code_of(test.args[1]) in {"torch.Tensor", "Tensor"}
     return test.args[0].id if asks and about else None
 
 
@@ -227,7 +228,7 @@ def number_asked_for(test: ast.expr) -> str | None:
     """The variable of which a condition asks whether it is a number: where it is one, it lies on the host."""
     if not isinstance(test, ast.Call) or len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
         return None
-    asks = ast.unparse(test.func) == "isinstance" and ast.unparse(test.args[1]) in _NUMBERS
+    asks = code_of(test.func) == "isinstance" and code_of(test.args[1]) in _NUMBERS
     return test.args[0].id if asks else None
 
 

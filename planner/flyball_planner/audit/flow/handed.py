@@ -21,15 +21,18 @@ class Arguments(NamedTuple):
 
     def keyword(self, name: str) -> Value | None:
         """A keyword's value."""
-        return dict(self.keywords).get(name)
+        for key, value in reversed(self.keywords):
+            if key == name:
+                return value
+        return None
 
 
-def handed(node: ast.Call, values: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> Arguments:
+def handed(node: ast.Call, values: tuple[Value, ...], keywords: tuple[tuple[str, Value], ...]) -> Arguments:
     """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
-    kinds = [*map(type, node.args)]
-    if ast.Starred in kinds:
-        return Arguments(tuple(values[: kinds.index(ast.Starred)]), tuple(keywords), complete=False)
-    return Arguments(tuple(values), tuple(keywords), not keywords or "" not in dict(keywords))
+    for place, each in enumerate(node.args):
+        if type(each) is ast.Starred:
+            return Arguments(values[:place], keywords, complete=False)
+    return Arguments(values, keywords, not keywords or all(name for name, _ in keywords))
 
 
 def joined_arguments(sites: Sequence[Arguments]) -> Arguments:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.names import code_of
 
 _RUNNERS = re.compile(
     r"(^|\.)_*(\w*accelerator|fabric|\w*engine|booster|strategy|trainer|self|model|optim\w*|plugin|amp|autograd)$"
@@ -60,7 +61,7 @@ def backward_names(module: Module) -> Iterator[str]:
     """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one; texts of entries."""
     for each in module.all(ast.Call):
         if isinstance(each.func, ast.Attribute) and each.func.attr in {"backward", "manual_backward"}:
-            handed = bool(each.args) and _RUNNERS.search(ast.unparse(each.func.value))
+            handed = bool(each.args) and _RUNNERS.search(code_of(each.func.value))
             inner: ast.expr = each.args[0] if handed else each.func.value
             inner = _scaled(inner)
             if isinstance(inner, ast.Name):
@@ -68,7 +69,7 @@ def backward_names(module: Module) -> Iterator[str]:
             elif isinstance(inner, ast.Attribute):
                 yield inner.attr
             elif is_entry(inner):
-                yield ast.unparse(inner)
+                yield code_of(inner)
 
 
 def is_entry(node: ast.expr) -> bool:

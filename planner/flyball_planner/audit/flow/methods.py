@@ -20,6 +20,7 @@ from flyball_planner.audit.flow.values import (
     element_of,
     placed,
 )
+from flyball_planner.audit.names import code_of
 
 SOMETHING_ON_DEVICE = frozenset({Tag.DEVICE})
 
@@ -80,7 +81,7 @@ def _moves_to_device(node: ast.Call, given: Arguments) -> bool:
     target = given.positional[0]
     if target.literal is not None:
         return isinstance(target.literal.value, str | int) and target.literal.value != "cpu"
-    return target.made_by == "torch.device" or bool(_DEVICE_WORDS.search(ast.unparse(node.args[0])))
+    return target.made_by == "torch.device" or bool(_DEVICE_WORDS.search(code_of(node.args[0])))
 
 
 def _of_tensor(held: Value, name: str, given: Arguments) -> Value:

@@ -122,11 +122,11 @@ class Value(NamedTuple):
 
     def tagged(self, *tags: Tag) -> "Value":
         """Itself with more tags."""
-        return self._replace(tags=self.tags | frozenset(tags))
+        return Value(self.tags | frozenset(tags), *self[1:])
 
     def without(self, *tags: Tag) -> "Value":
         """Itself with fewer tags."""
-        return self._replace(tags=self.tags - frozenset(tags))
+        return Value(self.tags - frozenset(tags), *self[1:])
 
 
 _NOT_SEEN: Tags = frozenset({Tag.SUPPOSED, Tag.HOST})
@@ -169,19 +169,19 @@ def join(first: Value, second: Value, depth: int = 0) -> Value:
     for one, other in ((first, second), (second, first)):
         if one.literal is not None and one.literal.value is None:  # it stands for what is not there on that way
             return other._replace(literal=None)
-    same = {
-        name: ours
-        for name in ("name", "made_by", "made_at", "definition", "is_instance", "literal")
-        if (ours := getattr(first, name)) == getattr(second, name)
-    }
     return Value(
         tags=_joined_tags(first, second),
+        name=first.name if first.name == second.name else None,
+        made_by=first.made_by if first.made_by == second.made_by else None,
+        made_at=first.made_at if first.made_at == second.made_at else None,
+        definition=first.definition if first.definition == second.definition else None,
+        is_instance=first.is_instance and second.is_instance,
         items=_joined_items(first.items, second.items, depth),
         element=_joined_optional(element_of(first), element_of(second), depth),
         fields=_joined_fields(first, second, depth),
+        literal=first.literal if first.literal == second.literal else None,
         choices=_choices(first, second),
         made_in=_made_in(first, second),
-        **same,
     )
 
 

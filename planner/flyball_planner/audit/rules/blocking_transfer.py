@@ -28,14 +28,14 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 def _pinned(project: Project, turns: Turns) -> float | None:
     """How sure it is that each loader pins whose batches a turn is given, or fetches; None where one is seen not to.
 
-    Where no loader is seen behind them, one that pins among the files is supposed to be it.
+    Where no loader is seen behind them, one that pins in files that know this one is supposed to be it.
     """
     found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
     if found:
         return CERTAIN if all(_pins(each) for each in found) else None
     beside = (loader for each in project.beside(turns.module) for loader in loaders(each, project))
     seen = any(not EVALUATION.search(named_for(each)) for each in beside)
-    return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.modules.values()) else None
+    return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.connected(turns.module)) else None
 
 
 _PINNING = re.compile(r"pin_memory=True")

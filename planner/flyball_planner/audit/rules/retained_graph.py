@@ -11,6 +11,7 @@ from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
@@ -59,11 +60,11 @@ def _kept(region: Region) -> Iterator[Kept]:
 
 def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:
     """What `total = total + loss`, or `average = 0.9 * average + 0.1 * loss`, adds."""
-    own = ast.unparse(target)
+    own = code_of(target)
     if isinstance(value.op, ast.Add | ast.Sub):
         for side, other in ((value.left, value.right), (value.right, value.left)):
             if any(
-                isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(each) == own
+                isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and code_of(each) == own
                 for each in ast.walk(side)
             ):
                 return other
@@ -184,7 +185,7 @@ def _edit(project: Project, region: Region, kept: Kept) -> Edit | None:
     value = project.flow.value(region.module, kept.value)
     if value.items or value.fields:
         return None
-    text = ast.unparse(kept.value)
+    text = code_of(kept.value)
     plain = isinstance(kept.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     change = Change(Action.REPLACE, region.module.span(kept.value), f"{text if plain else f'({text})'}.detach()")
     return Edit((change,), safe=value.has(Tag.LOSS) or not isinstance(kept.statement, ast.Expr))

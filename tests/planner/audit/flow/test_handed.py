@@ -14,13 +14,13 @@ def _call(code: str) -> ast.Call:
 
 def test_places_are_known_up_to_the_first_star() -> None:
     """Behind `*rest` nobody knows which argument is which, and `**more` hides keywords."""
-    plain = handed(_call("f(a, b, k=c)"), [LOSS, MODEL], [("k", ON_HOST)])
+    plain = handed(_call("f(a, b, k=c)"), (LOSS, MODEL), (("k", ON_HOST),))
     assert plain == Arguments((LOSS, MODEL), (("k", ON_HOST),), complete=True)
     assert plain.keyword("k") == ON_HOST
     assert plain.keyword("absent") is None
-    starred = handed(_call("f(a, *rest, b)"), [LOSS, UNKNOWN, MODEL], [])
+    starred = handed(_call("f(a, *rest, b)"), (LOSS, UNKNOWN, MODEL), ())
     assert starred == Arguments((LOSS,), (), complete=False)
-    assert not handed(_call("f(**more)"), [], [("", UNKNOWN)]).complete
+    assert not handed(_call("f(**more)"), (), (("", UNKNOWN),)).complete
 
 
 def test_several_calls_hand_over_either() -> None:

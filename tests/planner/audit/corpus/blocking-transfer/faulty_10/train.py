@@ -3,7 +3,7 @@ from data import build_loader
 
 
 class Pipeline:
-    """The loader comes from a package that imports it under another name."""
+    """The loader comes from a module that looks its maker up."""
 
     def __init__(self, args, model, device):
         self.model, self.device = model, device
