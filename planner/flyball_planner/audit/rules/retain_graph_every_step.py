@@ -89,7 +89,7 @@ def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | 
 def _is_of_callers(region: Region, call: ast.Call) -> bool:
     """Whether the graph is that of an argument: who handed it over may differentiate it too."""
     function = region.root
-    if not region.calls or not isinstance(function, Function):
+    if not isinstance(function, Function):
         return False
     names_in = region.module.names_in
     known = set(names_in(call.func))
