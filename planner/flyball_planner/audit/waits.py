@@ -119,9 +119,9 @@ def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
 
 def _tests(region: Region) -> Iterator[ast.expr]:
     """What is asked for a truth value: conditions, and what stands before `and` and `or` anywhere."""
-    for kind in (ast.If, ast.IfExp, ast.While, ast.Assert):
-        for each in region.all(kind):
-            yield from _operands(each.test)
+    conditions = (region.all(ast.If), region.all(ast.IfExp), region.all(ast.While), region.all(ast.Assert))
+    for asking in (each for kind in conditions for each in kind):
+        yield from _operands(asking.test)
     for part in region.all(ast.comprehension):
         for each in part.ifs:
             yield from _operands(each)

@@ -1,5 +1,7 @@
 """What runs for each batch although no loop among the files is seen to run it."""
 
+import ast
+
 import pytest
 
 from flyball_planner.audit.finding import Severity
@@ -117,6 +119,7 @@ def test_what_is_supposed_to_run_is_noted() -> None:
     """As a note that says so, without a change that anything applies."""
     project, module = module_of("import torch\nclass Own:\n    def train_step(self, batch): ...\n")
     (turns,) = project.loops.supposed_of(module, Kind.STEP)
-    match = noted(Match(turns.node.body[0], "waits", "each turn", 0.95, Severity.WARNING), module, turns.node)
+    (node,) = (each for each in ast.walk(turns.node) if isinstance(each, ast.Expr))
+    match = noted(Match(node, "waits", "each turn", 0.95, Severity.WARNING), module, turns.node)
     assert (match.severity, match.confidence) == (Severity.NOTE, SUSPECTED)
     assert match.because == f"`train_step` at train.py:3 {CALLED}"

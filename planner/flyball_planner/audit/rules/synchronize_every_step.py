@@ -10,7 +10,7 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.unseen import noted
 
 _DEVICE = re.compile(
@@ -21,6 +21,8 @@ _RANKS = re.compile(
     r"^torch\.distributed\.(distributed_c10d\.)?barrier$|^accelerate\.Accelerator\(\)\.wait_for_everyone$"
 )
 _OFTEN = frozenset({None, Rarity.ACCUMULATED})
+_WHO_KNOWS = frozenset({Rarity.CONFIG, Rarity.OTHER})
+"""Behind a setting, or what the data say: worth a note."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -35,14 +37,22 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
     for region in project.loops.regions(turns):
         for call in region.all(ast.Call):
             words = _waits(project, region, call)
-            if words is not None and region.rarity(call) in _OFTEN:
-                yield Match(
-                    call,
-                    f"`{region.module.quote(call)}` in every step: {words}",
-                    f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it",
-                    CERTAIN if region.rarity(call) is None else LIKELY,
-                    module=region.module,
-                )
+            if words is not None and region.rarity(call) in _OFTEN | _WHO_KNOWS:
+                yield _match(turns, region, call, words)
+
+
+def _match(turns: Turns, region: Region, call: ast.Call, words: str) -> Match:
+    rarity = region.rarity(call)
+    loop = f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it"
+    sure = rarity in _OFTEN
+    return Match(
+        call,
+        f"`{region.module.quote(call)}` in every step: {words}",
+        loop if sure else f"{loop}, under a condition",
+        (CERTAIN if rarity is None else LIKELY) if sure else SUSPECTED,
+        Severity.WARNING if sure else Severity.NOTE,
+        module=region.module,
+    )
 
 
 def _waits(project: Project, region: Region, call: ast.Call) -> str | None:

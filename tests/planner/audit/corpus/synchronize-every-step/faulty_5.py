@@ -8,5 +8,10 @@ class Timing:
         torch.cuda.synchronize()  # expect: synchronize-every-step@note
         algorithm.begun.record()
 
+    def after_train_step(self, algorithm):
+        if hasattr(algorithm, "ended"):
+            algorithm.ended.record()
+            torch.cuda.synchronize()  # expect: synchronize-every-step@note
+
     def after_train_epoch(self, algorithm):
         torch.cuda.synchronize()
