@@ -256,4 +256,6 @@ def _is_setting(module: Module, test: ast.expr) -> bool:
         if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(ends, ast.Constant):
             return _is_setting(module, test.left)
         return bool(_SETTINGS.match(code_of(test.left)))
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
+        return test.func.attr == "is_available"
     return isinstance(test, ast.Name | ast.Attribute)

@@ -44,7 +44,8 @@ _PINNING = re.compile(r"pin_memory=True")
 def _pins(loader: Loader) -> bool:
     """Whether a loader pins; what an expression decides, such as whether there is a device, does where it matters."""
     said = loader.constant("pin_memory")
-    return said is True or (said is ... and loader.argument("pin_memory") is not None)
+    given = loader.argument("pin_memory") is not None or "pin_memory" in loader.within
+    return said is True or (said is ... and given)
 
 
 def _sources(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.expr]]:

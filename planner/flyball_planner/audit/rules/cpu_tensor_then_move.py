@@ -83,12 +83,21 @@ def _is_module(project: Project, module: Module, function: Function) -> bool:
 def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     """The call that made the tensor in host memory which a call moves to a device."""
     assert isinstance(call.func, ast.Attribute)  # noqa: S101  the caller asked
-    if not project.flow.value(region.module, call).on_device:
+    if not project.flow.value(region.module, call).on_device or _is_cast(call):
         return None
     if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
         return None
     made = made_on_host(project, region.module, call.func.value)
     return made if made is not None and _runs_in(region, made) else None
+
+
+def _is_cast(call: ast.Call) -> bool:
+    """Whether `.to(dtype)` names a type by an argument or an attribute: nothing is moved."""
+    first = call.args[0] if last_name(call) == "to" and call.args else None
+    return first is not None and len(call.args) == 1 and _TYPES.search(ast.unparse(first)) is not None
+
+
+_TYPES = re.compile(r"(^|[._])d?type$|_dtype\b")
 
 
 def _runs_in(region: Region, made: ast.Call) -> bool:

@@ -11,7 +11,7 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.rule import CERTAIN, LIKELY, Match, Rule
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.unseen import noted
 
 NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
@@ -40,8 +40,19 @@ def _is_gradient_norm(project: Project, region: Region, call: ast.Call) -> bool:
     reduces = last in NORMS or (last in _REDUCING and _measures(call))
     if not reduces or not (project.loops.is_over_parameters(region, call) or _is_over_gradients(project, region, call)):
         return False
-    parts = [part for each in (*call.args[:1], call.func) for part in ast.walk(each) if isinstance(part, ast.expr)]
-    return any(project.flow.value(region.module, each).has(Tag.GRADIENT) or _is_grad(each) for each in parts)
+    flow = project.flow
+    return any(flow.value(region.module, each).has(Tag.GRADIENT) or _is_grad(each) for each in _parts(call))
+
+
+def _parts(call: ast.Call) -> list[ast.expr]:
+    """What is reduced, and its parts."""
+    return [part for each in (*call.args[:1], call.func) for part in ast.walk(each) if isinstance(part, ast.expr)]
+
+
+def _is_seen(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether a gradient is seen to be reduced, and the loop to go through parameters: not by their names alone."""
+    seen = any(project.flow.value(region.module, each).has(Tag.GRADIENT) for each in _parts(call))
+    return seen and project.loops.is_over_parameters(region, call)
 
 
 _REDUCING = frozenset({"sum", "max", "mean"})
@@ -79,12 +90,15 @@ def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Ma
     loop = f"the training loop at {turns.module.path}:{turns.node.lineno}"
     sorts = any(last_name(each) in SORTS for part in project.loops.regions(turns) for each in part.all(ast.Call))
     more = " For the largest few take `heapq.nlargest(k, …)` or `torch.topk`, not a full sort." if sorts else ""
+    is_seen = _is_seen(project, region, call)
     return Match(
         call,
         f"`{region.module.quote(call)}` for each parameter, in every step",
         f"{loop} runs it once for every parameter: a small kernel each"
-        + (", and then sorts them all" if sorts else ""),
-        CERTAIN if plain else LIKELY,
+        + (", and then sorts them all" if sorts else "")
+        + ("" if is_seen else "; that they are parameters' gradients, its names tell"),
+        (CERTAIN if plain else LIKELY) if is_seen else SUSPECTED,
+        None if is_seen else Severity.NOTE,
         change=RULE.change + more,
         module=region.module,
     )

@@ -101,7 +101,9 @@ def _asked_about(node: ast.AST) -> Iterator[ast.AST]:
 
 def _begins_anew(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
     """Whether each turn, or an inner loop's end, empties it."""
-    others = [each for each in ast.walk(loop) if isinstance(each, ast.Assign) and each is not assigned]
+    firsts = {part for each in ast.walk(loop) if isinstance(each, ast.If) and assigned in each.orelse
+              for part in each.body}  # fmt: skip
+    others = [each for each in ast.walk(loop) if isinstance(each, ast.Assign) and each not in {assigned, *firsts}]
     targets = [target for each in others if _is_first(each, assigned) for target in each.targets]
     return any(ast.unparse(each) == holder for each in targets)
 

@@ -63,12 +63,22 @@ def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:
     own = code_of(target)
     if isinstance(value.op, ast.Add | ast.Sub):
         for side, other in ((value.left, value.right), (value.right, value.left)):
-            if any(
+            held = any(
                 isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and code_of(each) == own
                 for each in ast.walk(side)
-            ):
+            )
+            if held or _asks_for(side, target):
                 return other
     return None
+
+
+def _asks_for(side: ast.expr, target: ast.expr) -> bool:
+    """`sums.get("loss", 0)`, of a target `sums["loss"]`."""
+    if not isinstance(target, ast.Subscript) or not isinstance(side, ast.Call) or last_name(side) != "get":
+        return False
+    holder = side.func.value if isinstance(side.func, ast.Attribute) else side
+    asked = code_of(side.args[0]) if side.args else None
+    return code_of(holder) == code_of(target.value) and asked == code_of(target.slice)
 
 
 def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:

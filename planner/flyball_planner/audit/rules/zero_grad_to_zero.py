@@ -18,7 +18,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Explicit zeros, and loops that write them by hand."""
     if any(word in module.source.text for word in _GRAPHS):
         return
-    for call in module.calls_named("zero_grad", "zero_"):
+    for call in module.calls_named("zero_grad", "zero_", "fill_"):
         name = last_name(call)
         if (
             name == "zero_grad"
@@ -26,13 +26,22 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             and _is_torch(project, module, call)
         ):
             yield _explicit(module, call)
-        elif name == "zero_" and (parameter := _of_gradient(call)) and _is_loop(project, module, call, parameter):
+        elif (
+            (name == "zero_" or _fills_zeros(call))
+            and (parameter := _of_gradient(call))
+            and _is_loop(project, module, call, parameter)
+        ):
             yield Match(
                 call,
                 f"`{module.quote(call)}` fills each gradient with zeros by hand",
                 "one small kernel for each parameter, and the next backward pass adds to the zeros instead of writing",
                 LIKELY,
             )
+
+
+def _fills_zeros(call: ast.Call) -> bool:
+    given = call.args[0] if len(call.args) == 1 else None
+    return last_name(call) == "fill_" and isinstance(given, ast.Constant) and given.value == 0
 
 
 def _explicit(module: Module, call: ast.Call) -> Match:
@@ -91,5 +100,5 @@ RULE = Rule(
     before="optimizer.zero_grad(set_to_none=False)",
     after="optimizer.zero_grad()",
     look=look,
-    words=("zero_grad", "zero_"),
+    words=("zero_grad", "zero_", "fill_"),
 )
