@@ -79,6 +79,19 @@ def test_a_staircase_is_told_a_step_ahead(hours: float, every: float) -> None:
     assert raised[0].seconds_left == pytest.approx(300 * hours, rel=0.2)
 
 
+def test_a_start_in_uneven_steps_is_no_alarm_in_haste() -> None:
+    """Five steps of 5 to 12 % to 85 %, a second each, may be the last as well as not."""
+    steps = [0.12, 0.05, 0.11, 0.11, 0.12]
+    assert play(np.concatenate([np.full(20, 0.34), 0.34 + np.cumsum(steps), np.full(60, 0.85)])) == []
+
+
+def test_stairs_with_uneven_rests_are_no_alarm() -> None:
+    """Nine steps of 5 % to 94 % with 2 to 8 minutes between them, of which none tells when the next will come."""
+    levels = 0.49 + 0.05 * np.arange(10)
+    rests = 12 * np.array([6, 2, 2, 7, 2, 8, 2, 8, 3, 20])
+    assert play(np.repeat(levels, rests), every=5.0) == []
+
+
 def test_stairs_that_come_to_rest_are_no_alarm() -> None:
     """A cache that grows in ever more seldom steps up to 94 % is large enough then."""
     use = np.repeat(0.4 + 0.06 * np.arange(10), 60 * np.arange(1, 11))
