@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,9 @@ class Subjects:
 
     names: tuple[Subject, ...]
     hosts: NDArray[np.int64]
-    _shared: "tuple[Subjects, NDArray[np.int64], NDArray[np.int64]] | None" = field(default=None, repr=False)
+    _shared: "WeakKeyDictionary[Subjects, tuple[NDArray[np.int64], NDArray[np.int64]]]" = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.names)
@@ -58,13 +61,13 @@ class Subjects:
         return {subject: place for place, subject in enumerate(self.names)}
 
     def shared_with(self, others: "Subjects") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Places here and there of the subjects that are in both; remembered for the last one asked about."""
-        if self._shared is None or self._shared[0] is not others:
+        """Places here and there of the subjects that are in both; remembered for as long as the others are there."""
+        shared = self._shared.get(others)
+        if shared is None:
             pairs = [(here, others.places[name]) for here, name in enumerate(self.names) if name in others.places]
             found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-            object.__setattr__(self, "_shared", (others, found[:, 0], found[:, 1]))
-        assert self._shared is not None  # noqa: S101  it was just set
-        return self._shared[1], self._shared[2]
+            shared = self._shared[others] = found[:, 0], found[:, 1]
+        return shared
 
 
 def subjects(names: Sequence[Subject], hosts: Sequence[int] | NDArray[np.int64] | None = None) -> Subjects:

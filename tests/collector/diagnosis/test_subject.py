@@ -1,12 +1,14 @@
 """Subjects in words for people."""
 
+import gc
+import weakref
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.diagnosis.subject import Subject, gpu_words
+from flyball_collector.diagnosis.subject import Subject, gpu_words, subjects
 
 UUID_OF_GPU = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
 
@@ -50,3 +52,16 @@ def test_only_a_uuid_is_shortened(gpu: str, words: str) -> None:
 def test_gpus_stay_apart_in_words(uuids: list[UUID]) -> None:
     """UUIDs that differ at their beginning differ in words."""
     assert len({gpu_words(f"GPU-{uuid}") for uuid in uuids}) == len(uuids)
+
+
+def test_what_is_shared_is_remembered_no_longer_than_the_others_are_there() -> None:
+    """Places are found once for each order that is asked about; an order that is gone holds no memory."""
+    here = subjects([Subject("a"), Subject("b")])
+    there, others = subjects([Subject("b"), Subject("c")]), subjects([Subject("a")])
+    first = here.shared_with(there)
+    assert [places.tolist() for places in (*first, *here.shared_with(others))] == [[1], [0], [0], [0]]
+    assert here.shared_with(there) is first
+    gone = weakref.ref(there)
+    del there
+    gc.collect()
+    assert gone() is None
