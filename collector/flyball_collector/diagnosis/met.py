@@ -1,6 +1,7 @@
 """What has ever been met in a fleet: who lives on something that nobody has yet need not be asked."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from flyball_collector.fleet.host import HostState
 
@@ -32,5 +33,5 @@ class Met:
         if ranks:
             self._names.add(ANY_STEP)
         for name, attribute in ((ANY_AGENT, "agent_version"), (ANY_EVENT, "events"), (ANY_SILENCE, "silences")):
-            if name not in self._names and any(getattr(state, attribute) for state in states):
+            if name not in self._names and any(map(attrgetter(attribute), states)):
                 self._names.add(name)

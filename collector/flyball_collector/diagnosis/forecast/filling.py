@@ -109,24 +109,34 @@ class Fillings:
     def judge(self, use: Floats, now: float, least_span: Floats | None = None) -> Filling:
         """Call it after the trail has taken this use. `least_span`: seconds of growth that each row must show."""
         told = Filling(np.zeros(len(use), dtype=bool), *(np.full(len(use), np.nan) for _ in range(5)))
-        every = np.flatnonzero(use >= min(self.rules.least_level, self.seldom.least_level))
-        pace = now - self._trail.newest.back(1, every)[0]  # a row's own interval between readings
+        high = use >= min(self.rules.least_level, self.seldom.least_level)
         rings = [ring for ring, number in zip(self._trail.rings, self._numbers, strict=True) if ring.number != number]
         self._numbers = [ring.number for ring in self._trail.rings]
+        self._judge_stairs(told, high, use, now, least_span)
+        some = np.flatnonzero(high & self._may_fill(use, rings))
+        pace = now - self._trail.newest.back(1, some)[0]  # a row's own interval between readings
         slow = pace >= SELDOM
-        self._judge_stairs(told, every, use, now, least_span)
         for rules, chosen in ((self.rules, ~slow), (self.seldom, slow)):
-            rows = every[chosen]
+            rows = some[chosen]
             spans = np.zeros(len(rows)) if least_span is None else least_span[rows]
             for stretch, places in self._stretches(rows, use[rows], spans, rings, rules) if len(rows) else ():
                 found = _fit(stretch, use[rows[places]], pace[chosen][places], rules)
                 self._note(told, rows[places], found, use, now, rules)
         return told
 
-    def _judge_stairs(self, told: Filling, rows: Places, use: Floats, now: float, least_span: Floats | None) -> None:
+    def _may_fill(self, use: Floats, rings: Sequence[Ring]) -> Flags:
+        """Whether rows have covered enough since their lowest reading: looked at for all, to look closer at few."""
+        lowest = self._trail.newest.lowest()
+        for ring in rings:
+            lowest = np.fmin(lowest, ring.lowest_high())
+        both = (self.rules, self.seldom)
+        covered, least_gain = min(rules.covered for rules in both), min(rules.least_gain for rules in both)
+        return np.asarray(use - lowest >= _enough(use, covered, least_gain))
+
+    def _judge_stairs(self, told: Filling, high: Flags, use: Floats, now: float, least_span: Floats | None) -> None:
         """Those that climb another rung at this moment: how fast they stand still meanwhile does not matter."""
         ladder = self._trail.ladder
-        rows = rows[ladder.climbs(rows, now)] if ladder is not None else rows[:0]
+        rows = np.flatnonzero(high & ladder.climbs(now)) if ladder is not None else ()
         if ladder is None or not len(rows):
             return
         least = np.zeros(len(rows)) if least_span is None else np.where(least_span[rows] > 0, STAIRS_SPAN, 0.0)
@@ -145,7 +155,7 @@ class Fillings:
     ) -> Iterator[tuple[Stretch, Places]]:
         """Each scale with the rows that have covered enough within it: few, so that only few are fitted."""
         newest = self._trail.newest
-        enough = np.maximum(rules.covered * np.maximum(1 - use, 0.0), rules.least_gain)
+        enough = _enough(use, rules.covered, rules.least_gain)
         last, _ = newest.back(0, rows)
         for count in (rules.few, *COUNTS):
             times, values = newest.back(count - 1, rows)
@@ -179,6 +189,11 @@ class Fillings:
             before = np.where(stretch.times[:, None] < since - 1, stretch.high, -np.inf)
             highest = np.fmax(highest, np.fmax.reduce(before, axis=0, initial=-np.inf))
         return np.asarray(use - highest >= rules.novel * np.maximum(1 - use, 0.0))
+
+
+def _enough(use: Floats, covered: float, least_gain: float) -> Floats:
+    """How much growth may be a filling."""
+    return np.asarray(np.maximum(covered * np.maximum(1 - use, 0.0), least_gain))
 
 
 def _fit(stretch: Stretch, use: Floats, pace: Floats, rules: Rules) -> Forecast:

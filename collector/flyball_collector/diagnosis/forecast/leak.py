@@ -60,6 +60,9 @@ GIVEN_BACK = 0.25
 LEAST_GAIN = 0.005
 """Of the capacity."""
 
+LEAST_SPAN = POINTS * FINE
+"""The shortest that is looked at, in seconds: with each doubling what is seen is surer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leaking:
@@ -192,7 +195,10 @@ class MemoryLeak:
             left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
         speed, span = kept["speed"].copy(), kept["span"].copy()
         gpus = np.arange(len(use)) < len(view.gpus)
-        confidence = np.where(gpus, 0.5, np.clip(0.6 + 0.1 * np.log2(np.fmax(span, 5400) / 5400), 0.6, 0.9))
+        long = np.flatnonzero(span > LEAST_SPAN)
+        confidence = np.full(len(use), 0.6)
+        confidence[long] = np.minimum(0.6 + 0.1 * np.log2(span[long] / LEAST_SPAN), 0.9)
+        confidence[gpus] = 0.5
 
         def because(place: int) -> str:
             return (

@@ -180,8 +180,7 @@ class MemoryExhaustion:
 
         One that fell before it was full, as foreseen, may have been restarted; if it does so again, it is a saw.
         """
-        before = self.trail.newest.back(0, np.arange(len(use)))[1]
-        rows = np.flatnonzero(use < before - 0.05)
+        rows = np.flatnonzero(use < self.trail.newest.latest - 0.05)
         if not len(rows):
             return
         values = self.trail.newest.last(6, rows).high

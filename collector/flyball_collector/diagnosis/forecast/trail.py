@@ -28,7 +28,8 @@ class Newest:
         self.slots = slots
         self.count: Places = np.zeros(rows, dtype=np.int64)  # readings ever
         self.pace: Floats = np.full(rows, np.nan)  # seconds between the two newest
-        self._newest: Floats = np.full(rows, np.nan)  # when the newest was taken
+        self.latest: Values = np.full(rows, np.nan, dtype=np.float32)  # the newest
+        self._newest: Floats = np.full(rows, np.nan)  # when it was taken
         self._times: Floats = np.full((slots, rows), np.nan)
         self._values: Values = np.full((slots, rows), np.nan, dtype=np.float32)
 
@@ -40,7 +41,7 @@ class Newest:
         self._values[slot, rows] = values[rows]
         self.count[rows] += 1
         self.pace[rows] = now - self._newest[rows]
-        self._newest[rows] = now
+        self.latest[rows], self._newest[rows] = values[rows], now
 
     def last(self, count: int, rows: Places) -> Stretch:
         """The newest readings of some rows; unknown where a row has not had so many."""
@@ -63,10 +64,14 @@ class Newest:
         """Its value alone."""
         return self.back(count, rows)[1]
 
+    def lowest(self) -> Values:
+        """Along all rows, of everything that is kept, and may be of before a row was another's: a bound."""
+        return np.asarray(np.fmin.reduce(self._values, axis=0))
+
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
         self.count[rows] = 0
-        self.pace[rows] = self._newest[rows] = np.nan
+        self.pace[rows] = self._newest[rows] = self.latest[rows] = np.nan
 
     def rearrange(self, source: Places) -> None:
         """Give each row what the row at `source` has; −1: nothing."""
@@ -77,6 +82,7 @@ class Newest:
         times[:, kept] = self._times[:, source[kept]]
         self.count, self._times, self._values = count, times, _moved(self._values, source)
         self.pace, self._newest = (_moved(each[None], source)[0] for each in (self.pace, self._newest))
+        self.latest = _moved(self.latest[None], source)[0]
 
 
 class Ring:
@@ -127,6 +133,10 @@ class Ring:
     def highs_back(self, count: int, rows: Places) -> Values:
         """Highs of the slot so many before the newest; unknown where the ring does not reach so far."""
         return self._back(self._high, count, rows)
+
+    def lowest_high(self) -> Values:
+        """The lowest of all highs, along all rows."""
+        return np.asarray(np.fmin.reduce(self._high, axis=0))
 
     def lows_back(self, count: int, rows: Places) -> Values:
         """The same of the lows."""
@@ -185,9 +195,9 @@ class Ladder:
         self._top[rows], self._climbed[rows] = values[rows], now
         self.rungs.add(now, np.where(moved, values, np.float32(np.nan)))
 
-    def climbs(self, rows: Places, now: float) -> NDArray[np.bool_]:
-        """Which of these rows reached a rung at this moment."""
-        return np.asarray(self._climbed[rows] == now)
+    def climbs(self, now: float) -> NDArray[np.bool_]:
+        """Which rows reached a rung at this moment."""
+        return np.asarray(self._climbed == now)
 
     def forget(self, rows: Places) -> None:
         """These rows are others from now on."""
@@ -215,7 +225,7 @@ class Trail:
     @property
     def bytes(self) -> int:
         """Memory of the rings."""
-        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 24) * self.rows
+        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 28) * self.rows
 
     def add(self, now: float, values: Floats) -> None:
         """Take one reading a row."""

@@ -32,7 +32,8 @@ _HELD = Ramp(60.0, 180.0, below=-5.0, above=0.5)
 
 def assess_gpu_compute(s: GpuSignals) -> Assessment:
     """Utilisation means that any kernel ran: only busy units and power say that it computes."""
-    work = np.where(np.isnan(s.sm), _POWER(s.power), _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * _POWER(s.power))
+    power = _POWER(s.power)
+    work = np.where(np.isnan(s.sm), power, _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * power)
     memory = np.where(s.memory_told, _BANDWIDTH_BOUND(s.memory), 0.0)
     level = np.where(np.isnan(s.sm), s.busy * np.minimum(np.nan_to_num(s.power, nan=0.5) / 0.8, 1.0), s.sm)
     return _weigh(s, COMPUTE, _ALL_THE_TIME(s.busy) + work + memory, level, _busy_words(s))
@@ -46,7 +47,8 @@ def assess_gpu_memory(s: GpuSignals) -> Assessment:
 
 def assess_small_batch(s: GpuSignals) -> Assessment:
     """Always a kernel, and yet most units rest: kernels too small, or launched one by one."""
-    rests = np.where(np.isnan(s.sm), _LITTLE_POWER(s.power), _LITTLE_WORK(s.sm) + 0.3 * _LITTLE_POWER(s.power))
+    little = _LITTLE_POWER(s.power)
+    rests = np.where(np.isnan(s.sm), little, _LITTLE_WORK(s.sm) + 0.3 * little)
     bandwidth = np.where(np.isnan(s.memory), 0.0, _BANDWIDTH_BOUND(s.memory))
     level = np.where(np.isnan(s.sm), s.busy * (1 - np.minimum(s.power / 0.8, 1.0)), s.busy * (1 - s.sm))
     return _weigh(s, SMALL_BATCH, _ALL_THE_TIME(s.busy) + rests + bandwidth, level, _busy_words(s))

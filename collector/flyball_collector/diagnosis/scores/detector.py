@@ -109,6 +109,7 @@ class BottleneckDetector:
         self._gpus = GpuSignals()
         self._of_gpus: list[Assessment] = []
         self._gpu_claims: list[Claims] = []
+        self._gpu_lines: Floats = np.empty(0)  # kind × (score, probability) × host: the worst of a host's GPUs
         self._looked = float("-inf")
         self._hosts = self._signals.hosts
         self._cores = Cores()
@@ -121,7 +122,7 @@ class BottleneckDetector:
         found = list(self._of_hosts(view))
         claims = [self._claim(view, assessment) for assessment in found]
         if self._tabulates:
-            self.table = self._tabulate(view, zip([*found, *self._of_gpus], [*claims, *self._gpu_claims], strict=True))
+            self.table = self._tabulate(view, zip(found, claims, strict=True))
         return [*claims, *(self._gpu_claims if told else ())]
 
     def _look_at_gpus(self, view: View) -> bool:
@@ -134,6 +135,9 @@ class BottleneckDetector:
         self._gpus.look(view, self._signals.rates)
         self._of_gpus = [assess(self._gpus) for assess in OF_GPUS]
         self._gpu_claims = [self._claim(view, assessment) for assessment in self._of_gpus]
+        if self._tabulates:
+            lines = np.array([_lines(*judged) for judged in zip(self._of_gpus, self._gpu_claims, strict=True)])
+            self._gpu_lines = _worst(lines, view.gpus.hosts, len(view.hosts))
         return True
 
     def _of_hosts(self, view: View) -> Iterator[Assessment]:
@@ -159,10 +163,13 @@ class BottleneckDetector:
     def _claim(self, view: View, found: Assessment) -> Claims:
         settings, kind = self._settings, found.kind.name
         looks = self._signals.looks[found.subjects.hosts]
-        log_odds = found.log_odds * np.minimum(looks / ENOUGH_LOOKS, 1.0)
-        weighed = found.probability
-        measured = self._measured(found)
-        confidence = np.where(measured, self._calibration.probability(kind, log_odds), sigmoid(log_odds))
+        weighed = confidence = found.probability
+        log_odds, measured = found.log_odds, self._measured(found)
+        if (looks < ENOUGH_LOOKS).any():
+            log_odds = log_odds * np.minimum(looks / ENOUGH_LOOKS, 1.0)
+            confidence = sigmoid(log_odds)
+        if self._calibration.knows(kind):
+            confidence = np.where(measured, self._calibration.probability(kind, log_odds), confidence)
         unsure = ~measured & (found.groups <= 1)
         confidence = np.where(unsure, np.minimum(confidence, ONE_GROUP), confidence)
         speaks = (found.groups >= 1) & found.known
@@ -189,15 +196,10 @@ class BottleneckDetector:
     def _tabulate(self, view: View, judged: Iterable[tuple[Assessment, Claims]]) -> ScoreTable:
         """Every bottleneck has its place, also one of which nothing can be known."""
         lines = np.full((len(KINDS), 2, len(view.hosts)), np.nan)
-        of_gpus: list[tuple[Floats, Floats]] = []
         for assessment, claims in judged:
-            place = _PLACES[assessment.kind.name]
-            if place < _FIRST_OF_GPUS:
-                lines[place] = _lines(assessment, claims)
-            else:
-                of_gpus.append(_lines(assessment, claims))
-        if of_gpus:
-            lines[_FIRST_OF_GPUS:] = _worst(np.array(of_gpus), view.gpus.hosts, len(view.hosts))
+            lines[_PLACES[assessment.kind.name]] = _lines(assessment, claims)
+        if self._of_gpus:
+            lines[_FIRST_OF_GPUS:] = self._gpu_lines
         names = [kind.name.removeprefix("bottleneck_") for kind in KINDS]
         score, chance = lines.transpose(1, 0, 2)
         return ScoreTable(

@@ -18,6 +18,9 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
+_SHARED = ("service", "communication", "checkpoint", "sync")
+
+
 @lru_cache(maxsize=4096)
 def part_of(name: str) -> str:
     """What it is for; empty where it is computing."""
@@ -45,27 +48,17 @@ def shares(
     if not step_seconds > 0:
         return None
     parts: dict[str, float] = {}
-    for name, seconds in sections.items():
+    for name in sections:  # by key: a message's map has no faster way
         part = part_of(name)
-        parts[part] = parts.get(part, 0.0) + seconds
+        parts[part] = parts.get(part, 0.0) + sections[name]
     data = data_wait_seconds if data_wait_seconds is not None else parts.get("data")
-    found = Shares(
-        data=None if data is None else _share(data, step_seconds),
-        data_seconds=data / steps if data is not None and steps else None,
-    )
+    share = None if data is None else min(1.0, max(0.0, data / step_seconds))
+    data_seconds = data / steps if data is not None and steps else None
     if not parts:
-        return found
-    return Shares(
-        data=found.data,
-        service=_share(parts.get("service", 0.0), step_seconds),
-        communication=_share(parts.get("communication", 0.0), step_seconds),
-        checkpoint=_share(parts.get("checkpoint", 0.0), step_seconds),
-        sync=_share(parts.get("sync", 0.0), step_seconds),
-        compute_seconds=parts[""] / steps if parts.get("", 0.0) > 0 and steps else None,
-        data_seconds=found.data_seconds,
-        service_seconds=parts["service"] / steps if "service" in parts and steps else None,
+        return Shares(data=share, data_seconds=data_seconds)
+    service, communication, checkpoint, sync = (
+        min(1.0, max(0.0, parts[part] / step_seconds)) if part in parts else 0.0 for part in _SHARED
     )
-
-
-def _share(seconds: float, of: float) -> float:
-    return min(1.0, max(0.0, seconds / of))
+    compute_seconds = parts[""] / steps if parts.get("", 0.0) > 0 and steps else None
+    service_seconds = parts["service"] / steps if "service" in parts and steps else None
+    return Shares(share, service, communication, checkpoint, sync, compute_seconds, data_seconds, service_seconds)

@@ -95,7 +95,7 @@ def test_a_ladder_keeps_when_each_rung_was_reached() -> None:
     ladder = Ladder(0.125, 4, 2)
     for second, value in enumerate((0.5, 0.5625, 0.625, np.nan, 0.6875, 0.875)):
         ladder.add(100.0 + second, numbers(value, 0.5))
-    assert ladder.climbs(ROWS, 105.0).tolist() == [True, False]
+    assert ladder.climbs(105.0).tolist() == [True, False]
     stretch = ladder.rungs.last(3, np.array([0]))
     assert stretch.times[:, 0].tolist() == [100.0, 102.0, 105.0]
     assert stretch.high[:, 0].tolist() == [0.5, 0.625, 0.875]
