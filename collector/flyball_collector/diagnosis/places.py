@@ -1,6 +1,6 @@
 """Where the readings of every metric lie: for one set of hosts and layouts, found once and kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout
+from flyball_proto.layout import Column, Layout
 
 Places = NDArray[np.int64]
 
@@ -44,25 +45,40 @@ class ResourceSpots:
 class HostPlan:
     """What a layout has, looked up by metric: (labels, column, row among the windowed) each."""
 
-    __slots__ = ("_gpu_columns", "columns", "gpus")
+    __slots__ = ("_columns", "_gpu_columns", "_labels", "_layout", "_rows", "gpus")
 
     def __init__(self, layout: KnownLayout, windowed: Places) -> None:
         row_of = np.full(layout.count, -1, dtype=np.int64)
         row_of[windowed] = np.arange(len(windowed))
-        rows = row_of.tolist()
-        self.columns: dict[str, list[tuple[dict[str, str], int, int]]] = {}
-        for offset, column in enumerate(layout.layout.columns):
-            labels = dict(column.label_pairs())
-            self.columns.setdefault(column.metric.name, []).append((labels, offset, rows[offset]))
-        gpus = (
-            labels["gpu"] for name, found in self.columns.items() if name.startswith("gpu_") for labels, _, _ in found
-        )
-        self.gpus = tuple(dict.fromkeys(gpus))
+        self._rows: list[int] = row_of.tolist()
+        self._layout = layout.layout
+        self._columns: dict[str, list[tuple[Mapping[str, str], int, int]]] = {}  # of metrics that were asked for
+        self._labels: dict[tuple[tuple[str, ...], tuple[str, ...]], Mapping[str, str]] = {}  # equal ones are one object
         self._gpu_columns: dict[tuple[str, tuple[tuple[str, str], ...]], Places] = {}
+        self.gpus = tuple(dict.fromkeys(_gpus(self._layout)))
+
+    @property
+    def metrics(self) -> Iterable[str]:
+        """Whatever it has."""
+        return self._layout.places
+
+    def columns(self, metric: str) -> Sequence[tuple[Mapping[str, str], int, int]]:
+        """Those of a metric."""
+        found = self._columns.get(metric)
+        if found is None:
+            places = self._layout.places.get(metric, ())
+            found = self._columns[metric] = [
+                (self._told(self._layout.columns[place]), place, self._rows[place]) for place in places
+            ]
+        return found
+
+    def _told(self, column: Column) -> Mapping[str, str]:
+        key = column.metric.labels, column.labels
+        return self._labels.get(key) or self._labels.setdefault(key, dict(column.label_pairs()))
 
     def of_host(self, metric: str, where: Mapping[str, str]) -> tuple[int, int]:
         """The one column of a metric with these labels: its place in the layout and among the windowed."""
-        for labels, offset, row in self.columns.get(metric, ()):
+        for labels, offset, row in self.columns(metric):
             if labels == where:
                 return offset, row
         return -1, -1
@@ -74,8 +90,8 @@ class HostPlan:
         if found is None:
             found = np.full((len(self.gpus), 2), -1, dtype=np.int64)
             order = {gpu: number for number, gpu in enumerate(self.gpus)}
-            for labels, offset, row in self.columns.get(metric, ()):
-                if {k: v for k, v in labels.items() if k not in _GPU_LABELS} == where:
+            for labels, offset, row in self.columns(metric):
+                if "gpu" in labels and {k: v for k, v in labels.items() if k not in _GPU_LABELS} == where:
                     found[order[labels["gpu"]]] = offset, row
             self._gpu_columns[key] = found
         return found
@@ -150,7 +166,7 @@ class FleetPlan:
             every: list[Mapping[str, str]] = []
             pairs: list[tuple[int, int]] = []
             for number, (state, plan) in enumerate(zip(self.states, self.plans, strict=True)):
-                for labels, offset, row in plan.columns.get(metric, ()):
+                for labels, offset, row in plan.columns(metric):
                     names.append(_resource(state.name, labels))
                     hosts.append(number)
                     every.append(labels)
@@ -164,6 +180,15 @@ class FleetPlan:
         return Spots(
             np.where(offsets >= 0, self.starts[hosts] + offsets, -1), np.where(rows >= 0, self.firsts[hosts] + rows, -1)
         )
+
+
+def _gpus(layout: Layout) -> Iterator[str]:
+    """Of each column of a GPU, whose it is; agents are free to send one that does not say."""
+    for metric, places in layout.places.items():
+        for column in (layout.columns[place] for place in places) if metric.startswith("gpu_") else ():
+            names = column.metric.labels
+            if "gpu" in names:
+                yield column.labels[names.index("gpu")]
 
 
 def _resource(host: str, labels: Mapping[str, str]) -> Subject:
@@ -203,7 +228,7 @@ class Planner:
         return made.keeping(self._last)
 
     def _meet(self, plan: HostPlan) -> HostPlan:
-        self.met.meet(plan.columns)
+        self.met.meet(plan.metrics)
         if plan.gpus:
             self.met.meet([ANY_GPU])
         return plan

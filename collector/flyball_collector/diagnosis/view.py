@@ -105,7 +105,7 @@ class View:
 
     def readings(self, place: int, metric: str) -> Floats:
         """Every reading of a metric of one host, by the order of its columns: for a look at a few hosts only."""
-        offsets = [offset for _, offset, _ in self._plan.plans[place].columns.get(metric, ())]
+        offsets = [offset for _, offset, _ in self._plan.plans[place].columns(metric)]
         if not offsets or not self.alive[place]:
             return np.full(len(offsets), np.nan)
         values: Floats = self._arena[self._plan.starts[place] + np.array(offsets)]

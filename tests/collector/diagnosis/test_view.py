@@ -32,6 +32,13 @@ def test_hosts_and_gpus_stand_in_order_with_their_newest_values() -> None:
     assert np.isnan(view.gpu("gpu_sm_clock_hertz")).all()
 
 
+def test_a_reading_of_a_gpu_that_names_none_is_nobodys() -> None:
+    """Agents declare what they like: it must not take the view from the others."""
+    view = played(Sample(0, "a", {**power(10, ()), **power(20, (("index", "3"),))}), Sample(0, "b", power(30)))
+    assert [(subject.host, subject.gpu) for subject in view.gpus.names] == [("b", "GPU-0")]
+    assert view.gpu("gpu_power_watts").tolist() == [30]
+
+
 def test_means_reach_back_by_the_inputs_seconds() -> None:
     """With a sample each 10 s the mean over a minute is of six samples, that of 10 s of one."""
     view = played(*(Sample(10.0 * n, "a", {("cpu_busy_ratio", ()): n / 100}) for n in range(20)))
