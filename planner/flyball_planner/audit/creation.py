@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import argument, hides_arguments, is_constant
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Module, last_name
 
 if TYPE_CHECKING:
@@ -172,4 +173,4 @@ def _is_always_run(module: Module, statement: ast.stmt, around: set[ast.AST]) ->
 
 
 def _stored(assigned: ast.Assign) -> set[str]:
-    return {each.id for target in assigned.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+    return {each.id for target in assigned.targets for each in nodes_below(target) if isinstance(each, ast.Name)}

@@ -70,10 +70,14 @@ def guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
     """The conditions on the way from `root`, exclusive, down to a node, innermost first."""
     below: ast.AST = node
     for above in module.ancestors(node):
-        yield from _between(module, below, above)
+        if type(above) in _CONDITIONAL or isinstance(below, ast.stmt):
+            yield from _between(module, below, above)
         if above is root:
             return
         below = above
+
+
+_CONDITIONAL = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Assert})
 
 
 def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:

@@ -129,6 +129,19 @@ def _body(root: ast.AST) -> list[ast.AST]:
     return [*reversed(parts), root.test] if isinstance(root, ast.While) else [*reversed(parts)]
 
 
+def nodes_below(node: ast.AST) -> list[ast.AST]:
+    """The nodes in a node, itself first, as `ast.walk` gives them but contexts and operators: in half of its time."""
+    found = [node]
+    for here in found:  # which grows meanwhile
+        for field in reversed(FIELDS[type(here)]):
+            value = getattr(here, field, None)
+            if type(value) is list:
+                found += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
 def names_below(node: ast.AST) -> frozenset[str]:
     """The variables and attributes in a node, itself included: a third of the time that `ast.walk` takes."""
     found: set[str] = set()

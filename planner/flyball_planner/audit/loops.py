@@ -15,6 +15,7 @@ from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.hooks import hooks
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, reached
@@ -160,7 +161,7 @@ class Loops:
         found: dict[ast.Call, list[tuple[Module, ast.For]]] = {}
         for module in self._modules:
             for loop in module.all(ast.For):
-                for each in ast.walk(loop.iter):
+                for each in nodes_below(loop.iter):
                     makers = self._project.flow.value(module, each).makers if isinstance(each, ast.expr) else ()
                     for _, made in makers:
                         found.setdefault(made, []).append((module, loop))

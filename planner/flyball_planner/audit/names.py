@@ -246,8 +246,8 @@ def dotted_name(node: ast.AST) -> str | None:
 
 
 @lru_cache(CODE_KEPT)
-def code_of(node: ast.expr) -> str:
-    """The code of an expression, as Python would write it; most are dotted names, which need no writer."""
+def code_of(node: ast.AST) -> str:
+    """The code of a node, as Python would write it; most are dotted names, which need no writer."""
     return dotted_name(node) or ast.unparse(node)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.given import argument
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import loaders
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.regions import Region, reached
@@ -118,7 +119,7 @@ def _follows(node: ast.expr | None, known: Set[str]) -> bool:
 
 def follows(node: ast.AST, known: Set[str]) -> bool:
     """Whether an expression speaks of one of some names, or of what changes from call to call."""
-    for each in ast.walk(node):
+    for each in nodes_below(node):
         if isinstance(each, ast.Name | ast.Attribute) and _text(each) in known:
             return True
         if isinstance(each, ast.Call) and _CHANGING.search(last_name(each)):
@@ -130,7 +131,7 @@ def closure(body: ast.AST, known: Set[str], before: int | None) -> frozenset[str
     """What assignments, loops and `with` make of names; of those that stand above a line, if one is given."""
     given = [
         (targets, value)
-        for each in ast.walk(body)
+        for each in nodes_below(body)
         for targets, value in _given(each)
         if before is None or (value.end_lineno or value.lineno) < before
     ]
@@ -163,7 +164,7 @@ def _given(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
 
 def _ending(loop: ast.For) -> Iterator[ast.expr]:
     """The conditions by which a loop is left, or goes on: they choose which of its turns is meant."""
-    for each in ast.walk(loop):
+    for each in nodes_below(loop):
         if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break | ast.Continue | ast.Return):
             yield each.test
 

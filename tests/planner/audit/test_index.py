@@ -8,7 +8,7 @@ from textwrap import dedent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.audit.index import SCOPES, Index, names_below
+from flyball_planner.audit.index import SCOPES, Index, names_below, nodes_below
 from tests.planner.audit.expectations import CORPUS
 
 CODE = dedent("""
@@ -123,3 +123,11 @@ def test_a_body_holds_what_runs_in_each_turn_or_call(path: Path) -> None:
             if kind is not ast.Name:
                 expected = [each for each in nodes if _below(root, each, index.parents) in repeated]
                 assert index.of_body(root).get(kind, []) == expected
+
+
+@given(st.sampled_from(FILES))
+def test_nodes_below_are_those_of_a_walk(path: Path) -> None:
+    """In its order; contexts, operators and the names of imports are left out."""
+    left_out = ast.expr_context | ast.operator | ast.unaryop | ast.boolop | ast.cmpop | ast.alias
+    tree = ast.parse(path.read_text())
+    assert nodes_below(tree) == [each for each in ast.walk(tree) if not isinstance(each, left_out)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.library import is_module_base, made
 from flyball_planner.audit.flow.values import MODEL, MOST_CHOICES, UNKNOWN, Tag, Tags, Value
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ _REGISTERING = frozenset({"register_parameter", "add_module", "register_module"}
 
 def _makes_parts(method: Function) -> bool:
     """Whether a method calls a class, or anything else that gives a module what can be learnt."""
-    names = (last_name(each) for each in ast.walk(method) if isinstance(each, ast.Call))
+    names = (last_name(each) for each in nodes_below(method) if isinstance(each, ast.Call))
     return any(each[:1].isupper() or each in _REGISTERING for each in names)
 
 

@@ -22,25 +22,27 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
 
 
 def _attribute_by_tags(held: Value, name: str) -> Value:
-    if not held.tags and name in _OF_SHAPES:
-        return ON_HOST
-    if not held.tags or _is_made_by_class(held):
+    tags = held.tags
+    if not tags:
+        return ON_HOST if name in _OF_SHAPES else UNKNOWN
+    if _is_made_by_class(held):
         return UNKNOWN
-    if held.tags & PLACED or held.has(Tag.OUTPUT):
+    if tags & _OF_TENSORS:
         return attribute_of_tensor(held, name)
-    if held.has(Tag.ENGINE) and name == "optimizer":  # an engine is a model too
+    if Tag.ENGINE in tags and name == "optimizer":  # an engine is a model too
         return Value(frozenset({Tag.OPTIMIZER}))
-    if held.has(Tag.MODEL):
+    if Tag.MODEL in tags:
         return _attribute_of_model(held, name)
-    if held.has(Tag.LOADER):
+    if Tag.LOADER in tags:
         return Value(frozenset({Tag.DATASET})) if name == "dataset" else UNKNOWN
-    if held.has(Tag.ACCELERATOR) or held.has(Tag.HOST):
+    if Tag.ACCELERATOR in tags or Tag.HOST in tags:
         return ON_HOST
-    if held.has(Tag.OPTIMIZER) and name == "param_groups":
+    if Tag.OPTIMIZER in tags and name == "param_groups":
         return Value(element=Value(fields=(("params", Value(element=PARAMETER)), ("lr", ON_HOST))))
     return UNKNOWN
 
 
+_OF_TENSORS = PLACED | {Tag.OUTPUT}
 _OF_SHAPES = frozenset({"shape", "ndim", "dtype"})
 """Known on the host of whatever has them."""
 

@@ -7,6 +7,7 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Literal, Tag
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
 from flyball_planner.audit.mentions import DEVICE, is_for_a_device
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -36,7 +37,7 @@ def _is_on_device(project: Project, loader: Loader) -> bool:
         return False
     item = project.flow.method_result(loader.dataset, "__getitem__")
     on_device = item is not None and any(each.has(Tag.DEVICE) for each in (item, *(item.items or ())))
-    return on_device or bool(DEVICE.search(ast.unparse(own.node)))
+    return on_device or bool(DEVICE.search(code_of(own.node)))
 
 
 def _match(loader: Loader, *, missing: bool) -> Match:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.items import Item, repeated
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
@@ -59,7 +60,7 @@ def _is_request(module: Module, call: ast.Call, path: str) -> bool:
 
 def _asks_itself(call: ast.Call) -> bool:
     """Whether `ray.get(worker.step.remote())` sends what it waits for: others were sent before, all at once."""
-    return any(last_name(each) == "remote" for each in ast.walk(call) if isinstance(each, ast.Call))
+    return any(last_name(each) == "remote" for each in nodes_below(call) if isinstance(each, ast.Call))
 
 
 _EXCHANGE = re.compile(r"broadcast|all_?(reduce|gather)|reduce_?scatter|barrier|nccl|^i?(send|recv)$", re.IGNORECASE)
@@ -69,7 +70,7 @@ _EXCHANGE = re.compile(r"broadcast|all_?(reduce|gather)|reduce_?scatter|barrier|
 def _announces_an_exchange(item: Item, request: ast.Call) -> bool:
     """Whether each request has the other side join an exchange of the same item: they go one by one, together."""
     bodies = [item.loop, *(function for _, function in item.through)]
-    names = {last_name(each) for body in bodies for each in ast.walk(body) if isinstance(each, ast.Call)}
+    names = {last_name(each) for body in bodies for each in nodes_below(body) if isinstance(each, ast.Call)}
     return any(_EXCHANGE.search(each) for each in names - {last_name(request)})
 
 

@@ -9,6 +9,7 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
@@ -63,7 +64,7 @@ def _by_name(module: Module, project: Project) -> Iterator[Region]:
     supposed = {each.node for each in project.loops.supposed_of(module, Kind.STEP)}
     for function in module.functions:
         named = _UPDATES.search(function.name) and not _ONCE.search(function.name)
-        if (named or function in supposed) and any(isinstance(each, ast.For) for each in ast.walk(function)):
+        if (named or function in supposed) and any(isinstance(each, ast.For) for each in nodes_below(function)):
             yield Region(module, function)
 
 
@@ -121,12 +122,12 @@ def _mixes(statement: ast.stmt) -> bool:
     """Whether a statement does more than to copy: who copies weights may do so once."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     copies = isinstance(call, ast.Call) and last_name(call) == "copy_"
-    return not copies or any(isinstance(each, ast.BinOp) for each in ast.walk(statement))
+    return not copies or any(isinstance(each, ast.BinOp) for each in nodes_below(statement))
 
 
 def _is_mixed(module: Module, statement: ast.Assign) -> bool:
     """Whether a product takes part in what is assigned, be it a line above: `self.shadow[name] = average.clone()`."""
-    parts = (part for each in (statement.value, *_made_of(module, statement.value)) for part in ast.walk(each))
+    parts = (part for each in (statement.value, *_made_of(module, statement.value)) for part in nodes_below(each))
     return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) for each in parts)
 
 
@@ -147,7 +148,7 @@ def _is_entry(project: Project, region: Region, changed: ast.expr) -> bool:
     """Whether it is an entry of a dict of parameters, of which a loop goes through the keys: `own[name]`."""
     held = _entry(changed)
     loops = [each for each in region.loops(changed) if isinstance(each, ast.For)]
-    keys = {each.id for loop in loops for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    keys = {each.id for loop in loops for each in nodes_below(loop.target) if isinstance(each, ast.Name)}
     if held is None or not _is_keyed(held, keys):
         return False
     return project.flow.value(region.module, held).has(Tag.PARAMETER) or _is_over_parameters(
@@ -167,7 +168,7 @@ def _loop_variables(project: Project, region: Region, node: ast.stmt) -> set[str
     found: set[str] = set()
     for loop in region.loops(node):
         if isinstance(loop, ast.For) and _is_over_parameters(project, region.module, loop.iter):
-            found |= {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+            found |= {each.id for each in nodes_below(loop.target) if isinstance(each, ast.Name)}
     return found
 
 
@@ -186,7 +187,7 @@ def _made_of(module: Module, over: ast.expr) -> Iterator[ast.expr]:
     function = module.function_of(over)
     if function is None:
         return
-    names = {each.id for each in ast.walk(over) if isinstance(each, ast.Name)}
+    names = {each.id for each in nodes_below(over) if isinstance(each, ast.Name)}
     for assigned in module.within(function, ast.Assign):
         if any(isinstance(each, ast.Name) and each.id in names for each in assigned.targets):
             yield assigned.value
@@ -194,7 +195,7 @@ def _made_of(module: Module, over: ast.expr) -> Iterator[ast.expr]:
 
 def _has_tensor(node: ast.expr) -> bool:
     """Whether an operand is more than a number of the code."""
-    return any(isinstance(each, ast.Name | ast.Attribute) for each in ast.walk(node))
+    return any(isinstance(each, ast.Name | ast.Attribute) for each in nodes_below(node))
 
 
 def _root(node: ast.expr) -> str:

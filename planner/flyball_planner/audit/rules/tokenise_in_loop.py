@@ -51,7 +51,7 @@ def _in(project: Project, turns: Turns, *, certain: bool) -> Iterator[Match]:
     for region in (each for each in regions if each not in making):
         for call in region.all(ast.Call):
             confidence = _encodes(project, region, call)
-            rarity = region.rarity(call)
+            rarity = region.rarity(call) if confidence is not None else None
             if confidence is not None and (rarity in _OFTEN or _is_of_kind(region, call)):
                 plain = certain and confidence == LIKELY and rarity in _OFTEN and not making
                 yield _match(turns, region, call, plain=plain)

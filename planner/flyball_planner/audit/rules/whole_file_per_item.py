@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -103,7 +104,7 @@ def _is_read_before(region: Region, call: ast.Call) -> bool:
     guards = region.guards(call)
     if any(each.rarity in _SELDOM or _ASKED_FIRST.search(ast.unparse(each.test)) for each in guards):
         return True
-    early = (each for each in ast.walk(region.root) if isinstance(each, ast.If) and each.lineno < call.lineno)
+    early = (each for each in nodes_below(region.root) if isinstance(each, ast.If) and each.lineno < call.lineno)
     return any(isinstance(each.body[-1], ast.Return) and _asks_a_table(each.test) for each in early)
 
 
@@ -117,7 +118,7 @@ def _entry(sample: Sample, call: ast.Call, file: ast.expr) -> ast.expr | None:
     """By which of the item's numbers an entry of what is read is taken, if that is another than the file's."""
     known = sample.following(call.lineno) | sample.handed
     of_file = _names(file) & known
-    counted = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.FloorDiv) for each in ast.walk(file))
+    counted = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.FloorDiv) for each in nodes_below(file))
     for each in _subscripts(sample.region, call):
         if follows(each.slice, known) and (counted or _names(each.slice) & known - of_file):
             return each.slice
@@ -154,7 +155,7 @@ def _holders(module: Module, call: ast.Call) -> Set[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - {"self"}
+    return {each.id for each in nodes_below(node) if isinstance(each, ast.Name)} - {"self"}
 
 
 def _same(sample: Sample, call: ast.Call, *, opens: bool) -> Match:
