@@ -15,7 +15,7 @@ cost nothing. What `look` may ask:
 - `project.loops.training_of(module)`, `.evaluation_of(module)`: the loops as `Turns` (`.node`, `.kind`, `.hook_of` for
   a framework's `training_step`); `.supposed_of(module, kind)`: what an unseen loop runs in all likelihood, of which no
   more than a note is told (`unseen.noted`). `project.loops.regions(turns)`: the code of one turn, functions that it
-  calls included; of a `Region`, `.all(ast.Call)` is what runs, `.module` where it stands (hand it to `Match(module=…)`),
+  calls included; of a `Region`, `.all(ast.Call)` is what runs, `.module` where it stands (for `Match(module=…)`),
   `.rarity(node)` how seldom (None: each turn; `Rarity.PERIODIC`: `step % N`; …), `.nesting(node)` how many loops
   deeper. `project.loops.is_micro(region, node)`, `.is_over_parameters(region, node)`, `.accumulates(turns)`.
 - `loaders(module, project)`: calls of DataLoader with their arguments. `waits(project, region)`: what makes the host
