@@ -55,6 +55,7 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
             made = _made(project, region, call)
             if made is not None and not _is_kept(region.module, call):
                 often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
+                often = often and last_name(call) != "type_as"  # it may be meant as a cast alone
                 yield _match(region.module, call, made, often=often)
 
 

@@ -51,14 +51,14 @@ def _elsewhere(module: Module, fused: list[ast.ClassDef]) -> Iterator[Function]:
 
 
 def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.expr) -> Iterator[Match]:
+    doubt = _BIASED if _is_biased(module, function, scores) else None
     if _is_product(module, function, scores):
-        doubt = _BIASED if _is_biased(module, function, scores) else None
         if attends(module, function, call):
             yield _match(module, call, doubt)
         elif attends_unless_asked(module, function, call):
             yield _match(module, call, _ASKED_FOR)
     elif _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
-        yield _match(module, call, None)
+        yield _match(module, call, doubt)
 
 
 _BESIDE: dict[str, Any] = {

@@ -16,7 +16,7 @@ class Encoder(nn.Module):
 
     def forward(self, x):
         hidden = self.init_hidden(x.size(1))
-        places = torch.arange(x.size(0)).type_as(x)  # expect: cpu-tensor-then-move@warning
+        places = torch.arange(x.size(0)).type_as(x)  # expect: cpu-tensor-then-move@note
         first = Variable(torch.zeros(x.size(1), self.width)).cuda()  # expect: cpu-tensor-then-move@warning
         mask = torch.tril(torch.ones(x.size(0), x.size(0)))
         mask = (mask == 0).long()

@@ -1,0 +1,21 @@
+import torch
+from torch import nn
+
+
+class Biased(nn.Module):
+    """Channels first, with a bias of places: it would go in as a mask."""
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).flatten(2).split([16, 16, 32], dim=1)
+        attn = q.transpose(-2, -1) @ k
+        attn = attn + self.attention_biases[0]
+        attn = attn.softmax(dim=-1)  # expect: handwritten-attention@note
+        return v @ attn.transpose(-2, -1)
+
+
+class Plain(nn.Module):
+    def forward(self, x):
+        q, k, v = self.qkv(x).flatten(2).split([16, 16, 32], dim=1)
+        attn = (q.transpose(-2, -1) @ k) * self.scale
+        attn = attn.softmax(dim=-1)  # expect: handwritten-attention@warning
+        return v @ attn.transpose(-2, -1)
