@@ -223,11 +223,16 @@ def _sizes(region: Region, node: ast.expr) -> bool:
 
 
 def _answers(region: Region, wait: Wait) -> bool:
-    """Whether a function that a step calls gives back a truth or a count: `return bool(mask.all())`."""
-    call = wait.node
+    """Whether a function that a step calls gives back a truth or a count: `return bool(mask.all())`, `is_causal()`."""
+    call, function = wait.node, region.root
+    if region.calls and isinstance(function, Function) and _PREDICATE.search(function.name):
+        return wait.reads_number
     gives = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in {"bool", "int"}
     around = region.module.ancestors(call)
     return gives and bool(region.calls) and any(isinstance(each, ast.Return) for each in around)
+
+
+_PREDICATE = re.compile(r"^_?(is|has|are|should|can|needs?)_")
 
 
 def _masks(index: ast.expr) -> Iterator[ast.expr]:

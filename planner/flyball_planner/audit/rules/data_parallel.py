@@ -17,7 +17,7 @@ _BETTER = "DistributedDataParallel"
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
     calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
-    users = {module, *project.beside(module)} - project.imports_of(module) if calls else set()
+    users = {module, *(set(project.beside(module)) - project.imports_of(module))} if calls else set()
     falls_back = any(each.says_any((_BETTER,)) for each in users)
     for call in calls:
         if not _is_one_device(argument(call, "device_ids", 1)) and not _is_named_for_it(module, call):
