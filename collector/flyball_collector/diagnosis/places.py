@@ -32,6 +32,11 @@ class Spots:
         """Whether any has a row."""
         return bool((self.rows >= 0).any())
 
+    @cached_property
+    def rowless(self) -> Places:
+        """Which have none."""
+        return np.flatnonzero(self.rows < 0)
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpots:

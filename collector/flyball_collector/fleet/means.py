@@ -9,6 +9,7 @@ HORIZONS = (10, 60, 300)
 """Seconds that a mean may reach back: what is going on, what condition a run is in, what it is used to."""
 
 Line = NDArray[np.float32]
+Places = NDArray[np.int64]
 
 
 class SlidingMeans:
@@ -48,16 +49,16 @@ class SlidingMeans:
         self._sums[horizon][rows] = np.where(known, lines, np.float32(0)).sum(axis=0, dtype=np.float64)
         self._counts[horizon][rows] = known.sum(axis=0)
 
-    def means(self, horizon: int, rows: int) -> NDArray[np.float64]:
-        """The mean of each of the first rows; NaN where nothing is known."""
-        counts = self._counts[horizon][:rows]
-        means = np.full(rows, np.nan)
-        np.divide(self._sums[horizon][:rows], counts, out=means, where=counts > 0)
+    def means(self, horizon: int, rows: Places) -> NDArray[np.float64]:
+        """The mean of each of these rows; NaN where nothing is known."""
+        counts = self._counts[horizon][rows]
+        means = np.full(len(rows), np.nan)
+        np.divide(self._sums[horizon][rows], counts, out=means, where=counts > 0)
         return means
 
-    def counts(self, horizon: int, rows: int) -> NDArray[np.int32]:
+    def counts(self, horizon: int, rows: Places) -> NDArray[np.int32]:
         """How many lines are behind each mean."""
-        return self._counts[horizon][:rows]
+        return self._counts[horizon][rows]
 
 
 def _known(line: Line) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -97,7 +97,7 @@ class Sums:
             column = self._columns[name]
             unheard = np.isnan(column[reports.rows])
             said = reports.amounts[name] > 0
-            for place in np.flatnonzero(unheard & ~said & fresh):
+            for place in np.flatnonzero(unheard & ~said & fresh).tolist():
                 report = reports.told[place]
                 said[place] = report.HasField(name) and getattr(report, name) == 0  # type: ignore[arg-type]  # ours
             column[reports.rows[unheard & said]] = 0.0

@@ -140,13 +140,13 @@ class Window:
         """The newest line."""
         return self._matrix[self._second % self.seconds, : self._room.used]
 
-    def means(self, horizon: int) -> NDArray[np.float64]:
-        """Every row's mean over one of `HORIZONS` that the window is long enough for."""
-        return self._means.means(horizon, self._room.used)
+    def means(self, horizon: int, rows: Places) -> NDArray[np.float64]:
+        """The mean of some rows over one of `HORIZONS` that the window is long enough for."""
+        return self._means.means(horizon, rows)
 
-    def counts(self, horizon: int) -> NDArray[np.int32]:
+    def counts(self, horizon: int, rows: Places) -> NDArray[np.int32]:
         """How many lines are behind each of them."""
-        return self._means.counts(horizon, self._room.used)
+        return self._means.counts(horizon, rows)
 
     def select(self, metric: str) -> Rows:
         """Every row of a metric, host by host."""

@@ -136,8 +136,10 @@ class Fillings:
     def _judge_stairs(self, told: Filling, high: Flags, use: Floats, now: float, least_span: Floats | None) -> None:
         """Those that climb another rung at this moment: how fast they stand still meanwhile does not matter."""
         ladder = self._trail.ladder
-        rows = np.flatnonzero(high & ladder.climbs(now)) if ladder is not None else ()
-        if ladder is None or not len(rows):
+        if ladder is None:
+            return
+        rows = np.flatnonzero(high & ladder.climbs(now))
+        if not len(rows):
             return
         least = np.zeros(len(rows)) if least_span is None else np.where(least_span[rows] > 0, STAIRS_SPAN, 0.0)
         for count in STAIRS:

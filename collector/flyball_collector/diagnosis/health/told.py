@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.view import View
+from flyball_collector.diagnosis.view import View, flags_of, numbers_of
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
 from flyball_proto.silence import Silence  # noqa: TC001  it stands in annotations of attributes
@@ -61,11 +61,11 @@ class Told:
         if self._presence is None:
             states = view.known
             self._presence = Presence(
-                np.array([state.received_ns for state in states], dtype=np.float64) / _SECOND,
-                np.array([state.interval_ms for state in states], dtype=np.float64) / 1000,
-                np.array([state.connected for state in states], dtype=np.bool_),
-                np.array([state.said_goodbye for state in states], dtype=np.bool_),
-                np.array([bool(state.agent_version) for state in states], dtype=np.bool_),
+                numbers_of(states, "received_ns") / _SECOND,
+                numbers_of(states, "interval_ms") / 1000,
+                flags_of(states, "connected"),
+                flags_of(states, "said_goodbye"),
+                flags_of(states, "agent_version"),
             )
         return self._presence
 

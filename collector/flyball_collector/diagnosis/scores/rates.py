@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.subject import Subjects
-from flyball_collector.diagnosis.view import View
+from flyball_collector.diagnosis.view import View, numbers_of
 
 Floats = NDArray[np.float64]
 
@@ -28,8 +28,8 @@ class Rates:
         """Begin a second."""
         states = view.states
         self._view = view
-        self._times = np.array([state.corrected_ns for state in states], dtype=np.float64) / 1e9
-        self._gaps = np.maximum(GAP_SECONDS, np.array([0.003 * state.interval_ms for state in states]))
+        self._times = numbers_of(states, "corrected_ns") / 1e9
+        self._gaps = np.maximum(GAP_SECONDS, 0.003 * numbers_of(states, "interval_ms"))
 
     def host(self, metric: str) -> Floats:
         """Along hosts."""
