@@ -9,13 +9,12 @@ from flyball_planner.audit.flow import calls, expressions, statements, targets
 from flyball_planner.audit.flow.arguments import bind, default_environment
 from flyball_planner.audit.flow.attributes import Attributes
 from flyball_planner.audit.flow.callees import Resolver
-from flyball_planner.audit.flow.classes import Classes
 from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anything
 from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
 from flyball_planner.audit.flow.history import stops_history
-from flyball_planner.audit.flow.losses import loss_names
+from flyball_planner.audit.flow.surroundings import Surroundings
 from flyball_planner.audit.flow.values import UNKNOWN, Value, join
 from flyball_planner.audit.module import Function, Module
 
@@ -29,7 +28,7 @@ MOST_CONTEXTS = 8
 """Different argument lists for which one function is followed; then all calls count as one."""
 
 
-class Flow(Classes):
+class Flow(Surroundings):
     """The values of one project's expressions; each body is followed when someone asks, and kept."""
 
     def __init__(self, project: "Project") -> None:
@@ -52,8 +51,6 @@ class Flow(Classes):
         self._bodies: dict[ast.AST, Body] = {}
         self._contexts: dict[ast.AST, dict[object, Frame]] = {}
         self._closures: dict[ast.AST, Frame] = {}
-        self._backward: dict[Module, frozenset[str]] = {}
-        self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
         self._named: dict[tuple[Module, str], Value] = {}
         self._known: dict[Module, dict[str, Value]] = {}
 
@@ -288,30 +285,3 @@ class Flow(Classes):
         made_here = self.instance_of(called.definition)
         fields = () if self.method(called.definition, "__init__") else given.keywords
         return made_here._replace(made_by=called.name, made_at=(frame.module, node), fields=fields)
-
-    # ── The project as a whole ────────────────────────────────────────────────────────────────────────────────────
-
-    def uses_torch(self, module: Module) -> bool:
-        """Whether names may be guessed by the habits of training code in a file."""
-        return bool(module.frameworks & {"torch", "lightning", "transformers", "accelerate", "deepspeed"})
-
-    def backward_names(self, module: Module) -> frozenset[str]:
-        """Names, of variables or attributes, on which the module calls `.backward()`, or hands to one."""
-        if module not in self._backward:
-            self._backward[module] = loss_names(module)
-        return self._backward[module]
-
-    def default_device_changes(self, module: Module) -> bool:
-        """Whether a file, or one that it is connected with, makes new tensors on a device without saying so."""
-        return self.project.speaks_of(module, "set_default_device", "set_default_tensor_type")
-
-    def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
-        """The calls whose function ends in a name, in a module and those that it is connected with."""
-        group = self.project.connected(module)
-        if group not in self._callers:
-            found: dict[str, list[tuple[Module, ast.Call]]] = {}
-            for caller in sorted(group, key=lambda each: each.name):
-                for last in caller.called_names:
-                    found.setdefault(last, []).extend((caller, each) for each in caller.calls_named(last))
-            self._callers[group] = found
-        return self._callers[group].get(name, [])

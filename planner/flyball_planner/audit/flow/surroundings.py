@@ -1,0 +1,45 @@
+"""What a whole file, or files that know each other, tell of the values in them: libraries, losses, who calls what."""
+
+import ast
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.flow.classes import Classes
+from flyball_planner.audit.flow.losses import loss_names
+from flyball_planner.audit.module import Module
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+class Surroundings(Classes):
+    """The answers for one project, with those about its classes; every answer is kept."""
+
+    def __init__(self, project: "Project") -> None:
+        super().__init__(project)
+        self._backward: dict[Module, frozenset[str]] = {}
+        self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
+
+    def uses_torch(self, module: Module) -> bool:
+        """Whether names may be guessed by the habits of training code in a file."""
+        return bool(module.frameworks & {"torch", "lightning", "transformers", "accelerate", "deepspeed"})
+
+    def backward_names(self, module: Module) -> frozenset[str]:
+        """Names, of variables or attributes, on which the module calls `.backward()`, or hands to one."""
+        if module not in self._backward:
+            self._backward[module] = loss_names(module)
+        return self._backward[module]
+
+    def default_device_changes(self, module: Module) -> bool:
+        """Whether a file, or one that it is connected with, makes new tensors on a device without saying so."""
+        return self.project.speaks_of(module, "set_default_device", "set_default_tensor_type")
+
+    def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
+        """The calls whose function ends in a name, in a module and those that it is connected with."""
+        group = self.project.connected(module)
+        if group not in self._callers:
+            found: dict[str, list[tuple[Module, ast.Call]]] = {}
+            for caller in sorted(group, key=lambda each: each.name):
+                for last in caller.called_names:
+                    found.setdefault(last, []).extend((caller, each) for each in caller.calls_named(last))
+            self._callers[group] = found
+        return self._callers[group].get(name, [])
