@@ -38,7 +38,11 @@ def test_shaping_scaling_and_masks_are_looked_through(body: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["torch.tensor(self.args.weights).to(device)", "torch.from_numpy(np.random.randn(n, 3)).to(device)", "torch.tensor(np.zeros(n).astype('f')).float().to(device)"],
+    [
+        "torch.tensor(self.args.weights).to(device)",
+        "torch.from_numpy(np.random.randn(n, 3)).to(device)",
+        "torch.tensor(np.zeros(n).astype('f')).float().to(device)",
+    ],
 )
 def test_arrays_of_sizes_and_chance_count_too(body: str) -> None:
     """NumPy makes them on the host for certain."""

@@ -56,6 +56,7 @@ def test_what_puts_a_batch_together_runs_for_each_batch() -> None:
 
 def test_a_class_is_a_data_set_by_its_base_or_by_its_name_and_length() -> None:
     """Where the base is not at hand, a length and a name tell."""
-    text = "import torch\nclass TrainSet:\n    def __getitem__(self, i): return i\n"
-    assert not [*samples(*reversed(module_of(text)))]
-    assert [*samples(*reversed(module_of(text + "    def __len__(self): return 3\n")))]
+    begin = "import torch\nclass TrainSet:\n    def __getitem__(self, i): return i\n"
+    for text, found in ((begin, False), (begin + "    def __len__(self): return 3\n", True)):
+        project, module = module_of(text)
+        assert bool([*samples(module, project)]) is found
