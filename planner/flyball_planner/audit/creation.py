@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag, Value
-from flyball_planner.audit.given import argument, hides_arguments, is_constant
+from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Module, last_name
 
@@ -33,7 +33,7 @@ _SHAPING = frozenset({
     "squeeze", "repeat", "expand", "float", "long", "int", "half", "double", "bool", "byte", "to", "type", "clamp",
     "clamp_", "clip", "mul", "mul_", "add", "add_", "div", "div_", "sub", "sub_", "pow", "abs", "transpose", "permute",
     "t", "contiguous", "requires_grad_", "clone", "detach", "tril", "triu", "flatten", "repeat_interleave", "flip",
-    "masked_fill", "sqrt", "exp", "neg", "cos", "sin", "tile", "expand_as",
+    "masked_fill", "sqrt", "exp", "neg", "cos", "sin", "tile", "expand_as", "prod",
 })  # fmt: skip
 """Methods, and functions of `torch`, that change a tensor without bringing in another."""
 
@@ -70,14 +70,23 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
     full = module.qualified(call.func) or ""
     name = full.removeprefix("torch.")
     if name in {"from_numpy", "tensor", "as_tensor"} and len(call.args) == 1:
-        return _is_of_numpy(module, call.args[0]) or (name == "tensor" and _is_setting(call.args[0]))
-    if argument(call, "device") is not None or argument(call, "generator") is not None or hides_arguments(call):
+        return is_of_numpy(module, call.args[0]) or (name == "tensor" and _is_setting(call.args[0]))
+    if argument(call, "device") is not None or argument(call, "generator") is not None or _hides_names(call):
         return False
     if name in _SIZED and _is_empty(call):
         return False
     if not full.startswith("torch.") or not project.flow.value(module, call).has(Tag.CPU):
         return False
-    return name in _KNOWN or name in _LIKE or (name == "FloatTensor" and len(call.args) > 1)
+    return name in _KNOWN or name in _LIKE or (name in _OLD and len(call.args) > 1)
+
+
+_OLD = frozenset({"FloatTensor", "LongTensor", "IntTensor", "ByteTensor", "DoubleTensor", "HalfTensor", "BoolTensor"})
+"""Types that make an empty tensor where several sizes are handed to them."""
+
+
+def _hides_names(call: ast.Call) -> bool:
+    """Whether a device may be among `**options`; sizes alone stand before the names: `torch.zeros(*shape)`."""
+    return any(each.arg is None for each in call.keywords)
 
 
 _SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
@@ -90,22 +99,46 @@ def _is_empty(call: ast.Call) -> bool:
     return any(is_constant(each, 0) for each in sizes)
 
 
-_SETTINGS = re.compile(r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\.")
+_SETTINGS = re.compile(
+    r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\."
+    r"|^(list\()?[\w.]+\.(shape|size\(\))(\[[-\d:]*\])?\)?$|^len\(\w+\)$"
+)
 
 
 def _is_setting(node: ast.expr) -> bool:
-    """Whether a tensor is made of a number in the code, or of what a configuration says."""
+    """Whether a tensor is made of a number in the code, of what a configuration says, or of sizes."""
     return isinstance(node, ast.Constant) or _SETTINGS.match(ast.unparse(node)) is not None
 
 
-def _is_of_numpy(module: Module, node: ast.expr) -> bool:
-    """`np.random.randn(…)`, `np.zeros(…).astype(…)`."""
+def is_of_numpy(module: Module, node: ast.expr) -> bool:
+    """Whether NumPy makes it of sizes or by chance: `np.random.randn(…)`, `np.zeros(…).astype(…)`."""
     while (
         isinstance(node, ast.Call) and last_name(node) in {"astype", "reshape"} and isinstance(node.func, ast.Attribute)
     ):
         node = node.func.value
     full = module.qualified(node.func) or "" if isinstance(node, ast.Call) else ""
     return full.startswith("numpy.") and full.rpartition(".")[2] in _NUMPY
+
+
+def is_copied_numpy(module: Module, call: ast.Call) -> bool:
+    """Whether a type of tensors on a device is handed what NumPy made: `torch.cuda.FloatTensor(np.zeros(n))`."""
+    if len(call.args) != 1 or call.keywords or not is_of_numpy(module, call.args[0]):
+        return False
+    if not isinstance(call.func, ast.Name):
+        return _is_device_type(module, call.func)
+    return any(
+        _is_device_type(module, each)
+        for given in module.all(ast.Assign)
+        if call.func.id in _stored(given)
+        for each in ((given.value.body, given.value.orelse) if isinstance(given.value, ast.IfExp) else (given.value,))
+    )
+
+
+def _is_device_type(module: Module, node: ast.expr) -> bool:
+    return _DEVICE_TYPES.match(module.qualified(node) or "") is not None
+
+
+_DEVICE_TYPES = re.compile(r"torch\.cuda\.\w+Tensor$")
 
 
 def _through_call(project: "Project", module: Module, node: ast.Call, depth: int) -> ast.Call | None:

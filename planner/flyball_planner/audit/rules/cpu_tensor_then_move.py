@@ -3,9 +3,11 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from flyball_planner.audit.creation import FILLED, made_on_host
+from flyball_planner.audit.creation import FILLED, is_copied_numpy, made_on_host
 from flyball_planner.audit.doubts import is_aside
+from flyball_planner.audit.files import is_test_code
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument
@@ -27,21 +29,52 @@ _NOW_AND_THEN = Rarity.OTHER
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Moves of tensors just made, in training turns and in modules' forward; less surely, in their other methods."""
+    """Moves of tensors just made, in training turns and in modules' forward; less surely, elsewhere."""
     told: set[ast.AST] = set()
     for region in _regions(module, project):
         for match in _in(project, region):
             told.add(match.node)
             yield match
+    for match in _less_surely(module, project):
+        if match.node not in told:
+            told.add(match.node)
+            yield match
+
+
+def _less_surely(module: Module, project: Project) -> Iterator[Match]:
+    """In what runs for each batch in all likelihood, in evaluations, modules' methods and helpers."""
     for turns in project.loops.supposed_of(module, Kind.STEP):
-        for match in (match for region in project.loops.regions(turns) for match in _in(project, region)):
-            if match.node not in told:
-                told.add(match.node)
-                yield noted(match, turns.module, turns.node)
+        for region in project.loops.regions(turns):
+            yield from (noted(match, turns.module, turns.node) for match in _in(project, region))
+    for turns in project.loops.evaluation_of(module):
+        for region in project.loops.regions(turns):
+            for match in _in(project, region):
+                yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
     for function in module.functions:
-        if _is_module(project, module, function) and not _RUN_ONCE.search(function.name):
-            for match in (match for match in _in(project, Region(module, function)) if match.node not in told):
-                yield noted(match, module, function)
+        if not _RUN_ONCE.search(function.name) and _works_on_batches(project, module, function):
+            yield from (noted(match, module, function) for match in _in(project, Region(module, function)))
+
+
+def _works_on_batches(project: Project, module: Module, function: Function) -> bool:
+    """Whether it is a module's method, an operation with its own gradient, or a helper that is handed tensors."""
+    holder = module.class_of(function)
+    if holder is None:
+        return not is_test_code(module) and _asks_sizes(module, function)
+    own = any(module.qualified(base) in _OPERATIONS for base in holder.bases)
+    return own or _is_module(project, module, function)
+
+
+_OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+
+
+def _asks_sizes(module: Module, function: Function) -> bool:
+    """Whether an argument is asked for what tensors alone have."""
+    names = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    asked = (each.value for each in module.within(function, ast.Attribute) if each.attr in _OF_TENSORS)
+    return any(isinstance(each, ast.Name) and each.id in names for each in asked)
+
+
+_OF_TENSORS = frozenset({"shape", "size", "device", "is_cuda", "requires_grad"})
 
 
 _RUN_ONCE = re.compile(r"init|reset|build|setup|load|save|export|from_|test|configure|register|make|set_|create|__")
@@ -50,13 +83,12 @@ _RUN_ONCE = re.compile(r"init|reset|build|setup|load|save|export|from_|test|conf
 
 def _in(project: Project, region: Region) -> Iterator[Match]:
     for call in region.all(ast.Call):
-        rarity = region.rarity(call) if last_name(call) in _MOVING else Rarity.RARE
-        if isinstance(call.func, ast.Attribute) and rarity in _OFTEN | {_NOW_AND_THEN}:
-            made = _made(project, region, call)
-            if made is not None and not _is_kept(region.module, call):
-                often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
-                often = often and last_name(call) != "type_as"  # it may be meant as a cast alone
-                yield _match(region.module, call, made, often=often)
+        made = _made(project, region, call)
+        rarity = region.rarity(call) if made is not None else Rarity.RARE
+        if made is not None and rarity in _OFTEN | {_NOW_AND_THEN} and not _is_kept(region.module, call):
+            often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
+            often = often and last_name(call) != "type_as"  # it may be meant as a cast alone
+            yield _match(region.module, call, made, often=often)
 
 
 def _stands_in(region: Region, call: ast.Call) -> bool:
@@ -83,7 +115,10 @@ def _is_module(project: Project, module: Module, function: Function) -> bool:
 
 def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     """The call that made the tensor in host memory which a call moves to a device."""
-    assert isinstance(call.func, ast.Attribute)  # noqa: S101  the caller asked
+    if is_copied_numpy(region.module, call):
+        return call.args[0] if isinstance(call.args[0], ast.Call) else None
+    if last_name(call) not in _MOVING or not isinstance(call.func, ast.Attribute):
+        return None
     if not project.flow.value(region.module, call).on_device or _is_cast(call):
         return None
     if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
