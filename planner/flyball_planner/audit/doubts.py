@@ -10,8 +10,16 @@ from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
-from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region
+from flyball_planner.audit.steering import (
+    asks_if_sound,
+    chooses_loss,
+    ends_turns,
+    sets_optimizer,
+    sizes,
+    condition_around,
+)
+from flyball_planner.audit.unasked import is_unasked
 from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
 
 
@@ -19,6 +27,7 @@ class Doubt(Enum):
     """What is not certain, in words that end a sentence."""
 
     VALUE = "that it is a tensor there is supposed"
+    HOST = "no file speaks of a device, and the batch is made on the host"
     TRIAL = "that loop only tries something out"
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
@@ -29,6 +38,9 @@ class Doubt(Enum):
     FAR = "a condition leads there, several calls away"
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
+    CHOSEN = "by its answer another loss is taken"
+    OPTION = "the optimizer is set by it, on the host"
+    UNASKED = "a switch leads there that the calls from the loop leave off"
     PERIOD = "a setting says every how many steps, and may say each"
     LEAVES = "what an evaluation is for may be just that"
 
@@ -57,6 +69,8 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.ASIDE
     if not _is_known(wait) or _is_buffer(region, wait) or stays_on_host(turns.module):
         return Doubt.VALUE
+    if is_unasked(region, wait.node):
+        return Doubt.UNASKED
     need = _need_of(turns, region, wait)
     if need is not None:
         return need
@@ -69,15 +83,19 @@ def _need_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
     """What the host needs the value for at once; of losses and norms only a loop's end is such a need."""
     if wait.copies and not wait.value.tags & NUMBERS and (region.calls or _is_given_back(turns, wait)):
         return Doubt.WHOLE
-    if _ends_loop(region, wait.node):
+    if _ends_loop(region, wait.node) or ends_turns(region, wait.node):
         return Doubt.CONTROL
+    if chooses_loss(region, wait.node):
+        return Doubt.CHOSEN
+    if sets_optimizer(region, wait.node):
+        return Doubt.OPTION
     if wait.does == ASKED and _indexes_by(region, wait.node):
         return Doubt.INDEXED
     if wait.value.tags & _LEARNT:
         return None
     if _leaves_out(region, wait.node):
         return Doubt.SKIPPED
-    if wait.reads_number and _sizes(region, wait.node):
+    if wait.reads_number and sizes(region, wait.node):
         return Doubt.SIZED
     return Doubt.ANSWER if _answers(region, wait) else None
 
@@ -169,7 +187,7 @@ def _ends_loop(region: Region, node: ast.expr) -> bool:
     loop = around[0]
     if isinstance(loop, ast.While) and _holds(region, loop.test, node):
         return True
-    test = _test_around(region.module, node, loop)
+    test = condition_around(region.module, node, loop)
     return test is not None and any(isinstance(each, ast.Break | ast.Return) for each in ast.walk(test))
 
 
@@ -179,19 +197,15 @@ _LEARNT = NUMBERS | {Tag.GRADIENT, Tag.PARAMETER}
 
 def _leaves_out(region: Region, node: ast.expr) -> bool:
     """Whether a condition on it, and that alone, decides if what follows runs: `if not mask.any(): continue`."""
-    test = _test_around(region.module, node, region.root)
-    if test is None or _SOUND.search(code_of(test.test)):
+    test = condition_around(region.module, node, region.root)
+    if test is None or asks_if_sound(test):
         return False
     return len(test.body) == 1 and isinstance(test.body[0], ast.Continue | ast.Return)
 
 
-_SOUND = re.compile(r"isnan|isinf|isfinite")
-"""Asks whether numbers are sound, which they nearly always are."""
-
-
 def _indexes_by(region: Region, node: ast.expr) -> bool:
     """Whether a condition asks if a mask holds anything, and the branches take a part by it: `x[mask]`."""
-    test = _test_around(region.module, node, region.root)
+    test = condition_around(region.module, node, region.root)
     if test is None:
         return False
     names = region.module.names_in(node)
@@ -211,17 +225,6 @@ def _looks_for(call: ast.Call) -> bool:
     )
 
 
-def _sizes(region: Region, node: ast.expr) -> bool:
-    """Whether a number that is read becomes a bound or a length in its function: chance could be asked on the host."""
-    statement = region.module.statement(node)
-    if "rand" in ast.unparse(node) or not isinstance(statement, ast.Assign):
-        return False
-    names = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-    slices = (part for each in region.all(ast.Slice) for part in (each.lower, each.upper) if part is not None)
-    ranges = (part for call in region.all(ast.Call) if last_name(call) in {"range", "arange"} for part in call.args)
-    return any(isinstance(each, ast.Name) and each.id in names for each in (*slices, *ranges))
-
-
 def _answers(region: Region, wait: Wait) -> bool:
     """Whether a function that a step calls gives back a truth or a count: `return bool(mask.all())`, `is_causal()`."""
     call, function = wait.node, region.root
@@ -239,17 +242,6 @@ def _masks(index: ast.expr) -> Iterator[ast.expr]:
     """What may be a mask in an index: `mask`, `~mask`, the parts of a tuple."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     yield from (each.operand if isinstance(each, ast.UnaryOp) else each for each in parts)
-
-
-def _test_around(module: Module, node: ast.expr, root: ast.AST) -> ast.If | None:
-    below: ast.AST = node
-    for above in module.ancestors(node):
-        if above is root:
-            return None
-        if isinstance(above, ast.If):
-            return above if below is above.test else None
-        below = above
-    return None
 
 
 def _holds(region: Region, test: ast.expr, node: ast.expr) -> bool:

@@ -14,6 +14,20 @@ def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr
     return None if any(isinstance(each, ast.Starred) for each in before) else before[position]
 
 
+def handed_over(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str, *, bound: bool
+) -> ast.expr | None:
+    """What a call hands a function over under a name, or the default; bound: it is called of an instance."""
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    place = names.index(name) - bound if name in names else None
+    said = argument(call, name, place)
+    if said is not None:
+        return said
+    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    alone = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return defaults.get(name) or {each.arg: default for each, default in alone}.get(name)
+
+
 def hides_arguments(call: ast.Call) -> bool:
     """Whether `*` or `**` may hand over anything."""
     return any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords)

@@ -163,7 +163,7 @@ def _rarity(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
         return _rarity(module, test.operand, negated=not negated)
     if isinstance(test, ast.BoolOp):
         return _of_several(module, test, negated=negated)
-    found = _of_modulo(test, negated=negated)
+    found = _of_membership(test, negated=negated) or _of_modulo(test, negated=negated)
     if found is not None:
         return found
     return _of_words(module, test, negated=negated)
@@ -191,6 +191,24 @@ def _of_modulo(test: ast.expr, *, negated: bool) -> Rarity | None:
     if isinstance(left.right, ast.Constant) and left.right.value == 1:
         return Rarity.OTHER
     return Rarity.ACCUMULATED if _ACCUMULATION.search(code_of(test)) else Rarity.PERIODIC
+
+
+def _of_membership(test: ast.expr, *, negated: bool) -> Rarity | None:
+    """`step in checkpoints`, `step % n in checkpoints`; None if no step is looked for among some that are listed."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn):
+        return None
+    asked, listed = test.left, test.comparators[0]
+    while isinstance(asked, ast.BinOp) and isinstance(asked.op, ast.Add | ast.Sub):
+        asked = asked.left
+    counts = _COUNTER.search(code_of(asked)) or (isinstance(asked, ast.BinOp) and isinstance(asked.op, ast.Mod))
+    if not counts or not isinstance(listed, ast.Name | ast.Attribute | ast.List | ast.Set | ast.Tuple):
+        return None
+    if isinstance(test.ops[0], ast.In) is negated:
+        return Rarity.OTHER  # the many steps in between
+    return Rarity.ACCUMULATED if _ACCUMULATION.search(code_of(test)) else Rarity.PERIODIC
+
+
+_COUNTER = re.compile(r"(^|[._])(steps?|iter|itr|iteration|epoch|batch_idx)(_?(num|idx|count|no))?$", re.IGNORECASE)
 
 
 def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:

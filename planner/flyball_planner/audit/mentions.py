@@ -44,6 +44,16 @@ def stays_on_host(module: Module) -> bool:
     return module.says(_STAYS) and not module.says(DEVICE) and not module.says(_MOVES)
 
 
+def names_no_device(project: "Project", module: Module) -> bool:
+    """Whether no file connected with a file speaks of a device, or of a framework that moves what it has."""
+    return not any(each.says(_MAY_LEAVE) for each in project.connected(module))
+
+
+_MAY_LEAVE = re.compile(
+    r"cuda|device|\.to\(|gpu|accelerat|lightning|fabric|trainer|\b(xpu|npu|mps|hpu)\b", re.IGNORECASE
+)
+
+
 def launched_by(project: "Project", module: Module) -> frozenset[str]:
     """The frameworks that may configure what a file does."""
     return TRAINERS & frozenset[str]().union(*(each.frameworks for each in project.beside(module)))

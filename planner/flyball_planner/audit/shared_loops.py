@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.effects import Effect
-from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.given import handed_over, hides_arguments
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, Module
 
@@ -35,7 +35,8 @@ def evaluating_calls(project: "Project", turns: Turns, switch: ast.If) -> Iterat
     assert name is not None  # noqa: S101  as above
     for caller, call in project.flow.callers(function.name, turns.module):
         if any(each.node is function for each in project.flow.callees(caller, call)) and not hides_arguments(call):
-            given = _given(turns.module, function, call, name)
+            bound = turns.module.class_of(function) is not None
+            given = handed_over(function, call, name, bound=bound)
             if isinstance(given, ast.Constant) and not given.value:
                 yield caller, call
 
@@ -57,20 +58,6 @@ def _asked(test: ast.expr) -> str | None:
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
     return test.id if isinstance(test, ast.Name) else None
-
-
-def _given(module: Module, function: Function, call: ast.Call, name: str) -> ast.expr | None:
-    """What a call hands over under a name, or its default."""
-    positional = [*function.args.posonlyargs, *function.args.args]
-    names = [each.arg for each in positional]
-    own = 1 if module.class_of(function) is not None else 0
-    place = names.index(name) - own if name in names else None
-    said = argument(call, name, place)
-    if said is not None:
-        return said
-    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
-    alone = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    return defaults.get(name) or {each.arg: default for each, default in alone}.get(name)
 
 
 def _arguments(function: Function) -> list[ast.arg]:

@@ -13,7 +13,7 @@ from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anything
 from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
-from flyball_planner.audit.flow.history import stops_history
+from flyball_planner.audit.flow.history import calls_of_partials, is_named_off, stops_history
 from flyball_planner.audit.flow.surroundings import Surroundings
 from flyball_planner.audit.flow.values import UNKNOWN, Value, join
 from flyball_planner.audit.module import Function, Module
@@ -90,6 +90,8 @@ class Flow(Surroundings):
         if stops_history(module, context):
             return True
         own = self.callees(module, context) if isinstance(context, ast.Call) else ()
+        if not own:
+            return is_named_off(module, context)
         return any(stops_history(each.module, call) for each in own for call in each.module.calls_of(each.node))
 
     def is_called_without_history(self, module: Module, function: Function, depth: int = 3) -> bool:
@@ -99,6 +101,7 @@ class Flow(Surroundings):
             for caller, call in self.callers(function.name, module)
             if function in [each.node for each in self.callees(caller, call)]
         ]
+        sites += calls_of_partials(self, module, function)
         return bool(sites) and all(not self.is_recorded(caller, call, depth) for caller, call in sites)
 
     def is_recorded(self, module: Module, call: ast.Call, depth: int = 3) -> bool:

@@ -12,6 +12,7 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shapes import follows_from_shapes, is_kept
+from flyball_planner.audit.unasked import is_off_by_default
 from flyball_planner.audit.unseen import noted
 
 MASKS = ("tril", "triu", "generate_square_subsequent_mask", "arange")
@@ -69,7 +70,7 @@ def _in_forward(project: Project, forward: Region) -> Iterator[Match]:
         masks = [each for each in _masks(project, region) if _is_whole(region.module, each)]
         for mask in masks:
             if not is_kept(region.module, mask, function) and not _is_cached(region, mask):
-                yield _match(forward, region, mask)
+                yield _match(forward, region, mask, asked=not is_off_by_default(project, region, mask))
 
 
 def _is_forward(region: Region) -> bool:
@@ -174,7 +175,7 @@ def _other_way_is_fused(module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare) -> Match:
+def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, asked: bool) -> Match:
     per_layer = any(last_name(each) in SCORING for each in forward.all(ast.Call))
     where = (
         "each layer that runs it makes the same n × n tensor again"
@@ -182,12 +183,13 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare) -> Mat
         else "each forward pass makes the same tensor again"
     )
     fallback = _is_fallback(region, mask)
-    sure = per_layer and not fallback
+    sure = per_layer and asked and not fallback
     return Match(
         mask,
         f"`{region.module.quote(mask)}` is made in every forward pass",
-        f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}",
-        CERTAIN if sure else SUSPECTED if fallback else LIKELY,
+        f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}"
+        f"{'' if asked else '; no file asks for the option that leads there'}",
+        CERTAIN if sure else SUSPECTED if fallback or not asked else LIKELY,
         Severity.WARNING if sure else Severity.NOTE,
         module=region.module,
     )

@@ -10,6 +10,7 @@ from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM, Rarity
 from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.mentions import names_no_device
 from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -45,13 +46,23 @@ _TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL, Doubt.PERIOD})
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:
+    on_host = Doubt.HOST if _stays_where_it_is_made(project, turns) else None
     for region in project.loops.regions(turns):
         for wait in waits(project, region):
             rarity = region.rarity(wait.node)
             if rarity not in SELDOM:
-                yield Site(region, wait, rarity, doubt_of(turns, region, wait))
+                yield Site(region, wait, rarity, on_host or doubt_of(turns, region, wait))
             elif rarity is Rarity.PERIODIC and may_be_each_turn(project, region, wait.node):
                 yield Site(region, wait, rarity, Doubt.PERIOD)
+
+
+def _stays_where_it_is_made(project: Project, turns: Turns) -> bool:
+    """Whether a turn makes its batch of what the host has, and no file speaks of another place."""
+    names = (turns.module.qualified(each.func) for each in turns.region.all(ast.Call))
+    return any(each in _FROM_HOST for each in names) and names_no_device(project, turns.module)
+
+
+_FROM_HOST = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
 
 
 def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:

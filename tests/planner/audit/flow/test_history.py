@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.flow.history import stops_history
+from flyball_planner.audit.flow.history import is_named_off, stops_history
 from tests.planner.audit.projects import module_of
 
 
@@ -21,3 +21,29 @@ def test_history_is_off_where_the_code_says_so(context: str, stops: bool) -> Non
     _, module = module_of(f"import torch\nwith {context}:\n    pass\n")
     (item,) = module.all(ast.withitem)
     assert stops_history(module, item.context_expr) is stops
+
+
+@pytest.mark.parametrize(
+    ("context", "named"),
+    [
+        ("ours.inference_context(model)", True), ("inference.context(model)", True), ("self.no_grad()", True),
+        ("gradients_off()", True), ("torch.inference_mode(False)", False), ("open(path)", False),
+        ("evaluating(m)", False),
+    ],
+)  # fmt: skip
+def test_a_context_that_nobody_knows_is_taken_by_its_name(context: str, named: bool) -> None:
+    """What PyTorch's own contexts do is known; switching a model to evaluation leaves history on."""
+    _, module = module_of(f"import torch\nwith {context}:\n    pass\n")
+    (item,) = module.all(ast.withitem)
+    assert is_named_off(module, item.context_expr) is named
+
+
+@pytest.mark.parametrize("off", [True, False])
+def test_a_partial_is_called_where_its_variable_is(off: bool) -> None:
+    """The context that counts is the one around that call."""
+    context = "torch.no_grad()" if off else "open(path)"
+    project, module = module_of(
+        "import torch\nfrom functools import partial\ndef score(model, loader): ...\n"
+        f"def fit(model, loader):\n    run = partial(score, model)\n    with {context}:\n        run(loader)\n"
+    )
+    assert project.flow.is_called_without_history(module, module.functions[0]) is off

@@ -1,0 +1,99 @@
+"""What the host steers by a value that it reads: a size, the optimizer, the loss that is taken, the end of a loop."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.names import code_of
+from flyball_planner.audit.regions import Region
+
+_SOUND = re.compile(r"isnan|isinf|isfinite")
+"""Asks whether numbers are sound, which they nearly always are."""
+
+
+def condition_around(module: Module, node: ast.expr, root: ast.AST) -> ast.If | None:
+    """The condition that a node is part of, inside `root`."""
+    below: ast.AST = node
+    for above in module.ancestors(node):
+        if above is root:
+            return None
+        if isinstance(above, ast.If):
+            return above if below is above.test else None
+        below = above
+    return None
+
+
+def asks_if_sound(test: ast.If) -> bool:
+    """Whether a condition asks for what no sound number is."""
+    return _SOUND.search(code_of(test.test)) is not None
+
+
+def ends_turns(region: Region, node: ast.expr) -> bool:
+    """Whether the loop that a region is ends by a condition on a value: the optimisation has converged."""
+    test = condition_around(region.module, node, region.root)
+    if test is None or region.calls or not isinstance(region.root, Loop) or asks_if_sound(test):
+        return False
+    leaving = (each for each in ast.walk(test) if isinstance(each, ast.Break | ast.Return))
+    return any(_loop_of(region.module, each) is region.root for each in leaving)
+
+
+def _loop_of(module: Module, node: ast.AST) -> ast.AST | None:
+    return next((each for each in module.ancestors(node) if isinstance(each, Loop | Function)), None)
+
+
+def chooses_loss(region: Region, node: ast.expr) -> bool:
+    """Whether the branches of a condition on a value make what is differentiated: `loss = -loss`."""
+    test = condition_around(region.module, node, region.root)
+    if test is None or asks_if_sound(test):
+        return False
+    inside = (each for part in (*test.body, *test.orelse) for each in ast.walk(part))
+    made = {code_of(target) for each in inside if isinstance(each, ast.Assign) for target in each.targets}
+    passes = (each for each in region.all(ast.Call) if last_name(each) == "backward")
+    return any(isinstance(each.func, ast.Attribute) and code_of(each.func.value) in made for each in passes)
+
+
+def sets_optimizer(region: Region, node: ast.expr) -> bool:
+    """Whether a number that is read becomes one of an optimizer's: `group["lr"] = rate`."""
+    read = frozenset(_kept_as(region, node))
+    for each in region.all(ast.Assign):
+        keys = (target.slice for target in each.targets if isinstance(target, ast.Subscript))
+        if any(isinstance(key, ast.Constant) and key.value in _OPTIONS for key in keys) and code_of(each.value) in read:
+            return True
+    return False
+
+
+_OPTIONS = frozenset({"lr", "momentum", "betas", "weight_decay"})
+"""Of parameter groups; PyTorch's optimizers have them on the host."""
+
+
+def sizes(region: Region, node: ast.expr) -> bool:
+    """Whether a number that is read becomes a bound or a length in its function: chance could be asked on the host."""
+    if "rand" in code_of(node):
+        return False
+    read = frozenset(_kept_as(region, node))
+    slices = (part for each in region.all(ast.Slice) for part in (each.lower, each.upper) if part is not None)
+    counts = (part for call in region.all(ast.Call) if last_name(call) in _SIZED for part in call.args)
+    return any(isinstance(each, ast.Name | ast.Attribute) and code_of(each) in read for each in (*slices, *counts))
+
+
+_SIZED = frozenset({"range", "arange", "topk", "narrow"})
+"""Calls that take a number of elements from the host."""
+
+
+def _kept_as(region: Region, node: ast.expr) -> Iterator[str]:
+    """What a number is called that is read, and what the larger or smaller of it and another is called."""
+    statement = region.module.statement(node)
+    if not isinstance(statement, ast.Assign):
+        return
+    kept = {code_of(each) for target in statement.targets for each in _parts(target)}
+    yield from kept
+    for each in region.all(ast.Assign):
+        value = each.value
+        limited = isinstance(value, ast.Call) and last_name(value) in {"min", "max"}
+        if limited and isinstance(value, ast.Call) and any(code_of(part) in kept for part in value.args):
+            yield from (code_of(target) for target in each.targets)
+
+
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    yield from target.elts if isinstance(target, ast.Tuple | ast.List) else (target,)

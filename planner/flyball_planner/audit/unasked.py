@@ -1,0 +1,127 @@
+"""Branches that nobody asks for: `if logging:` where the calls that lead there leave it off, an option's default."""
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.given import handed_over, hides_arguments
+from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.names import code_of
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+
+def is_unasked(region: Region, node: ast.AST) -> bool:
+    """Whether an argument on the way from a loop to a node is a constant that leaves the node out."""
+    places = (*region.calls, (region.module, node))
+    return any(
+        _is_left_out(region, depth, module, place) for depth, (module, place) in enumerate(places) if depth
+    )  # fmt: skip
+
+
+def _is_left_out(region: Region, depth: int, module: Module, place: ast.AST) -> bool:
+    function = module.function_of(place)
+    if function is None:
+        return False
+    for asked, holds in _switches(module, place, function):
+        given = _constant(region, depth, module, function, asked) if isinstance(asked, ast.Name) else None
+        if given is not None and bool(given.value) is not holds:
+            return True
+    return False
+
+
+def _constant(region: Region, depth: int, module: Module, function: Function, name: ast.Name) -> ast.Constant | None:
+    """What an argument is in the call that leads to its function, handed on by those above it perhaps."""
+    call = region.calls[depth - 1][1]
+    named = (each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name.id)
+    if hides_arguments(call) or any(isinstance(each.ctx, ast.Store) for each in named):
+        return None
+    given = handed_over(function, call, name.id, bound=module.class_of(function) is not None)
+    if isinstance(given, ast.Name) and depth > 1:
+        caller = region.calls[depth - 1][0]
+        around = caller.function_of(given)
+        return _constant(region, depth - 1, caller, around, given) if around is not None else None
+    return given if isinstance(given, ast.Constant) else None
+
+
+def _switches(module: Module, node: ast.AST, root: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """What must hold, or must not, for a function to come to a node."""
+    below: ast.AST = node
+    for above in module.ancestors(node):
+        if isinstance(above, ast.If) and below is not above.test:
+            yield from _asked(above.test, holds=below in above.body)
+        elif isinstance(above, ast.IfExp) and below is not above.test:
+            yield from _asked(above.test, holds=below is above.body)
+        for each in _before(above, below):
+            if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], ast.Return | ast.Continue):
+                yield from _asked(each.test, holds=False)
+        if above is root:
+            return
+        below = above
+
+
+def _before(above: ast.AST, below: ast.AST) -> list[ast.stmt]:
+    """The statements of the same block before one."""
+    blocks = (getattr(above, field, None) for field in ("body", "orelse", "finalbody"))
+    block = next((each for each in blocks if isinstance(each, list) and below in each), [])
+    return block[: block.index(below)] if block else []
+
+
+def _asked(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _asked(test.operand, holds=not holds)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+        for each in test.values:
+            yield from _asked(each, holds=holds)
+    elif isinstance(test, ast.Name | ast.Attribute):
+        yield test, holds
+
+
+def is_off_by_default(project: "Project", region: Region, node: ast.AST) -> bool:
+    """Whether an option of a class leads to a node that is off unless asked for, and no file asks for it."""
+    return any(_is_option_off(project, module, place) for module, place in (*region.calls, (region.module, node)))
+
+
+def _is_option_off(project: "Project", module: Module, place: ast.AST) -> bool:
+    function = module.function_of(place)
+    holder = module.class_of(function) if function is not None else None
+    if function is None or holder is None:
+        return False
+    needed = [each for each, holds in _switches(module, place, function) if holds and isinstance(each, ast.Attribute)]
+    options = (_option(holder, code_of(each)) for each in needed)
+    return any(each is not None and not _is_asked_for(project, module, holder, *each) for each in options)
+
+
+def _option(holder: ast.ClassDef, attribute: str) -> tuple[Function, str] | None:
+    """The constructor, and its argument that is kept as an attribute and is off by default."""
+    for made in holder.body:
+        if not isinstance(made, Function) or made.name != "__init__":
+            continue
+        for each in ast.walk(made):
+            kept = isinstance(each, ast.Assign) and attribute in map(code_of, each.targets)
+            if kept and isinstance(each, ast.Assign) and isinstance(each.value, ast.Name):
+                default = handed_over(made, _BARE, each.value.id, bound=True)
+                off = isinstance(default, ast.Constant) and not default.value
+                return (made, each.value.id) if off else None
+    return None
+
+
+_BARE = ast.Call(ast.Name("made", ast.Load()), [], [])
+"""A call that hands nothing over."""
+
+
+def _is_asked_for(project: "Project", module: Module, holder: ast.ClassDef, made: Function, name: str) -> bool:
+    """Whether a file hands the argument over to anything by its name, or to the class by its place."""
+    for other in project.connected(module):
+        if any(each.arg == name and not _is_off(each.value) for each in other.all(ast.keyword)):
+            return True
+        for call in other.calls_named(holder.name):
+            if hides_arguments(call) or not _is_off(handed_over(made, call, name, bound=True)):
+                return True
+    return False
+
+
+def _is_off(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
