@@ -14,10 +14,10 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.steering import (
     asks_if_sound,
     chooses_loss,
+    condition_around,
     ends_turns,
     sets_optimizer,
     sizes,
-    condition_around,
 )
 from flyball_planner.audit.unasked import is_unasked
 from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
