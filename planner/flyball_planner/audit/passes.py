@@ -1,9 +1,10 @@
 """Passes of models that autograd records, and those of them of which nothing is differentiated later."""
 
 import ast
+import math
 import re
-from collections.abc import Iterator, Set
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.loops import model_called
@@ -12,6 +13,8 @@ from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
+
+Node = TypeVar("Node", bound=ast.AST)
 
 DIFFERENTIATING = frozenset(
     {"backward", "grad", "requires_grad_", "manual_backward", "set_grad_enabled", "vjp", "jacobian"}
@@ -85,44 +88,91 @@ LEAVING = frozenset({"detach", "numpy", "item", "tolist"})
 """Methods that give a value without history."""
 
 
-def leaves(region: Region, call: ast.Call) -> bool:
+class Body(Protocol):
+    """What runs, by types of nodes: a region, or a part of one."""
+
+    def all(self, kind: type[Node]) -> Iterator[Node]:
+        """The nodes of one type."""
+
+
+def leaves(body: Body, call: ast.Call) -> bool:
     """Whether all that a body makes of a pass is taken out of autograd there, and none of it goes elsewhere."""
-    derived = _derived(region, call)
-    sinks = [each for each in region.all(ast.Call) if last_name(each) in LEAVING and _speaks(each.func, call, derived)]
-    return bool(sinks) and not any(_speaks(each, call, derived) for each in _outlets(region))
+    derived = _derived(body, call)
+    taken = [each.func for each in body.all(ast.Call) if last_name(each) in LEAVING]
+    taken += [each.value for each in body.all(ast.Attribute) if each.attr == "data"]
+    left = any(_speaks(each, call, derived) for each in taken)
+    return left and not any(_speaks(each, call, derived) for each in _outlets(body))
 
 
-def _derived(region: Region, call: ast.Call) -> Set[str]:
-    """The variables that hold the result of a pass, or what was made of it with its history."""
-    found: set[str] = set()
+def _derived(body: Body, call: ast.Call) -> Mapping[str, float]:
+    """The variables that hold the result of a pass, or what was made of it with its history, up to which line."""
+    found: dict[str, float] = {}
     for _ in range(3):  # a later line of a loop may feed an earlier one
-        given = [(each.targets, each.value) for each in region.all(ast.Assign)]
-        given += [([each.target], each.value) for each in region.all(ast.AugAssign)]
+        given = [(each.targets, each.value) for each in body.all(ast.Assign)]
+        given += [([each.target], each.value) for each in body.all(ast.AugAssign)]
         for targets, value in given:
             if _speaks(value, call, found):
-                found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+                names = {name for target in targets for name in _names(target)}
+                found |= dict.fromkeys(names - found.keys(), math.inf)
+        found |= _rebound(body, call, found)
+        for each in body.all(ast.comprehension):
+            if _speaks(each.iter, call, found):  # whose variables end with it
+                last = each.iter.end_lineno or each.iter.lineno
+                found |= {name: max(last, found.get(name, 0)) for name in _names(each.target)}
     return found
 
 
-def _outlets(region: Region) -> Iterator[ast.AST]:
+def _names(target: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
+def _rebound(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[str, float]:
+    """The lines below a pass on which variables are given what has no history: `x = x.detach()`."""
+    found: dict[str, float] = {}
+    for assigned in body.all(ast.Assign):
+        for name, value in _pairs(assigned):
+            below = assigned.lineno > call.lineno and assigned.col_offset <= _column(body, call)
+            if name in derived and below and not _speaks(value, call, derived):
+                found[name] = min(assigned.lineno, found.get(name, math.inf))
+    return found
+
+
+def _column(body: Body, call: ast.Call) -> int:
+    """Where the statement of a call begins: what is not indented deeper runs after it in any case."""
+    around = (each for each in body.all(ast.Assign) if any(call is part for part in ast.walk(each)))
+    return next((each.col_offset for each in around), 0)
+
+
+def _pairs(assigned: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """The names and what each is given: `a, b = x, y` in pairs."""
+    target, value = assigned.targets[0], assigned.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        yield from ((t.id, v) for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name))
+    elif isinstance(target, ast.Name):
+        yield target.id, value
+
+
+def _outlets(body: Body) -> Iterator[ast.AST]:
     """What a body gives back, keeps, or hands to somebody who may keep it."""
-    values = [each.value for each in region.all(ast.Return)] + [each.value for each in region.all(ast.Yield)]
+    values = [each.value for each in body.all(ast.Return)] + [each.value for each in body.all(ast.Yield)]
     yield from (each for each in values if each is not None)
-    for assigned in region.all(ast.Assign):
+    for assigned in body.all(ast.Assign):
         if not all(isinstance(part, ast.Name | ast.Tuple | ast.List) for part in assigned.targets):
             yield assigned.value
-    for statement in region.all(ast.Expr):
+    for statement in body.all(ast.Expr):
         if isinstance(statement.value, ast.Call):
             yield from (*statement.value.args, *(each.value for each in statement.value.keywords))
 
 
-def _speaks(node: ast.AST, call: ast.Call, derived: Set[str]) -> bool:
+def _speaks(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool:
     """Whether an expression holds a pass, or what was made of it, before that leaves."""
     if isinstance(node, ast.Call) and node is not call and last_name(node) in LEAVING:
         return False
     if isinstance(node, ast.Attribute) and node.attr in _ASKED:
         return False
-    if node is call or (isinstance(node, ast.Name) and node.id in derived):
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+        return _speaks(node.elt, call, derived)
+    if node is call or (isinstance(node, ast.Name) and node.lineno <= derived.get(node.id, 0)):
         return True
     return any(_speaks(each, call, derived) for each in ast.iter_child_nodes(node))
 

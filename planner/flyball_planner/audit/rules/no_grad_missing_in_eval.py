@@ -15,6 +15,7 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
+from flyball_planner.audit.switched import passes_behind_eval
 
 SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 """Calls anywhere in the function that do."""
@@ -45,16 +46,27 @@ def _of_givers(module: Module, project: Project) -> Iterator[Match]:
     known = {turns.node for turns in project.loops.evaluation_of(module) if not _only_counts(turns)}
     for function in module.functions:
         names = {last_name(each) for each in module.calls_of(function)}
-        if not names & LEAVING or HOOKS.search(function.name) or not _may_give(project, module, function):
+        if not names & LEAVING or HOOKS.search(function.name):
             continue
         told: set[ast.AST] = set()
         region = Region(module, function)
-        for call in recorded_passes(project, region, doubtful=True):
+        for call in _given_away(project, region):
             loop = loop_around(module, call)
             place = loop or call
-            if place not in told and not known & {*module.ancestors(call)} and _is_given(region, call):
+            if place not in told and not known & {*module.ancestors(call)}:
                 told.add(place)
                 yield _giver(region, call, loop, switched="eval" in names)
+        passes = passes_behind_eval(project, module, function) if "eval" in names else ()
+        for call in passes:
+            if not (told | known) & {call, *module.ancestors(call)}:
+                yield _giver(region, call, None, switched=True)
+
+
+def _given_away(project: Project, region: Region) -> Iterator[ast.Call]:
+    assert isinstance(region.root, Function)  # noqa: S101  it was made of one
+    if _may_give(project, region.module, region.root):
+        passes = recorded_passes(project, region, doubtful=True)
+        yield from (call for call in passes if _is_given(region, call))
 
 
 def _may_give(project: Project, module: Module, function: Function) -> bool:
@@ -112,6 +124,7 @@ def _only_counts(turns: Turns) -> bool:
 def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Iterator[tuple[Module, ast.Call]]:
     """The calls that have a training loop evaluate, with history on."""
     inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
+    around = turns.module.calls_of(turns.module.scope_of(turns.node))  # `torch.set_grad_enabled(train)` before the loop
     held = set(ast.walk(switch))
     runs = any(
         each not in held
@@ -119,7 +132,7 @@ def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Ite
         and project.flow.records_history(turns.module, each)
         for each in turns.region.all(ast.Call)
     )
-    if runs and not any(last_name(each) == "set_grad_enabled" for each in inside):
+    if runs and not any(last_name(each) == "set_grad_enabled" for each in (*inside, *around)):
         calls = evaluating_calls(project, turns, switch)
         yield from ((module, call) for module, call in calls if project.flow.is_recorded(module, call))
 

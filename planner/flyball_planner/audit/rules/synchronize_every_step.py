@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Kind, Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -36,7 +36,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 def _in(project: Project, turns: Turns) -> Iterator[Match]:
     for region in project.loops.regions(turns):
         for call in region.all(ast.Call):
-            words = _waits(project, region, call)
+            words = _waits(project, region, call) or _waits_by_helper(project, region, call)
             if words is not None and region.rarity(call) in _OFTEN | _WHO_KNOWS:
                 yield _match(turns, region, call, words)
 
@@ -63,6 +63,24 @@ def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
     if _DEVICE.search(path):
         return "the host waits until the device has done all that was queued"
     return "every rank waits for the slowest" if _RANKS.search(path) else None
+
+
+def _waits_by_helper(project: Project, region: Region, call: ast.Call) -> str | None:
+    """Who waits for whom in a function of the project that does nothing else."""
+    for module, function in project.flow.callees(region.module, call):
+        waiting = _only_call(function) if isinstance(function, Function) else None
+        if isinstance(function, Function) and waiting is not None:
+            words = _waits(project, Region(module, function), waiting)
+            if words is not None:
+                return words
+    return None
+
+
+def _only_call(function: Function) -> ast.Call | None:
+    """The call that is all that a function does, besides what it says of itself."""
+    told = [each.value for each in function.body if isinstance(each, ast.Expr | ast.Return)]
+    plain = len(told) == len(function.body) and all(isinstance(each, ast.Constant) for each in told[:-1])
+    return told[-1] if plain and isinstance(told[-1], ast.Call) else None
 
 
 RULE = Rule(

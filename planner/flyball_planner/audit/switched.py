@@ -1,0 +1,55 @@
+"""Passes of a model that was just switched to evaluation, of which nothing is differentiated later."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.passes import DIFFERENTIATING, is_wrapped, leaves
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What of a function's body stands below a line."""
+
+    region: Region
+    line: int
+
+    def all(self, kind: type[Node]) -> Iterator[Node]:
+        """The nodes of one type there."""
+        return (each for each in self.region.all(kind) if getattr(each, "lineno", 0) > self.line)
+
+
+def passes_behind_eval(project: "Project", module: Module, function: Function) -> Iterator[ast.Call]:
+    """The calls of `model` below its `model.eval()` that record history, though all that comes of them leaves it."""
+    if project.flow.is_called_without_history(module, function):
+        return
+    region = Region(module, function)
+    for switch in module.calls_named("eval"):
+        if module.function_of(switch) is not function or not isinstance(switch.func, ast.Attribute) or switch.args:
+            continue
+        rest, model = Rest(region, switch.lineno), ast.unparse(switch.func.value)
+        if any(last_name(each) in DIFFERENTIATING for each in rest.all(ast.Call)):
+            continue
+        calls = (each for each in rest.all(ast.Call) if ast.unparse(each.func) == model)
+        recorded = (each for each in calls if _follows(module, switch, each) and _records(project, module, each))
+        yield from (each for each in recorded if leaves(rest, each))
+
+
+def _follows(module: Module, switch: ast.Call, call: ast.Call) -> bool:
+    """Whether a call stands in the block of the switch, or deeper, and nobody switches back between them."""
+    block = module.parent(module.parent(switch) or switch)
+    back = (each for each in module.calls_named("train") if module.function_of(each) is module.function_of(call))
+    between = any(switch.lineno < each.lineno < call.lineno for each in back)
+    return block in {*module.ancestors(call)} and not between
+
+
+def _records(project: "Project", module: Module, call: ast.Call) -> bool:
+    return project.flow.records_history(module, call) and not is_wrapped(module, call, telling=True)
