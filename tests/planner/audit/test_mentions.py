@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flyball_planner.audit.mentions import DEVICE, is_left_out, launched_by, mentions, quick
+from flyball_planner.audit.mentions import DEVICE, is_left_out, launched_by, mentions, names_no_device, quick
 from tests.planner.audit.projects import project_of
 
 SEED = re.compile(r"\bmanual_seed\b")
@@ -75,3 +75,15 @@ def test_a_text_is_looked_for_in_files_that_know_each_other() -> None:
         False,
     ]
     assert not project.speaks_of(project.modules["a"], ".npu(")
+
+
+@pytest.mark.parametrize(
+    ("code", "none"),
+    [("loss.backward()", True), ("x.to(given)", False), ("device = 3", False), ("from lightning import x", False)],
+)
+def test_code_that_names_no_device_stays_where_it_is(code: str, none: bool) -> None:
+    """A file that it is connected with may name one for it."""
+    alone = project_of({"train.py": code})
+    assert names_no_device(alone, alone.modules["train"]) is none
+    beside = project_of({"train.py": "import other", "other.py": code})
+    assert names_no_device(beside, beside.modules["train"]) is none
