@@ -11,12 +11,14 @@ from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.turn_about import of_their_own
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Retained graphs in training loops that differentiate once a turn, and in layers that make their own."""
     yield from _of_own_graphs(module)
     for turns in project.loops.training_of(module):
+        yield from _of_branches(project, turns)
         only = _only_backward(project, turns)
         if only is not None and is_constant(argument(only[1], "retain_graph"), True):
             home, call = only
@@ -27,6 +29,19 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 LIKELY,
                 module=home,
                 edit=Edit((Change(Action.DROP_ARGUMENT, home.span(call), name="retain_graph"),)),
+            )
+
+
+def _of_branches(project: Project, turns: Turns) -> Iterator[Match]:
+    """Graphs of updates that take turns, each of its own forward pass."""
+    for call in of_their_own(project, turns) if "retain_graph" in turns.module.source.text else ():
+        if is_constant(argument(call, "retain_graph"), True):
+            yield Match(
+                call,
+                f"`{turns.module.quote(call)}` keeps the graph for another backward pass",
+                "what is differentiated here is made in this branch, and nothing of it is used elsewhere",
+                SUSPECTED,
+                Severity.NOTE,
             )
 
 
