@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
@@ -19,12 +20,17 @@ from flyball_proto.metric import Kind, Metric
 from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
 
+Floats = NDArray[np.float64]
+
 _SECOND = 10**9
 EPOCH = 10**9
 """Where series that count from zero begin, in seconds: a time of zero means never, elsewhere."""
 
 _FINE = 1_000_000
 """Readings keep this many parts of one; bytes and hertz are whole anyway."""
+
+_ENOUGH_GAPS = 8
+"""Between a host's samples tell how often it is read."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A column: its metric's name, and its labels in order."""
@@ -56,7 +62,8 @@ class Stream:
     """Series of one or more hosts as records, in rising time, that are gone through once."""
 
     ticks: Iterable[Tick]
-    interval_seconds: float = 1.0  # the usual time from one record of a host to its next
+    intervals: Mapping[str, float] = field(default_factory=dict)  # of each host: the usual seconds from one record to
+    # the next; one that is not named is read each second
     hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
     about: About = field(default_factory=About)
     ends: Mapping[str, int] = field(default_factory=dict)  # when each host's last record was taken, in nanoseconds;
@@ -75,7 +82,7 @@ class Outline:
     """What must be known of samples before the first of them is played."""
 
     first_seconds: float
-    interval_seconds: float  # the usual time from one sample of a host to its next
+    intervals: Mapping[str, float]  # of each host: the usual seconds from one sample to the next
     keys: Mapping[str, Collection[Key]]  # of each host: every column that it ever has
     newest: Mapping[str, float]  # of each host: the seconds of its last sample
     about: About = field(default_factory=About)
@@ -84,7 +91,7 @@ class Outline:
 def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
     """Samples in rising time as records, which are all there is. `counters` names the metrics that only grow."""
     stream = streamed(samples, _outline(samples), counters)
-    return Recording(list(stream.ticks), stream.interval_seconds, ends=stream.ends)
+    return Recording(list(stream.ticks), stream.intervals, ends=stream.ends)
 
 
 def streamed(samples: Iterable[Sample], outline: Outline, counters: Collection[str] = ()) -> Stream:
@@ -93,7 +100,7 @@ def streamed(samples: Iterable[Sample], outline: Outline, counters: Collection[s
     forms = {host: _Form(_layout(keys, counters)) for host, keys in outline.keys.items()}
     ticks = (_tick(sample, forms[sample.host], number, shift) for number, sample in enumerate(samples))
     ends = {host: _nanoseconds(shift + seconds) for host, seconds in outline.newest.items()}
-    return Stream(ticks, outline.interval_seconds, about=outline.about, ends=ends)
+    return Stream(ticks, outline.intervals, about=outline.about, ends=ends)
 
 
 class Player:
@@ -120,7 +127,7 @@ class Player:
 
     def _apply(self, tick: Tick) -> None:
         state = self.fleet.ensure(tick.host)
-        state.interval_ms = round(1000 * self._recorded.interval_seconds)
+        state.interval_ms = round(1000 * self._recorded.intervals.get(tick.host, 1.0))
         state.connected = True
         state.said_goodbye = tick.corrected_ns == self._recorded.ends.get(tick.host)
         about = self._recorded.about
@@ -132,7 +139,7 @@ class Player:
         self.fleet.apply(tick)
 
     def _gap_seconds(self) -> float:
-        return max(10.0, 3 * self._recorded.interval_seconds)
+        return max(10.0, 3 * max(self._recorded.intervals.values(), default=1.0))
 
 
 class _Form:
@@ -191,15 +198,22 @@ def _column(key: Key, counters: Collection[str]) -> Column:
 def _outline(samples: Sequence[Sample]) -> Outline:
     keys: dict[str, dict[Key, None]] = {}
     newest: dict[str, float] = {}
-    gaps = []
+    gaps: dict[str, list[float]] = {}
     for sample in samples:
         keys.setdefault(sample.host, {}).update(dict.fromkeys(sample.readings))
+        own = gaps.setdefault(sample.host, [])
         if sample.host in newest:
-            gaps.append(sample.seconds - newest[sample.host])
+            own.append(sample.seconds - newest[sample.host])
         newest[sample.host] = sample.seconds
-    return Outline(samples[0].seconds if samples else 0.0, usual_interval(gaps), keys, newest)
+    return Outline(samples[0].seconds if samples else 0.0, usual_intervals(gaps), keys, newest)
 
 
-def usual_interval(gaps: Sequence[float]) -> float:
-    """The usual time between two samples of a host, in seconds; at least one."""
-    return max(1.0, float(np.median(gaps))) if gaps else 1.0
+def usual_intervals(gaps: Mapping[str, Sequence[float] | Floats], least: float = 1.0) -> dict[str, float]:
+    """The usual time between two samples of each host, in seconds; of a host with few, what is usual among all."""
+    together = np.concatenate([np.asarray(own) for own in gaps.values()]) if gaps else np.empty(0)
+    if not len(together):
+        return {}
+    among_all = float(np.median(together))
+    return {
+        host: max(least, float(np.median(own)) if len(own) >= _ENOUGH_GAPS else among_all) for host, own in gaps.items()
+    }

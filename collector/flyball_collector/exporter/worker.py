@@ -15,8 +15,8 @@ from flyball_collector.exporter.parcel import Unpacker
 
 NICENESS = 7
 """Above the collector's: where cores are scarce, its loop is not to wait for a page. Of 32 scrapes of 900 hosts on two
-busy cores, every other with it: no turn of the loop over 80 ms in the median one, not one of 97 ms, and a page took 0.53
-s in the median, not 0.67."""
+busy cores, every other with it: no turn of the loop over 80 ms in the median one, not one of 97 ms, and a page took
+0.53 s in the median, not 0.67."""
 
 
 def work(orders: BinaryIO, pages: BinaryIO, vanish_after_seconds: float) -> None:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from flyball_collector.diagnosis.player import About, Key, Outline, Sample, usual_interval
+from flyball_collector.diagnosis.player import About, Key, Outline, Sample, usual_intervals
 from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, Row, read_rows
 from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.holdings import Holdings, Noted
@@ -19,8 +19,8 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 RUN = "replay"
 """The run that steps of a CSV file belong to."""
 
-MOST_GAPS = 1_000_000
-"""The usual time between two samples is that of the first so many."""
+MOST_GAPS = 10_000
+"""The usual time between two samples of a host is that of the first so many."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Survey:
     newest: dict[str, float] = field(default_factory=dict)  # of each host: the seconds of its last sample
     shapes: dict[str, dict["_Shape", None]] = field(default_factory=dict)  # of each host: which numbers rows have
     workers: dict[str, None] = field(default_factory=dict)
-    gaps: "array[float]" = field(default_factory=lambda: array("d"))  # from one sample of a host to its next
+    gaps: dict[str, "array[float]"] = field(default_factory=dict)  # of each host: from one sample to the next
     held: Noted = field(default_factory=Noted)
 
     def note(self, row: Row) -> None:
@@ -56,8 +56,9 @@ class _Survey:
             self.first_seconds = row.seconds
         self.samples += 1
         self.newest[row.host] = row.seconds
-        if last is not None and len(self.gaps) < MOST_GAPS:
-            self.gaps.append(row.seconds - last)
+        gaps = self.gaps.setdefault(row.host, array("d"))
+        if last is not None and len(gaps) < MOST_GAPS:
+            gaps.append(row.seconds - last)
 
     def outline(self, holdings: Holdings) -> Outline:
         """For playing them."""
@@ -65,7 +66,7 @@ class _Survey:
             host: {key for shape in shapes for key in _columns(shape).every} for host, shapes in self.shapes.items()
         }
         about = About(tenancies=holdings.tenancies)
-        return Outline(self.first_seconds, usual_interval(self.gaps), keys, self.newest, about)
+        return Outline(self.first_seconds, usual_intervals(self.gaps), keys, self.newest, about)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
-from flyball_collector.diagnosis.player import About, Recording
+from flyball_collector.diagnosis.player import About, Recording, usual_intervals
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
@@ -67,7 +67,7 @@ def recording_of(hosts: Iterable[HostRows], find: Find) -> Recording:
             reader.about.inventories[each.host] = each.inventory
         ticks += _ticks(each, reader)
     ticks.sort(key=lambda tick: (tick.corrected_ns, tick.host))
-    return Recording(ticks, _interval(ticks), HOLD_SECONDS, reader.about)
+    return Recording(ticks, _intervals(ticks), HOLD_SECONDS, reader.about)
 
 
 def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
@@ -124,10 +124,10 @@ def _known(body: bytes, digest: int) -> KnownLayout | None:
     return KnownLayout(layout)
 
 
-def _interval(ticks: list[Tick]) -> float:
-    """The usual time from one record of a host to its next, in seconds."""
+def _intervals(ticks: list[Tick]) -> dict[str, float]:
+    """The usual time from one record of each host to its next, in seconds."""
     by_host: dict[str, list[int]] = {}
     for tick in ticks:
         by_host.setdefault(tick.host, []).append(tick.corrected_ns)
-    gaps = [np.diff(times) for times in by_host.values() if len(times) > 1]
-    return max(0.1, float(np.median(np.concatenate(gaps))) / 1e9) if gaps else 1.0
+    gaps = {host: np.diff(times) / 1e9 for host, times in by_host.items()}
+    return usual_intervals(gaps, least=0.1)

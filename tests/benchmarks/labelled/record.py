@@ -145,7 +145,7 @@ def read(path: Path) -> Recording:
             tick.corrected_ns = tick.received_ns = tick.agent_ns
             tick.live = True
             ticks.append(tick)
-    return Recording(ticks, 1.0, HOLD_SECONDS)
+    return Recording(ticks, hold_seconds=HOLD_SECONDS)
 
 
 def anonymous(path: Path) -> bytes:
