@@ -106,20 +106,31 @@ def leaves(body: Body, call: ast.Call) -> bool:
 
 def _derived(body: Body, call: ast.Call) -> Mapping[str, float]:
     """The variables that hold the result of a pass, or what was made of it with its history, up to which line."""
+    ends = _rebound(body, call, _spread(body, call, {}))
+    again = _last_given(body, call, _spread(body, call, ends))
+    return _spread(body, call, {name: line for name, line in ends.items() if line > again.get(name, 0)})
+
+
+def _spread(body: Body, call: ast.Call, ends: Mapping[str, float]) -> dict[str, float]:
+    """Where history gets from a pass; it ends for some variables on a line."""
     found: dict[str, float] = {}
     for _ in range(3):  # a later line of a loop may feed an earlier one
-        given = [(each.targets, each.value) for each in body.all(ast.Assign)]
-        given += [([each.target], each.value) for each in body.all(ast.AugAssign)]
-        for targets, value in given:
+        for names, value, _ in _given(body):
             if _speaks(value, call, found):
-                names = {name for target in targets for name in _names(target)}
-                found |= dict.fromkeys(names - found.keys(), math.inf)
-        found |= _rebound(body, call, found)
+                found |= {name: ends.get(name, math.inf) for name in names - found.keys()}
         for each in body.all(ast.comprehension):
             if _speaks(each.iter, call, found):  # whose variables end with it
                 last = each.iter.end_lineno or each.iter.lineno
                 found |= {name: max(last, found.get(name, 0)) for name in _names(each.target)}
     return found
+
+
+def _given(body: Body) -> Iterator[tuple[set[str], ast.expr, int]]:
+    """The variables that are assigned to, what they are given, and on which line."""
+    for each in body.all(ast.Assign):
+        yield {name for target in each.targets for name in _names(target)}, each.value, each.lineno
+    for change in body.all(ast.AugAssign):
+        yield _names(change.target), change.value, change.lineno
 
 
 def _names(target: ast.AST) -> set[str]:
@@ -130,10 +141,19 @@ def _rebound(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[s
     """The lines below a pass on which variables are given what has no history: `x = x.detach()`."""
     found: dict[str, float] = {}
     for assigned in body.all(ast.Assign):
-        for name, value in _pairs(assigned):
-            below = assigned.lineno > call.lineno and assigned.col_offset <= _column(body, call)
-            if name in derived and below and not _speaks(value, call, derived):
+        below = assigned.lineno > call.lineno and assigned.col_offset <= _column(body, call)
+        for name, value in _pairs(assigned) if below else ():
+            if not _speaks(value, call, derived):
                 found[name] = min(assigned.lineno, found.get(name, math.inf))
+    return found
+
+
+def _last_given(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[str, int]:
+    """The last lines on which variables are given what has history."""
+    found: dict[str, int] = {}
+    for names, value, line in _given(body):
+        for name in names if _speaks(value, call, derived) else ():
+            found[name] = max(line, found.get(name, 0))
     return found
 
 

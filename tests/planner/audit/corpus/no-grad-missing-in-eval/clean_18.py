@@ -20,6 +20,15 @@ class Tagger:
         return found
 
 
+def attend(model, x, gate):
+    model.eval()
+    scale = model(x)
+    print(scale.mean().item())
+    x = gate(x)
+    x = x * scale
+    return x
+
+
 def fool(model, x, label):
     model.eval()
     x.requires_grad_(True)

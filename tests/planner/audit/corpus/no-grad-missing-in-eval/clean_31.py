@@ -26,7 +26,7 @@ def both(model, loaders, criterion, optimizer):
     run(model, loaders[1], criterion, optimizer, train=False)
 
 
-def score(model, loader, metrics):
+def validate(model, loader, metrics):
     with inference_context(model):
         for x, y in loader:
             metrics.update(model(x.cuda()), y.cuda())
