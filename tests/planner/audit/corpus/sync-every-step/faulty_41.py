@@ -27,6 +27,7 @@ def fit_with_unlabelled(model, loader, optimizer, criterion, floor):
             loss = excess + criterion(scores, y.cuda())
         loss.backward()
         optimizer.step()
+        print(loss.item())  # expect: sync-every-step@note
 
 
 class Sparse:
@@ -46,6 +47,8 @@ class Sparse:
             loss = hidden.pow(2).mean() + self.revived(hidden)
             loss.backward()
             self.optimizer.step()
+            print(loss.item())  # expect: sync-every-step@warning
+            print(hidden.mean().item())  # expect: sync-every-step@warning
 
 
 def fit_with_a_common_rate(model, loader, optimizer, rate):

@@ -4,7 +4,11 @@ import numpy
 import torch
 
 
-def fit(critic, memory, optimizer, turns):
+critic = torch.nn.Linear(8, 1)
+optimizer = torch.optim.Adam(critic.parameters())
+
+
+def fit(memory, turns):
     losses, others = [], []
     for _ in range(turns):
         rows = numpy.random.choice(memory, 64)

@@ -1,21 +1,20 @@
-from accelerate import Accelerator
+"""All ranks wait for one another at checkpoints alone."""
+
+import torch
 
 
-class Trainer:
-    def __init__(self, model, optimizer, loader):
-        self.accelerator = Accelerator()
-        self.model, self.optimizer, self.loader = self.accelerator.prepare(model, optimizer, loader)
+def save(model, step):
+    if torch.distributed.get_rank() != 0:
+        torch.distributed.barrier()
+    else:
+        torch.save(model.state_dict(), f"{step}.pt")
+        torch.distributed.barrier()
 
-    def wait(self):
-        return self.accelerator.wait_for_everyone()
 
-    def run(self):
-        for step, batch in enumerate(self.loader):
-            loss = self.model(batch).mean()
-            self.accelerator.backward(loss)
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            if step % 1000 == 0:
-                self.wait()
-                self.accelerator.save_state("here")
-        self.wait()
+def fit(model, loader, optimizer, accumulation, period, checkpoints):
+    for step, x in enumerate(loader):
+        model(x.cuda()).mean().backward()
+        if (step + 1) % accumulation == 0:
+            optimizer.step()
+            if step % period in checkpoints and (step > 0 or not period):
+                save(model, step)
