@@ -30,6 +30,9 @@ def _leaves(body: str) -> bool:
         "y = torch.tanh(model(x))\nkeep.append(y.detach())",
         "n = 0\nfor part in x:\n    n += (model(part) == part).sum().item()\nreturn n",
         "y = model(x)\nprint(y.shape)\nreturn y.tolist()",
+        "y = model(x)\ny = y.detach()\nreturn y",
+        "a, b = model(x)\na, b = a.detach(), b.detach()\nreturn a + b",
+        "parts = model(x)\nparts = [each.data.cpu() for each in parts]\nreturn [each for each in parts]",
     ],
 )
 def test_what_is_only_read_or_detached_leaves(body: str) -> None:
