@@ -72,7 +72,7 @@ class QuietRanks(Ranks):
         self._fault = np.zeros(count)
         self._logs: NDArray[np.float32] = np.full((REPORTS, count), np.nan, dtype=np.float32)
         self._made = np.zeros(count, dtype=np.int64)
-        self._at = np.full(count, _START)
+        self._newest = np.full(count, _START)
         self._times = np.full((REPORTS, count), np.nan)
         self._longest_gap = np.zeros(count)
         self._every = every_seconds
@@ -96,10 +96,10 @@ class QuietRanks(Ranks):
         runs_on = (self._rests <= 0)[self.run_of]
         self._logs = _after(self._logs, logs, runs_on)
         self._times = _after(self._times, np.repeat(times[:, None], shape[1], axis=1), runs_on)
-        gaps = np.where(self._made > 0, times[0] - self._at, 0.0)[runs_on]
+        gaps = np.where(self._made > 0, times[0] - self._newest, 0.0)[runs_on]
         self._longest_gap[runs_on] = np.maximum(0.998**TURN * self._longest_gap[runs_on], gaps)
         self._made += TURN * runs_on
-        self._at[runs_on] = self._now
+        self._newest[runs_on] = self._now
         return self._now
 
     def _together(self, times: Floats) -> NDArray[np.float32]:
@@ -133,11 +133,14 @@ class QuietRanks(Ranks):
 
     def column(self, name: str) -> Floats:
         if name == "at":
-            return self._at
+            return self._newest
         return self._longest_gap if name == "longest_gap" else np.full(len(self._names), np.nan)
 
     def mean(self, name: str) -> Floats:  # noqa: ARG002  nothing else is reported
         return np.full(len(self._names), np.nan)
+
+    def steady_mean(self, name: str) -> Floats:
+        return self.mean(name)
 
     def ring(self, name: str, reports: int, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         if name != "step_seconds":
