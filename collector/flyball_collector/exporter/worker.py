@@ -4,7 +4,6 @@ Started by `exporter.process` alone, and ends when its input does.
 """
 
 import gc
-import os
 import pickle
 import signal
 import sys
@@ -12,11 +11,6 @@ from typing import BinaryIO
 
 from flyball_collector.exporter.pages import Pages
 from flyball_collector.exporter.parcel import Unpacker
-
-NICENESS = 7
-"""Above the collector's: where cores are scarce, its loop is not to wait for a page. Of 32 scrapes of 900 hosts on two
-busy cores, every other with it: no turn of the loop over 80 ms in the median one, not one of 97 ms, and a page took
-0.53 s in the median, not 0.67."""
 
 
 def work(orders: BinaryIO, pages: BinaryIO, vanish_after_seconds: float) -> None:
@@ -35,7 +29,6 @@ def work(orders: BinaryIO, pages: BinaryIO, vanish_after_seconds: float) -> None
 def main() -> None:
     """Of `python -m`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal it reaches this process too; its input ends then
-    os.nice(NICENESS)
     gc.disable()
     work(sys.stdin.buffer, sys.stdout.buffer, float(sys.argv[1]))
 

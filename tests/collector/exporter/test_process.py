@@ -8,7 +8,6 @@ import pytest
 
 from flyball_collector.exporter.pages import Pages
 from flyball_collector.exporter.process import RendererGoneError, RenderingProcess
-from flyball_collector.exporter.worker import NICENESS
 from tests.collector.exporter.busy_fleet import busy_fleet, order_of, say
 from tests.processes import wait_for
 
@@ -30,14 +29,6 @@ def test_pages_are_those_of_a_thread(process: RenderingProcess) -> None:
         pids.add(process.pid)
         say(fleet, "b", second + 1, fleet.ensure("b").layout or pytest.fail("b has a layout"))
     assert len(pids) == 1
-
-
-def test_it_gives_way_to_the_collector(process: RenderingProcess) -> None:
-    """Where cores are scarce, whoever takes records goes first."""
-    process.render(order_of(busy_fleet()))
-    assert process.pid is not None
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, own + NICENESS)
 
 
 def test_a_lost_process_says_so_and_is_started_again(process: RenderingProcess) -> None:
