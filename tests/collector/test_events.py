@@ -5,6 +5,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 
+import pytest
+
 from flyball_collector.blocks.testing import START_NS, small_block
 from flyball_collector.diagnosis.claims import Floats
 from flyball_collector.diagnosis.engine import Diagnosis
@@ -130,9 +132,8 @@ async def test_stopping_writes_what_was_just_said() -> None:
     assert len(store.list_documents(EVENT)) == 5000
 
 
-async def test_forecasts_are_told_what_memories_did_before_a_restart() -> None:
-    """The minutes of every known host are read from the store, and handed to who forecasts its memory: when there is
-    time for it, that is not while the fleet replays."""
+def _with_a_past() -> tuple[Made, "_Remembers"]:
+    """A host whose memory was stored before, while the fleet replays."""
     layout = KnownLayout(Layout((Column(gauge("memory_used_ratio", "ratio", "Used.", scale=10_000)),)))
     store = MemoryStore()
     store.put_document("layout", f"{layout.digest:016x}", layout.layout.body)
@@ -142,6 +143,13 @@ async def test_forecasts_are_told_what_memories_did_before_a_restart() -> None:
     made.diagnosis.detectors.append(memory)
     made.fleet.ensure("a")
     made.behind = True
+    return made, memory
+
+
+async def test_forecasts_are_told_what_memories_did_before_a_restart() -> None:
+    """The minutes of every known host are read from the store, and handed to who forecasts its memory: when there is
+    time for it, that is not while the fleet replays."""
+    made, memory = _with_a_past()
     async with running(made):
         await until_released(made)
         await asyncio.sleep(0.2)
@@ -151,6 +159,17 @@ async def test_forecasts_are_told_what_memories_did_before_a_restart() -> None:
             while not memory.told:  # noqa: ASYNC110  a test may
                 await asyncio.sleep(0.01)
     assert memory.told == [Subject("a", resource="host")]
+
+
+async def test_forecasts_do_not_wait_for_ever_for_a_fleet_that_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much there is to replay, after a while they are told of the past."""
+    monkeypatch.setattr("flyball_collector.events.LONGEST_BEHIND_SECONDS", 0.3)
+    made, memory = _with_a_past()
+    async with running(made):
+        async with asyncio.timeout(10):
+            while not memory.told:  # noqa: ASYNC110  a test may
+                await asyncio.sleep(0.01)
+    assert made.behind
 
 
 class _Remembers(MemoryExhaustion):

@@ -104,6 +104,7 @@ GOOD = make_record(500, LAYOUT, silences=7)
         make_record(501, OTHER, digest=LAYOUT.digest, silences=7),
         make_record(501, LAYOUT, digest=1, silences=7),
         make_record(501, LAYOUT, start_ns=-(2**61), silences=7),
+        make_record(501, LAYOUT, start_ns=2**62, silences=7),
         make_record(501, LAYOUT, silences=7)[:-3],
         make_record(501, LAYOUT, silences=7, events=[pb.HostEvent(text="x" * 300_000)]),
         make_record(501, LAYOUT, silences=7) + pb.Record(sequence=9).SerializeToString(),

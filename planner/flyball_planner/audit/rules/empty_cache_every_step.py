@@ -10,7 +10,7 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
-from flyball_planner.audit.unseen import noted
+from flyball_planner.audit.told import told
 
 EMPTYING = frozenset({
     "torch.cuda.empty_cache", "torch.cuda.memory.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache",
@@ -22,10 +22,7 @@ OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, Rarity.RANK})
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Emptied caches in the turns of training and evaluation loops."""
-    for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        yield from _in(project, turns)
-    for turns in (each for kind in Kind for each in project.loops.supposed_of(module, kind)):
-        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+    return told(module, project, _in, *Kind)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

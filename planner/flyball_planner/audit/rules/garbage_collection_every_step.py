@@ -10,17 +10,14 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, Match, Rule
-from flyball_planner.audit.unseen import noted
+from flyball_planner.audit.told import told
 
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.RANK})
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Collections in the turns of training and evaluation loops."""
-    for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        yield from _in(project, turns)
-    for turns in (each for kind in Kind for each in project.loops.supposed_of(module, kind)):
-        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+    return told(module, project, _in, *Kind)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

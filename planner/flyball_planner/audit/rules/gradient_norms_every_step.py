@@ -12,7 +12,7 @@ from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.unseen import noted
+from flyball_planner.audit.told import told
 
 NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
 SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "median"})
@@ -21,10 +21,7 @@ SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "media
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Norms of gradients in loops over parameters that each step runs."""
-    for turns in project.loops.training_of(module):
-        yield from _in(project, turns)
-    for turns in project.loops.supposed_of(module, Kind.STEP):
-        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+    return told(module, project, _in, Kind.STEP)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

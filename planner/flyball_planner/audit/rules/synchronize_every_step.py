@@ -11,7 +11,7 @@ from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.unseen import noted
+from flyball_planner.audit.told import told
 
 _DEVICE = re.compile(
     r"^torch\.(cuda|xpu|mps|npu|accelerator)\.synchronize$"
@@ -27,10 +27,7 @@ _WHO_KNOWS = frozenset({Rarity.CONFIG, Rarity.OTHER})
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Explicit waits in each turn of the module's training loops."""
-    for turns in project.loops.training_of(module):
-        yield from _in(project, turns)
-    for turns in project.loops.supposed_of(module, Kind.STEP):
-        yield from (noted(each, turns.module, turns.node) for each in _in(project, turns))
+    return told(module, project, _in, Kind.STEP)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

@@ -66,13 +66,6 @@ def update_bn(loader, model):
         model(batch["x"].cuda())
 
 
-def load_checkpoint(path, model):
-    state = torch.load(path, map_location="cpu")
-    for k, v in state.items():
-        model.state_dict()[k].copy_(v)
-    return state["epoch"].item()
-
-
 def compute_class_weights(dataset):
     counts = torch.bincount(torch.tensor(dataset.targets))
     return (counts.sum() / counts).tolist()
@@ -87,25 +80,5 @@ def get_loss_fn(name):
     return {"mse": nn.MSELoss(), "l1": nn.L1Loss()}[name]
 
 
-def init_ema(ema, model):
-    for p, q in zip(ema.parameters(), model.parameters()):
-        p.data.copy_(q.data)
-        p.requires_grad = False
-
-
-def count_parameters(model):
-    return sum(p.numel() for p in model.parameters())
-
-
 def plot_losses(losses):
     return [l.item() for l in losses]
-
-
-class Schedule:
-    def step(self, epoch):
-        for group, lr in zip(self.optimizer.param_groups, self.lrs):
-            group["lr"] = lr * 0.5
-
-    def update_lr(self, step):
-        for p in self.optimizer.param_groups:
-            p["lr"] *= self.gamma
