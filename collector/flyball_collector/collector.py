@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-import grpc
 import structlog
 
 from flyball_collector.diagnosis.accounts import Accounts
@@ -32,7 +31,7 @@ from flyball_collector.recent import RecentSeries
 from flyball_collector.security.expiry import ExpiryWatch, certificates_of
 from flyball_collector.security.listen import listening_faults, wants_tls
 from flyball_collector.security.pem import CertificateError
-from flyball_collector.security.tls import TlsFiles, server_credentials
+from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.security.tokens import TokensError, TokensFile
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Store, StoreError
@@ -94,7 +93,7 @@ class Collector:
         stack.callback(self._notifier.close)
         stack.enter_context(self._signals())
         self._metrics.started.set(time.time())
-        credentials = _credentials(settings.grpc)
+        contexts = _contexts(settings.grpc)
         tokens = TokensFile(Path(settings.http.tokens_file)) if settings.http.tokens_file else None
         listener = bind(settings.http)
         stack.callback(listener.close)
@@ -103,7 +102,7 @@ class Collector:
         stack.push_async_callback(asyncio.to_thread, store.close)
         waste = WasteKeeper(self._accounts.waste, store)
         stack.push_async_callback(waste.save)
-        ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), credentials)
+        ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), contexts)
         events = Events(settings, store, self._fleet, self._diagnosis, self._metrics, time.time_ns)
         parts = self._parts(store, ingest, tokens, events)
         stack.callback(parts.renderings.close)
@@ -112,9 +111,10 @@ class Collector:
         stack.push_async_callback(stop_ingest)
         try:
             self.grpc_port = await ingest.start()
-        except RuntimeError:  # gRPC has logged the kernel's word
+        except OSError as error:
             hint = "stop what listens there, or set grpc.listen to another port"
-            raise CollectorError(f"grpc.listen: {settings.grpc.listen}: cannot be bound; {hint}") from None
+            reason = error.strerror or error
+            raise CollectorError(f"grpc.listen: {settings.grpc.listen}: {reason}; {hint}") from None
         start_jobs(stack, store, settings, self._fleet, self._metrics, time.time_ns)
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
@@ -244,12 +244,10 @@ def changed_keys(before: Loaded[CollectorSettings], after: Loaded[CollectorSetti
     return {key for key, value, _ in after.effective() if value != old[key]}
 
 
-def _credentials(settings: GrpcSettings) -> grpc.ServerCredentials | None:
+def _contexts(settings: GrpcSettings) -> ServerContexts | None:
     if not wants_tls(settings):
         return None
-    return server_credentials(
-        TlsFiles(Path(settings.certificate_file), Path(settings.key_file), Path(settings.ca_file))
-    )
+    return ServerContexts(TlsFiles(Path(settings.certificate_file), Path(settings.key_file), Path(settings.ca_file)))
 
 
 def _not_ready(ingest: IngestServer) -> Sequence[str]:

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from flyball_collector.collector import Collector, CollectorError
-from flyball_collector.patience import new_event_loop
 from flyball_collector.settings import ENVIRONMENT_PREFIX, FILE, CollectorSettings
 from flyball_collector.store_command import StoreCommandError
 from flyball_collector.store_command import run as run_store_command
@@ -63,8 +62,7 @@ def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> in
     logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
     collector = Collector(loaded, reread=lambda: read_settings(options), notifier=Notifier.from_environment(os.environ))
     tune_interpreter()
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(collector.run())
+    asyncio.run(collector.run())
     return 0
 
 

@@ -18,6 +18,7 @@ from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Document, Store, StoreUnavailable
 from flyball_collector.store.memory import MemoryStore
+from flyball_collector.wire.doorway import Contexts
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import gauge
@@ -228,12 +229,12 @@ async def running_ingest(
     store: Store,
     settings: CollectorSettings | None = None,
     clock: Clock | None = None,
-    credentials: grpc.ServerCredentials | None = None,
+    contexts: Contexts | None = None,
 ) -> AsyncIterator[Running]:
     """An ingest server on a free port of loopback."""
     settings = settings if settings is not None else CollectorSettings(grpc=GrpcSettings(listen="127.0.0.1:0"))
     fleet, metrics = Fleet(settings.limits.hosts), OwnMetrics()
-    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), credentials)
+    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts)
     port = await server.start()
     try:
         yield Running(server, port, fleet, store, metrics)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from grpc import StatusCode
-
 from flyball_collector.ingest.identity import check_host
 from flyball_collector.ingest.rejection import Rejection
+from flyball_collector.wire.status import StatusCode
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.v1 import telemetry_pb2 as pb
 

@@ -1,14 +1,11 @@
 """Who is at the other end of a stream: the name a host gives itself, and the names its certificate allows."""
 
 import re
-from collections.abc import Iterable, Mapping
-
-from grpc import StatusCode
 
 from flyball_collector.ingest.rejection import Rejection
+from flyball_collector.wire.status import StatusCode
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
-_SAN_KEY = "x509_subject_alternative_name"
 
 
 def check_host(name: str) -> str:
@@ -21,11 +18,6 @@ def check_host(name: str) -> str:
             "beginning and ending with a letter or digit; set `host` in the agent's settings",
         )
     return name
-
-
-def certificate_names(auth_context: Mapping[str, Iterable[bytes]]) -> frozenset[str]:
-    """The names that a verified client certificate stands for."""
-    return frozenset(name.decode("utf-8", "replace") for name in auth_context.get(_SAN_KEY, ()))
 
 
 def check_certificate(host: str, names: frozenset[str]) -> None:

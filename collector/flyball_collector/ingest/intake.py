@@ -4,7 +4,6 @@ import asyncio
 
 import msgspec
 import structlog
-from grpc import StatusCode
 
 from flyball_collector.fleet.fleet import Fleet, FleetFull
 from flyball_collector.ingest.clock import Clock
@@ -24,6 +23,7 @@ from flyball_collector.ingest.source import AHEAD, OpenEpoch, Source
 from flyball_collector.ingest.stream import Stream
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.tick import KnownLayout
+from flyball_collector.wire.status import StatusCode
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from grpc import StatusCode
-
 from flyball_collector.fleet.events import recall
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock
@@ -19,6 +17,7 @@ from flyball_collector.ingest.stream import Stream
 from flyball_collector.ingest.stretch import read_stretch
 from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import Tick
+from flyball_collector.wire.status import StatusCode
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 

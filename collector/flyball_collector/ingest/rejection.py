@@ -1,6 +1,6 @@
 """What ends an agent's stream, or refuses a record: said to the sender, counted, and nothing else is disturbed."""
 
-from grpc import StatusCode
+from flyball_collector.wire.status import StatusCode
 
 
 class Rejection(Exception):

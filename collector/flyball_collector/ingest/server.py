@@ -1,4 +1,4 @@
-"""The ingest server: gRPC towards the agents, the writer towards the store, and a look around once a second."""
+"""The ingest server: streams of the agents, the writer towards the store, and a look around once a second."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -6,11 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
-import grpc
 import structlog
-from grpc import StatusCode, aio
-from grpc_health.v1 import health, health_pb2
-from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 
 from flyball_collector.blocks.block import BlockKey, RowGroup
 from flyball_collector.fleet.fleet import Fleet
@@ -21,13 +17,20 @@ from flyball_collector.ingest.hello import Spooled
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.publish import Publisher
 from flyball_collector.ingest.recent import rows_between
-from flyball_collector.ingest.session import WRITE_SECONDS, Context, Session
+from flyball_collector.ingest.session import WRITE_SECONDS, Session
 from flyball_collector.ingest.warm import Warmer
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_collector.patience import hurry
+from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.wire.call import Call
+from flyball_collector.wire.doorway import Contexts
+from flyball_collector.wire.events import Limits
+from flyball_collector.wire.health import Health
+from flyball_collector.wire.listening import listen
+from flyball_collector.wire.server import Server
+from flyball_collector.wire.status import StatusCode
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -38,7 +41,6 @@ SERVICE = "flyball.v1.Telemetry"
 _READERS = 4
 _ASK_SECONDS = 7.0  # agents wait ten for their welcome
 _REMEMBER_SECONDS = 600.0
-_CLOSE_GRACE_MS = 10_000
 
 
 class IngestServer:
@@ -51,13 +53,13 @@ class IngestServer:
         store: Store,
         metrics: OwnMetrics,
         clock: Clock,
-        credentials: grpc.ServerCredentials | None,
+        contexts: Contexts | None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._metrics = metrics
         self._clock = clock
-        self._credentials = credentials
+        self._secured = contexts is not None
         self.counts = Counts()
         self._welcome = _welcome(settings)
         self._publisher = Publisher(self.counts, metrics)
@@ -72,8 +74,14 @@ class IngestServer:
         self._warmer: Warmer | None = Warmer(store, fleet, clock, hours_ns, self._intake.definitions)
         self.warming = True
         self._warming: asyncio.Task[None] | None = None
-        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs do not see it
-        self._server: aio.Server | None = None
+        self._health = Health((SERVICE,))
+        self._server = Server(
+            {f"/{SERVICE}/Connect": self._connect, **self._health.handlers},
+            Limits(settings.limits.message_bytes),
+            most_streams=settings.limits.streams,
+            most_age_seconds=settings.grpc.max_connection_age_seconds,
+            contexts=contexts,
+        )
 
     @property
     def store_up(self) -> bool:
@@ -104,22 +112,15 @@ class IngestServer:
         self._writer.drop_documents(name)
 
     async def start(self) -> int:
-        """Listen and work; returns the port."""
-        server = self._server = aio.server(options=_options(self._settings))
-        server.add_generic_rpc_handlers((_handlers(self._connect),))
-        add_HealthServicer_to_server(self._health, server)
+        """Listen and work; returns the port. OSError where it cannot listen."""
         address = self._settings.grpc.listen
-        if self._credentials is None:
-            port = server.add_insecure_port(address)
-        else:
-            port = server.add_secure_port(address, self._credentials)
-        await server.start()
-        for service in (SERVICE, ""):
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        listeners = await asyncio.to_thread(listen, *split_listen(address))
+        port = int(listeners[0].getsockname()[1])
+        self._server.start(listeners)
         self._warming = asyncio.create_task(self._warm(), name="ingest-warm")
         self._spawn("ingest-writer", self._writer.run())
         self._spawn("ingest-tend", self._tend())
-        log.info("ingest_listening", address=address, port=port, tls=self._credentials is not None)
+        log.info("ingest_listening", address=address, port=port, tls=self._secured)
         return port
 
     async def failed(self) -> None:
@@ -134,11 +135,10 @@ class IngestServer:
         if self._warming is not None:
             self._warming.cancel()
         deadline = self._clock.monotonic() + grace
-        await self._health.enter_graceful_shutdown()
+        self._health.stop_serving()
         for session in tuple(self._sessions):
             session.end(StatusCode.UNAVAILABLE, "stopping", "the collector stops; reconnect")
-        if self._server is not None:
-            await self._server.stop(min(grace, 1.0))
+        await self._server.stop(min(grace, 1.0))
         for source in self._intake.sources.values():
             self._intake.write_open_blocks(source)
         self._writer.close()
@@ -164,23 +164,22 @@ class IngestServer:
             self.warming = False
             self._metrics.warming.set(0)
 
-    async def _connect(self, _requests: object, context: Context) -> None:
+    async def _connect(self, call: Call) -> None:
         """Telemetry.Connect."""
-        hurry()
         if self._stopping:
-            await context.abort(StatusCode.UNAVAILABLE, "the collector stops; reconnect")
+            call.abort(StatusCode.UNAVAILABLE, "the collector stops; reconnect")
         limit = self._settings.limits.streams
         if len(self._sessions) >= limit:
             self.counts.rejected_streams["streams"] += 1
-            await context.abort(StatusCode.RESOURCE_EXHAUSTED, f"{limit} streams are open (limits.streams)")
+            call.abort(StatusCode.RESOURCE_EXHAUSTED, f"{limit} streams are open (limits.streams)")
         session = Session(
-            context,
+            call,
             self._intake,
             self.counts,
             self._clock,
             self._durable,
             self._welcome,
-            verified=self._credentials is not None,
+            verified=self._secured,
         )
         self._sessions.add(session)
         try:
@@ -234,6 +233,7 @@ class IngestServer:
                 session.end(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "orders were not read for 30 s")
 
     def _publish(self) -> None:
+        self.counts.rejected_streams["handshake"] = self._server.refused_handshakes
         self._publisher.publish()
         metrics = self._metrics
         metrics.streams.set(len(self._sessions))
@@ -246,12 +246,6 @@ class IngestServer:
         self._tasks.append(asyncio.create_task(work, name=name))
 
 
-def _handlers(connect: Any) -> "grpc.GenericRpcHandler[Any, Any]":
-    """Requests stay bytes: they are parsed once, where a fault can be told to the sender."""
-    method = grpc.stream_stream_rpc_method_handler(connect, None, pb.CollectorMessage.SerializeToString)
-    return grpc.method_handlers_generic_handler(SERVICE, {"Connect": method})
-
-
 def _welcome(settings: CollectorSettings) -> pb.Welcome:
     """What every agent is told; made once, for finding the version reads files."""
     told = pb.AgentSettings(
@@ -259,22 +253,3 @@ def _welcome(settings: CollectorSettings) -> pb.Welcome:
         max_message_bytes=settings.limits.replay_message_bytes,
     )
     return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=told)
-
-
-def _options(settings: CollectorSettings) -> list[tuple[str, int]]:
-    """Agents ping every 6 s; a dead peer is known within 20 s; nobody opens streams without end."""
-    return [
-        ("grpc.max_receive_message_length", settings.limits.message_bytes),
-        ("grpc.max_connection_age_ms", round(settings.grpc.max_connection_age_seconds * 1000)),
-        ("grpc.max_connection_age_grace_ms", _CLOSE_GRACE_MS),
-        ("grpc.max_concurrent_streams", 8),
-        ("grpc.keepalive_time_ms", 6_000),
-        ("grpc.keepalive_timeout_ms", 6_000),
-        ("grpc.http2.ping_timeout_ms", 6_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.so_reuseport", 0),
-        ("grpc.http2.bdp_probe", 0),  # a ping for each message of an idle connection, to widen windows that suffice
-    ]

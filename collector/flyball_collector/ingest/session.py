@@ -2,36 +2,36 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from functools import partial
 
 from google.protobuf.message import DecodeError
-from grpc import StatusCode, aio
 
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.hello import Spooled, check_hello
-from flyball_collector.ingest.identity import certificate_names, check_certificate
+from flyball_collector.ingest.identity import check_certificate
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.source import Source
 from flyball_collector.ingest.stream import Stream
+from flyball_collector.wire.call import Call
+from flyball_collector.wire.status import CallEnded, StatusCode
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 HELLO_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 
-Context = aio.ServicerContext[Any, Any]
 AskStore = Callable[[str, Sequence[Spooled]], Awaitable[dict[bytes, RangeSet | None]]]
 
 
 class Session:
-    """Runs inside the task that gRPC gives each stream; whoever must end it from outside calls `end`."""
+    """Runs inside the task that each call has; whoever must end it from outside calls `end`."""
 
     def __init__(
         self,
-        context: Context,
+        call: Call,
         intake: Intake,
         counts: Counts,
         clock: Clock,
@@ -40,7 +40,7 @@ class Session:
         *,
         verified: bool,
     ) -> None:
-        self._context = context
+        self._call = call
         self._intake = intake
         self._counts = counts
         self._clock = clock
@@ -77,14 +77,14 @@ class Session:
             if self._stream is not None:
                 self._intake.detach(self._stream)
         self._counts.rejected_streams[ending.reason] += 1
-        await self._context.abort(ending.code, ending.message)
+        self._call.abort(ending.code, ending.message)
 
     async def _converse(self) -> None:
         try:
-            raw = await asyncio.wait_for(self._context.read(), HELLO_SECONDS)
+            raw = await asyncio.wait_for(self._call.read(), HELLO_SECONDS)
         except TimeoutError:
             raise Rejection(StatusCode.DEADLINE_EXCEEDED, "hello", f"no hello in {HELLO_SECONDS:g} s") from None
-        if not isinstance(raw, bytes):
+        if raw is None:
             return  # it left without a word
         message = self._parse(raw)
         if message.WhichOneof("kind") != "hello":
@@ -93,7 +93,8 @@ class Session:
         try:
             source, stream = await self._greet(message)
             sender = asyncio.create_task(self._send(stream.outbox), name=f"send-{stream.host}")
-            while isinstance(raw := await self._context.read(), bytes):
+            at_once = partial(self._hear_at_once, source, stream)
+            while (raw := await self._call.read(at_once)) is not None:
                 await self._hear(source, stream, raw)
         finally:
             if sender is not None:
@@ -102,7 +103,7 @@ class Session:
     async def _greet(self, message: pb.AgentMessage) -> tuple[Source, Stream]:
         greeting = check_hello(message.hello)
         if self._verified:
-            check_certificate(greeting.host, certificate_names(self._context.auth_context()))
+            check_certificate(greeting.host, self._call.names)
         if self._stream is None:
             self._stream = Stream(greeting.host, self.end, Outbox())
         elif self._stream.host != greeting.host:
@@ -118,14 +119,35 @@ class Session:
         return source, self._stream
 
     async def _hear(self, source: Source, stream: Stream, raw: bytes) -> None:
-        received_ns = self._clock.time_ns()
+        """Any message."""
+        message, received_ns = self._parse(raw), self._clock.time_ns()
+        if not _takes_time(message):
+            self._hear_now(source, stream, message, raw, received_ns)
+            return
+        self._count(source, message, raw, received_ns)
+        if message.HasField("hello"):
+            await self._greet(message)  # the agent began a new epoch
+        else:
+            await self._replay(source, stream, message.records, len(raw), received_ns)
+
+    def _hear_at_once(self, source: Source, stream: Stream, raw: bytes) -> bool:
+        """The usual message, for which the task need not be woken; false where it must."""
+        message = self._parse(raw)
+        if _takes_time(message):
+            return False
+        self._hear_now(source, stream, message, raw, self._clock.time_ns())
+        return True
+
+    def _count(self, source: Source, message: pb.AgentMessage, raw: bytes, received_ns: int) -> None:
         self._counts.messages += 1
         self._counts.message_bytes += len(raw)
-        message = self._parse(raw)
         self._intake.heard(source, message, received_ns)
+
+    def _hear_now(self, source: Source, stream: Stream, message: pb.AgentMessage, raw: bytes, received_ns: int) -> None:
+        self._count(source, message, raw, received_ns)
         kind = message.WhichOneof("kind")
         if kind == "records":
-            await self._take(source, stream, message.records, len(raw), received_ns)
+            self._intake.records.take(source, stream, message.records, received_ns)
         elif kind == "definition":
             self._intake.define(source, stream, message.definition)
         elif kind == "lost":
@@ -134,15 +156,10 @@ class Session:
             self._intake.take_inventory(source, message.inventory)
         elif kind == "goodbye":
             self._intake.goodbye(source)
-        elif kind == "hello":
-            await self._greet(message)  # the agent began a new epoch
         # a kind of a newer version, or an echo alone: nothing to do
 
-    async def _take(self, source: Source, stream: Stream, records: pb.Records, size: int, received_ns: int) -> None:
+    async def _replay(self, source: Source, stream: Stream, records: pb.Records, size: int, received_ns: int) -> None:
         """Replays take turns, and their records come between those of others: a fleet that returns has many."""
-        if not records.replay:
-            self._intake.records.take(source, stream, records, received_ns)
-            return
         async with self._intake.replaying:
             for _ in self._intake.records.replay(source, stream, records, size, received_ns):
                 await asyncio.sleep(0)  # whoever takes the host over ends this task here
@@ -165,7 +182,12 @@ class Session:
                 message.sent_ns = self._clock.time_ns()
                 self.writing_since = self._clock.monotonic()
                 try:
-                    await self._context.write(message)
-                except (aio.UsageError, aio.AioRpcError, asyncio.InvalidStateError):
+                    await self._call.write(message.SerializeToString())
+                except CallEnded:
                     return  # the stream is over; its reader knows why
                 self.writing_since = None
+
+
+def _takes_time(message: pb.AgentMessage) -> bool:
+    """Whether something is to be waited for: the store, or others who replay."""
+    return message.HasField("hello") or (message.HasField("records") and message.records.replay)

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from grpc import StatusCode
-
 from flyball_collector.ingest.door import Door
 from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.tick import KnownLayout
+from flyball_collector.wire.status import StatusCode
 from flyball_proto.silence import Silence
 from flyball_proto.v1 import telemetry_pb2 as pb
 

@@ -1,10 +1,10 @@
 """TLS of the agents' door; certificates are read again when their files change, without a restart."""
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-import grpc
 import structlog
 
 from flyball_collector.security.pem import CertificateError, belong_together, load_certificate, load_key
@@ -60,24 +60,35 @@ class Watched:
             return True
 
 
-def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """gRPC credentials that demand a certificate of our authority from every agent."""
-    watched = Watched(files)
+class ServerContexts:
+    """TLS that demands a certificate of our authority from every agent; called for each connection."""
 
-    def fetch() -> grpc.ServerCertificateConfiguration | None:
-        """Asked at each handshake; `None` means as before."""
-        return _configuration(files) if watched.changed() else None
+    def __init__(self, files: TlsFiles) -> None:
+        self._watched = Watched(files)
+        self._context = _context(files)
 
-    return grpc.dynamic_ssl_server_credentials(
-        _configuration(files),
-        fetch,  # type: ignore[arg-type]  # the stubs forget that None means unchanged
-        require_client_authentication=True,
-    )
+    def __call__(self) -> ssl.SSLContext:
+        """What the files say now, or said when they were last good."""
+        if self._watched.changed():
+            try:
+                self._context = _context(self._watched.files)
+            except CertificateError as error:
+                _log.warning("certificate_not_taken", reason=str(error))
+        return self._context
 
 
-def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
+def _context(files: TlsFiles) -> ssl.SSLContext:
     if files.ca is None:
         raise CertificateError("grpc.ca_file is not set: agents could not be told apart")
-    return grpc.ssl_server_certificate_configuration(
-        [(files.key.read_bytes(), files.certificate.read_bytes())], root_certificates=files.ca.read_bytes()
-    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 at least
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+        context.load_verify_locations(files.ca)
+    except OSError as error:  # ssl.SSLError is one, too
+        raise CertificateError(f"{files.certificate}, {files.key}, {files.ca}: {error}") from None
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the authority may itself be signed by another
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET  # each connection shows its certificate anew
+    context.num_tickets = 0
+    context.set_alpn_protocols(["h2"])
+    return context

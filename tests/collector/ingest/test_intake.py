@@ -1,7 +1,5 @@
 """Intake without wires: who may replay, and when it is told."""
 
-from grpc import StatusCode
-
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.gather import Gatherer
@@ -11,6 +9,7 @@ from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.ingest.stream import Stream
 from flyball_collector.settings import CollectorSettings, LimitSettings
 from flyball_collector.testing import FakeClock, make_epoch, make_hello
+from flyball_collector.wire.status import StatusCode
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 CREDIT = 4 * LimitSettings().replay_message_bytes

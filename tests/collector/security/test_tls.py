@@ -11,7 +11,11 @@ import pytest
 
 from flyball_collector.security.certs import Authority, Issued, Part
 from flyball_collector.security.pem import CertificateError
-from flyball_collector.security.tls import TlsFiles, server_credentials
+from flyball_collector.security.tls import ServerContexts, TlsFiles
+from flyball_collector.wire.call import Call
+from flyball_collector.wire.events import Limits
+from flyball_collector.wire.listening import listen
+from flyball_collector.wire.server import Server
 
 EMPTY: Callable[[bytes], bytes] = bytes
 
@@ -29,18 +33,17 @@ def files_of(authority: Authority, issued: Issued) -> TlsFiles:
 
 @asynccontextmanager
 async def serving(files: TlsFiles) -> AsyncIterator[str]:
-    async def names(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        return b",".join(context.auth_context()["x509_subject_alternative_name"])
+    async def names(call: Call) -> None:
+        await call.write(",".join(sorted(call.names)).encode())
 
-    server = grpc.aio.server()
-    handler = grpc.unary_unary_rpc_method_handler(names, EMPTY, EMPTY)
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", {"m": handler}),))
-    port = server.add_secure_port("127.0.0.1:0", server_credentials(files))
-    await server.start()
+    server = Server({"/t/m": names}, Limits(1000), most_streams=10, most_age_seconds=60, contexts=ServerContexts(files))
+    (listener,) = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    server.start([listener])
     try:
         yield f"127.0.0.1:{port}"
     finally:
-        await server.stop(None)
+        await server.stop(1)
 
 
 async def ask(address: str, ca: bytes, client: TlsFiles | None) -> bytes:
@@ -130,8 +133,8 @@ def test_files_that_do_not_belong_together_are_refused_at_start(authority: Autho
     """A wrong pair is named before anything listens."""
     one, two = authority.issue("a", Part.COLLECTOR), authority.issue("b", Part.COLLECTOR)
     with pytest.raises(CertificateError, match="not the private key"):
-        server_credentials(TlsFiles(one.certificate_file, two.key_file, authority.ca_file))
+        ServerContexts(TlsFiles(one.certificate_file, two.key_file, authority.ca_file))
     with pytest.raises(CertificateError, match="cannot be read"):
-        server_credentials(TlsFiles(Path("/nowhere.crt"), two.key_file, authority.ca_file))
+        ServerContexts(TlsFiles(Path("/nowhere.crt"), two.key_file, authority.ca_file))
     with pytest.raises(CertificateError, match=r"grpc\.ca_file is not set"):
-        server_credentials(TlsFiles(two.certificate_file, two.key_file))
+        ServerContexts(TlsFiles(two.certificate_file, two.key_file))

@@ -1,0 +1,80 @@
+"""HTTP/2 frames (RFC 9113, section 6): the numbers, and the bytes of those that a server sends."""
+
+import struct
+from enum import IntEnum
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # section 3.4
+HEADER_BYTES = 9
+FRAME_BYTES = 16_384  # the least that everybody takes (section 4.2); neither asked for more nor sent
+DEFAULT_WINDOW_BYTES = 65_535  # section 6.9.2
+MOST_WINDOW_BYTES = (1 << 31) - 1
+LAST_STREAM = (1 << 31) - 1
+
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = 0, 1, 2, 3, 4
+PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 5, 6, 7, 8, 9
+
+ACK = END_STREAM = 0x1
+END_HEADERS = 0x4
+PADDED = 0x8
+PRIORITIZED = 0x20
+
+MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE = 3, 4, 5, 6  # section 6.5.2
+
+HEADER = struct.Struct(">HBBBL")  # the length's upper and lower part, type, flags, stream
+SETTING = struct.Struct(">HL")
+_NUMBER = struct.Struct(">L")
+_TWO_NUMBERS = struct.Struct(">LL")
+
+
+class ErrorCode(IntEnum):
+    """Section 7."""
+
+    NO_ERROR = 0
+    PROTOCOL_ERROR = 1
+    INTERNAL_ERROR = 2
+    FLOW_CONTROL_ERROR = 3
+    SETTINGS_TIMEOUT = 4
+    STREAM_CLOSED = 5
+    FRAME_SIZE_ERROR = 6
+    REFUSED_STREAM = 7
+    CANCEL = 8
+    COMPRESSION_ERROR = 9
+    CONNECT_ERROR = 10
+    ENHANCE_YOUR_CALM = 11
+    INADEQUATE_SECURITY = 12
+    HTTP_1_1_REQUIRED = 13
+
+
+class ProtocolFault(Exception):
+    """The other side broke the protocol: its connection ends."""
+
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Any frame."""
+    size = len(payload)
+    return HEADER.pack(size >> 8, size & 0xFF, kind, flags, stream) + payload
+
+
+def settings(values: dict[int, int]) -> bytes:
+    """What the other side must keep to."""
+    return frame(SETTINGS, 0, 0, b"".join(SETTING.pack(key, value) for key, value in values.items()))
+
+
+def window_update(stream: int, count: int) -> bytes:
+    """The other side may send that many bytes more."""
+    return frame(WINDOW_UPDATE, 0, stream, _NUMBER.pack(count))
+
+
+def reset(stream: int, code: ErrorCode) -> bytes:
+    """A stream is over, whatever is on its way."""
+    return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
+
+
+def goaway(last_stream: int, code: ErrorCode, reason: str = "") -> bytes:
+    """No stream above `last_stream` is served; the reason is for the other side's log."""
+    return frame(GOAWAY, 0, 0, _TWO_NUMBERS.pack(last_stream, code) + reason.encode()[:200])

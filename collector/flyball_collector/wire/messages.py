@@ -1,0 +1,76 @@
+"""gRPC's messages within a stream of bytes: a flag, a length, and so many bytes, wherever frames begin and end."""
+
+import struct
+import zlib
+
+from flyball_collector.wire.status import CallEnded, StatusCode
+
+PREFIX = struct.Struct(">BL")
+ENCODINGS = {b"identity": None, b"gzip": 16 + zlib.MAX_WBITS, b"deflate": zlib.MAX_WBITS}
+"""What a message may be compressed with (doc/compression.md of grpc/grpc), as zlib's window bits."""
+
+
+def framed(message: bytes) -> bytes:
+    """A message as it is sent."""
+    return PREFIX.pack(0, len(message)) + message
+
+
+class Assembler:
+    """Joins the messages of one stream; raises `CallEnded` where there can be none."""
+
+    __slots__ = ("_most_bytes", "_part", "encoding")
+
+    def __init__(self, most_bytes: int, encoding: bytes = b"identity") -> None:
+        self._most_bytes = most_bytes
+        self._part: bytes | bytearray = b""
+        self.encoding = encoding
+
+    @property
+    def between(self) -> bool:
+        """Whether no message is half there."""
+        return not self._part
+
+    def take(self, data: bytes | bytearray) -> list[bytes]:
+        """The messages that are complete now."""
+        if self._part:
+            data = self._joined(data)
+        messages, at, size = [], 0, len(data)
+        while size - at >= PREFIX.size:
+            compressed, length = PREFIX.unpack_from(data, at)
+            if length > self._most_bytes:
+                raise self._too_long(f"{length} bytes")
+            end = at + PREFIX.size + length
+            if end > size:
+                break
+            message = bytes(data[at + PREFIX.size : end])
+            messages.append(self._inflated(message) if compressed else message)
+            at = end
+        self._part = data[at:] if at else data
+        return messages
+
+    def _joined(self, data: bytes | bytearray) -> bytearray:
+        """A long message comes in many frames: they are gathered in place."""
+        if not isinstance(self._part, bytearray):
+            self._part = bytearray(self._part)
+        self._part += data
+        return self._part
+
+    def _inflated(self, message: bytes) -> bytes:
+        window_bits = ENCODINGS[self.encoding]
+        if window_bits is None:
+            raise CallEnded(StatusCode.INTERNAL, "a compressed message in a stream that named no grpc-encoding")
+        inflating = zlib.decompressobj(window_bits)
+        try:
+            plain = inflating.decompress(message, self._most_bytes + 1)
+        except zlib.error as error:
+            raise CallEnded(StatusCode.INTERNAL, f"a message that cannot be decompressed: {error}") from None
+        if len(plain) > self._most_bytes:
+            raise self._too_long("more")
+        if not inflating.eof:
+            raise CallEnded(StatusCode.INTERNAL, "a compressed message that is not whole")
+        return plain
+
+    def _too_long(self, size: str) -> CallEnded:
+        return CallEnded(
+            StatusCode.RESOURCE_EXHAUSTED, f"a message of {size}, where {self._most_bytes} are the most that is taken"
+        )

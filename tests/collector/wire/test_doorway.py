@@ -1,0 +1,132 @@
+"""The doorway: who comes through it, and who does not."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from flyball_collector.security.certs import Authority, Part
+from flyball_collector.security.tls import ServerContexts, TlsFiles
+from flyball_collector.wire.doorway import Doorway
+from flyball_collector.wire.listening import listen
+
+Arrived = list[tuple[socket.socket, frozenset[str]]]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    made = Authority(tmp_path_factory.mktemp("certs"))
+    made.initialise()
+    return made
+
+
+@contextmanager
+def opened(
+    contexts: ServerContexts | None, most_waiting: int = 8, handshake_seconds: float = 5.0
+) -> Iterator[tuple[int, Arrived, Doorway]]:
+    """A doorway at work: its port, and who came through."""
+    listeners, arrived = listen("127.0.0.1", 0), Arrived()
+    port = int(listeners[0].getsockname()[1])
+    doorway = Doorway(
+        listeners, contexts, lambda *who: arrived.append(who), most_waiting, handshake_seconds=handshake_seconds
+    )
+    doorway.open()
+    try:
+        yield port, arrived, doorway
+    finally:
+        doorway.close()
+        for connected, _ in arrived:
+            connected.close()
+
+
+@pytest.fixture(scope="module")
+def contexts(authority: Authority) -> ServerContexts:
+    server = authority.issue("localhost", Part.COLLECTOR)
+    return ServerContexts(TlsFiles(server.certificate_file, server.key_file, authority.ca_file))
+
+
+def connect(authority: Authority, port: int, host: str, protocol: str = "h2") -> ssl.SSLSocket:
+    """A client with a certificate of its own."""
+    issued = authority.issue(host, Part.AGENT)
+    context = ssl.create_default_context(cafile=authority.ca_file)
+    context.load_cert_chain(issued.certificate_file, issued.key_file)
+    context.set_alpn_protocols([protocol])
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), 5), server_hostname="localhost")
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_who_shows_a_certificate_comes_through_with_its_names(authority: Authority, contexts: ServerContexts) -> None:
+    """Ready to be read without waiting; both sides have agreed on HTTP/2."""
+    with opened(contexts) as (port, arrived, _), connect(authority, port, "gpu-01") as client:
+        until(lambda: len(arrived) == 1)
+        connected, names = arrived[0]
+        assert names == {"gpu-01"}
+        assert client.selected_alpn_protocol() == "h2"
+        with pytest.raises(ssl.SSLWantReadError):
+            connected.recv(1)
+        client.sendall(b"x")
+        time.sleep(0.05)
+        assert connected.recv(10) == b"x"
+
+
+def test_without_tls_everybody_comes_through() -> None:
+    """Nobody has names then."""
+    with opened(None) as (port, arrived, _), socket.create_connection(("127.0.0.1", port), 5):
+        until(lambda: len(arrived) == 1)
+        assert arrived[0][1] == frozenset()
+
+
+def test_who_speaks_another_protocol_stays_out(authority: Authority, contexts: ServerContexts) -> None:
+    """HTTP/1.1 over TLS, rubbish, and nobody at all: none arrives, each is counted."""
+    with opened(contexts, handshake_seconds=0.3) as (port, arrived, doorway):
+        with connect(authority, port, "gpu-02", "http/1.1") as client:
+            assert client.recv(10) == b""
+        with socket.create_connection(("127.0.0.1", port), 5) as rubbish:
+            rubbish.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            until(lambda: doorway.refused == 2)
+        with socket.create_connection(("127.0.0.1", port), 5) as silent:
+            assert silent.recv(10) == b""
+            until(lambda: doorway.refused == 3)
+        assert arrived == []
+
+
+def test_a_crowd_that_says_nothing_keeps_nobody_out(authority: Authority, contexts: ServerContexts) -> None:
+    """More handshakes at once than may wait: the oldest goes, the newcomer comes through."""
+    with opened(contexts, most_waiting=4) as (port, arrived, doorway):
+        silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(10)]
+        until(lambda: doorway.refused >= 6)
+        with connect(authority, port, "gpu-03"):
+            until(lambda: len(arrived) == 1)
+        for connected in silent:
+            connected.close()
+
+
+def test_a_closed_doorway_takes_nobody() -> None:
+    """The port is free again."""
+    with opened(None) as (port, _, _):
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), 5)
+
+
+def test_every_address_of_a_name_is_listened_on() -> None:
+    """With one port for all; a port in use is an error that leaves nothing open."""
+    listeners = listen("localhost", 0)
+    try:
+        ports = {listener.getsockname()[1] for listener in listeners}
+        assert len(ports) == 1
+        with pytest.raises(OSError, match="in use"):
+            listen("127.0.0.1", ports.pop())
+    finally:
+        for listener in listeners:
+            listener.close()

@@ -1,0 +1,149 @@
+"""HPACK against the examples of its standard, and against anything at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.wire.frames import ProtocolFault
+from flyball_collector.wire.hpack import TABLE_BYTES, Decoder, encode, huffman_decoded
+from flyball_collector.wire.hpack_tables import CODE_BITS
+
+HEADERS = st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=200)), max_size=20)
+# RFC 7541, C.3 without and C.4 with Huffman's code: three requests on one connection
+PLAIN = (
+    "828684410f7777772e6578616d706c652e636f6d",
+    "828684be58086e6f2d6361636865",
+    "828785bf400a637573746f6d2d6b65790c637573746f6d2d76616c7565",
+)
+CODED = (
+    "828684418cf1e3c2e5f23a6ba0ab90f4ff",
+    "828684be5886a8eb10649cbf",
+    "828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf",
+)
+REQUESTS = (
+    [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/"), (b":authority", b"www.example.com")],
+    [
+        (b":method", b"GET"),
+        (b":scheme", b"http"),
+        (b":path", b"/"),
+        (b":authority", b"www.example.com"),
+        (b"cache-control", b"no-cache"),
+    ],
+    [
+        (b":method", b"GET"),
+        (b":scheme", b"https"),
+        (b":path", b"/index.html"),
+        (b":authority", b"www.example.com"),
+        (b"custom-key", b"custom-value"),
+    ],
+)
+
+
+@pytest.mark.parametrize("blocks", [PLAIN, CODED])
+def test_the_examples_of_the_standard_are_read(blocks: tuple[str, ...]) -> None:
+    """Fixed and remembered headers, literals, with and without Huffman's code."""
+    decoder = Decoder(1000)
+    assert tuple(decoder.decode(bytes.fromhex(block)) for block in blocks) == REQUESTS
+
+
+@given(HEADERS)
+def test_what_is_encoded_is_decoded(headers: list[tuple[bytes, bytes]]) -> None:
+    """Any headers come back as they were, in order."""
+    assert Decoder(100_000).decode(encode(headers)) == headers
+
+
+@given(st.binary(max_size=100))
+def test_coded_text_is_decoded(text: bytes) -> None:
+    """Every byte has a code, and what follows the last one is ones."""
+    assert huffman_decoded(coded(text)) == text
+
+
+@given(st.lists(st.binary(max_size=200), max_size=5))
+def test_rubbish_is_a_fault_and_nothing_else(blocks: list[bytes]) -> None:
+    """Whatever the bytes, they are headers or a `ProtocolFault`."""
+    decoder = Decoder(1000)
+    for block in blocks:
+        try:
+            decoder.decode(block)
+        except ProtocolFault:
+            return
+
+
+@given(HEADERS)
+def test_remembered_headers_are_bounded_and_found(headers: list[tuple[bytes, bytes]]) -> None:
+    """An entry is found under its number until newer ones need its room."""
+    decoder, sizes = Decoder(1 << 20), []
+    for name, value in headers:
+        decoder.decode(b"\x40" + text_of(name) + text_of(value))
+        sizes.append(32 + len(name) + len(value))
+    there = 0
+    while there < len(sizes) and sum(sizes[len(sizes) - there - 1 :]) <= TABLE_BYTES:
+        there += 1
+    for back in range(there):
+        assert decoder.decode(number(62 + back, 7, 0x80)) == [headers[-1 - back]]
+    with pytest.raises(ProtocolFault, match="of a table of"):
+        decoder.decode(number(62 + there, 7, 0x80))
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        ("80", "header 0"),
+        ("ff80808080808080", "without end"),
+        ("3fe2ff01", "a table of"),
+        ("8220", "before the first header"),
+        ("400a", "too soon"),
+        ("40", "too soon"),
+        ("4081ff8161", "middle of a code"),
+        ("4084ffffffff8161", "end of a string"),
+    ],
+)
+def test_faults_are_named(block: str, reason: str) -> None:
+    """What is wrong with headers is said to the other side."""
+    with pytest.raises(ProtocolFault, match=reason):
+        Decoder(1000).decode(bytes.fromhex(block))
+
+
+def test_a_small_block_cannot_become_huge_headers() -> None:
+    """A remembered header repeated by one byte each counts in full each time."""
+    decoder = Decoder(10_000)
+    decoder.decode(b"\x40" + text_of(b"n") + text_of(bytes(3000)))
+    with pytest.raises(ProtocolFault, match="more than 10000 bytes of headers"):
+        decoder.decode(b"\xbe" * 100)
+
+
+def test_a_smaller_table_forgets() -> None:
+    """An encoder that says that it remembers nothing is believed."""
+    decoder = Decoder(1000)
+    decoder.decode(b"\x40" + text_of(b"n") + text_of(b"v"))
+    with pytest.raises(ProtocolFault):
+        decoder.decode(b"\x20\xbe")
+
+
+def number(value: int, bits: int, pattern: int) -> bytes:
+    """An integer of HPACK, by the book (RFC 7541, section 5.1)."""
+    most = (1 << bits) - 1
+    if value < most:
+        return bytes([pattern | value])
+    value, out = value - most, [pattern | most]
+    while value >= 128:
+        out.append(value % 128 + 128)
+        value //= 128
+    return bytes([*out, value])
+
+
+def text_of(text: bytes) -> bytes:
+    return number(len(text), 7, 0) + text
+
+
+def coded(text: bytes) -> bytes:
+    """Huffman's code the long way: codes of a length are numbers that follow each other, in order of their bytes."""
+    codes, code = {}, 0
+    for bits in range(1, 31):
+        code *= 2
+        for symbol in (symbol for symbol, length in enumerate(CODE_BITS) if length == bits):
+            codes[symbol] = f"{code:0{bits}b}"
+            code += 1
+    bits_of_text = "".join(codes[byte] for byte in text)
+    bits_of_text += "1" * (-len(bits_of_text) % 8)
+    return int(bits_of_text or "0", 2).to_bytes(len(bits_of_text) // 8)

@@ -1,0 +1,55 @@
+"""Messages of gRPC in streams of bytes."""
+
+import gzip
+import itertools
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyball_collector.wire.messages import PREFIX, Assembler, framed
+from flyball_collector.wire.status import CallEnded, StatusCode
+
+MESSAGES = st.lists(st.binary(max_size=300), max_size=8)
+
+
+@given(MESSAGES, st.lists(st.integers(0, 3000), max_size=10))
+def test_however_bytes_are_split_the_messages_are_the_same(messages: list[bytes], cuts: list[int]) -> None:
+    """A message may begin and end anywhere, several may come at once."""
+    data, assembler = b"".join(map(framed, messages)), Assembler(300)
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    found = [m for start, end in itertools.pairwise(edges) for m in assembler.take(data[start:end])]
+    assert found == messages
+    assert assembler.between
+
+
+@given(MESSAGES, st.sampled_from([b"gzip", b"deflate"]))
+def test_compressed_messages_are_read(messages: list[bytes], encoding: bytes) -> None:
+    """Either way of compressing, message by message."""
+    assembler = Assembler(300, encoding)
+    pack = gzip.compress if encoding == b"gzip" else zlib.compress
+    data = b"".join(PREFIX.pack(1, len(pack(m))) + pack(m) for m in messages)
+    assert assembler.take(data) == messages
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message", "code"),
+    [
+        (b"gzip", gzip.compress(bytes(1_000_000)), StatusCode.RESOURCE_EXHAUSTED),
+        (b"gzip", b"rubbish", StatusCode.INTERNAL),
+        (b"gzip", gzip.compress(b"cut off")[:-9], StatusCode.INTERNAL),
+        (b"identity", b"compressed, but how?", StatusCode.INTERNAL),
+    ],
+)
+def test_what_cannot_be_decompressed_ends_the_call(encoding: bytes, message: bytes, code: StatusCode) -> None:
+    """A kilobyte that would become a megabyte is not let become one."""
+    with pytest.raises(CallEnded) as caught:
+        Assembler(1000, encoding).take(PREFIX.pack(1, len(message)) + message)
+    assert caught.value.code is code
+
+
+def test_a_long_message_is_refused_by_its_first_bytes() -> None:
+    """Nobody waits for what will not be taken."""
+    with pytest.raises(CallEnded, match="1001 bytes, where 1000 are the most"):
+        Assembler(1000).take(PREFIX.pack(0, 1001))

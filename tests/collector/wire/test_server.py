@@ -1,0 +1,299 @@
+"""The server under gRPC's own client, and under clients that misbehave."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+
+from flyball_collector.wire import frames
+from flyball_collector.wire.call import Call
+from flyball_collector.wire.events import Limits
+from flyball_collector.wire.health import Health
+from flyball_collector.wire.listening import listen
+from flyball_collector.wire.patience import AGED, Patience
+from flyball_collector.wire.server import Server
+from flyball_collector.wire.status import StatusCode
+from tests.collector.wire.conversation import frames_of, greeting, opening, said
+
+LIMITS = Limits(message_bytes=4 * 1024 * 1024)
+
+
+@dataclass
+class Seen:
+    """What handlers saw."""
+
+    messages: list[bytes] = field(default_factory=list)
+    begun: int = 0
+    cancelled: int = 0
+
+
+@dataclass
+class Running:
+    """A server at work."""
+
+    server: Server
+    port: int
+    seen: Seen
+    health: Health
+
+    def channel(self, **options: int) -> Any:
+        """A channel of gRPC's own client, with a connection to itself; the stubs ask for more than it does."""
+        told = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1), *options.items()]
+        return aio.insecure_channel(f"127.0.0.1:{self.port}", options=told)
+
+    def raw(self) -> socket.socket:
+        """A client that speaks for itself."""
+        connected = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        connected.settimeout(5)
+        return connected
+
+
+@asynccontextmanager
+async def running(
+    limits: Limits = LIMITS, *, most_age_seconds: float = 60.0, patience: Patience | None = None
+) -> AsyncIterator[Running]:
+    """A server that echoes, fails, waits and talks."""
+    seen, health = Seen(), Health(("t",))
+
+    async def echo(call: Call) -> None:
+        seen.begun += 1
+        try:
+            while (message := await call.read()) is not None:
+                seen.messages.append(message)
+                await call.write(message)
+        except asyncio.CancelledError:
+            seen.cancelled += 1
+            raise
+
+    async def broken(call: Call) -> None:
+        await call.read()
+        raise RuntimeError("a fault of the handler")
+
+    async def denied(call: Call) -> None:
+        call.abort(StatusCode.PERMISSION_DENIED, "nobody — 100 % nobody")
+
+    async def chatter(call: Call) -> None:
+        seen.begun += 1
+        while True:
+            await call.write(bytes(10_000))
+            seen.messages.append(b"")
+
+    handlers = {"/t/echo": echo, "/t/broken": broken, "/t/denied": denied, "/t/chatter": chatter, **health.handlers}
+    server = Server(
+        handlers, limits, most_streams=8, most_age_seconds=most_age_seconds, patience=patience or Patience()
+    )
+    (listener,) = listen("127.0.0.1", 0)
+    server.start([listener])
+    try:
+        yield Running(server, int(listener.getsockname()[1]), seen, health)
+    finally:
+        await server.stop(1.0)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait until a condition holds."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  what is waited for happens elsewhere
+            await asyncio.sleep(0.01)
+
+
+async def ending(call: aio.Call) -> tuple[grpc.StatusCode, str]:
+    """How a call ended, as its client sees it."""
+    return await call.code(), str(await call.details())
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+async def test_messages_of_any_size_go_both_ways(compression: grpc.Compression) -> None:
+    """Empty ones, and ones far longer than any window; a client that is done gets OK."""
+    sent = [b"", b"x", bytes(70_000), bytes(range(256)) * 12_000]
+    async with running() as here, here.channel() as channel:
+        call = channel.stream_stream("/t/echo")(iter(sent), compression=compression)
+        assert [message async for message in call] == sent
+        assert await call.code() is grpc.StatusCode.OK
+        assert here.seen.messages == sent
+
+
+async def test_many_calls_share_a_connection() -> None:
+    """Each has its own messages, and its own end."""
+    async with running() as here, here.channel() as channel:
+        calls = [channel.stream_stream("/t/echo")(iter([bytes([n]) * 1000] * 20)) for n in range(8)]
+        for number, call in enumerate(calls):
+            assert [message async for message in call] == [bytes([number]) * 1000] * 20
+        assert here.server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "text"),
+    [
+        ("/t/denied", grpc.StatusCode.PERMISSION_DENIED, "nobody — 100 % nobody"),
+        ("/t/nothing", grpc.StatusCode.UNIMPLEMENTED, "there is no /t/nothing"),
+        ("/t/broken", grpc.StatusCode.INTERNAL, "a fault of the server: RuntimeError"),
+    ],
+)
+async def test_a_call_ends_with_its_status(path: str, code: grpc.StatusCode, text: str) -> None:
+    """Also one that nobody serves, or whose handler is at fault; the connection is not disturbed."""
+    async with running() as here, here.channel() as channel:
+        call = channel.stream_stream(path)()
+        if path == "/t/broken":
+            await call.write(b"x")
+        assert await ending(call) == (code, text)
+        assert [m async for m in channel.stream_stream("/t/echo")(iter([b"still"]))] == [b"still"]
+        assert here.server.connections == 1
+
+
+async def test_a_message_beyond_the_limit_ends_its_call() -> None:
+    """The limit is said; the same connection serves the next call."""
+    async with running(Limits(message_bytes=1000)) as here, here.channel() as channel:
+        code, text = await ending(channel.stream_stream("/t/echo")(iter([bytes(300_000)])))
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "300000 bytes, where 1000" in text
+        assert [m async for m in channel.stream_stream("/t/echo")(iter([b"fine"]))] == [b"fine"]
+
+
+async def test_a_client_that_gives_up_cancels_its_handler() -> None:
+    """Whether it says so or is cut off."""
+    async with running() as here:
+        async with here.channel() as channel:
+            call = channel.stream_stream("/t/echo")()
+            await call.write(b"x")
+            await until(lambda: len(here.seen.messages) == 1)
+            call.cancel()
+            await until(lambda: here.seen.cancelled == 1)
+        with here.raw() as connected:
+            connected.sendall(greeting() + opening(1, "/t/echo"))
+            await until(lambda: here.seen.begun == 2)
+            assert here.server.connections == 2
+        await until(lambda: here.seen.cancelled == 2)
+        assert here.server.connections == 1  # gRPC keeps the first as long as its call is remembered
+
+
+async def test_who_does_not_read_is_not_written_to() -> None:
+    """A handler waits for room: memory is bounded by what the kernel and the window hold."""
+    async with running() as here, here.channel() as channel:
+        call = channel.stream_stream("/t/chatter")()
+        await until(lambda: here.seen.begun == 1)
+        await asyncio.sleep(0.3)
+        written = len(here.seen.messages)
+        await asyncio.sleep(0.3)
+        assert len(here.seen.messages) == written
+        for _ in range(written + 50):
+            assert await call.read() == bytes(10_000)
+        assert len(here.seen.messages) > written
+        call.cancel()
+
+
+async def test_a_deaf_client_is_let_go() -> None:
+    """Answers that nobody takes from the kernel end the connection after a while."""
+    async with running(patience=Patience(stuck_seconds=0.5)) as here:
+        with here.raw() as connected:
+            connected.sendall(greeting(window=1 << 30) + frames.window_update(0, 1 << 30) + opening(1, "/t/chatter"))
+            await until(lambda: here.seen.begun == 1)
+            await until(lambda: here.server.connections == 0)
+
+
+async def test_a_silent_connection_is_asked_and_given_up() -> None:
+    """Half-open connections are found: who does not answer a ping is gone."""
+    async with running(patience=Patience(keepalive_seconds=0.5)) as here:
+        with here.raw() as connected:
+            connected.sendall(greeting() + opening(1, "/t/echo"))
+            await until(lambda: here.seen.cancelled == 1)
+            assert frames.PING in [kind for kind, _, _, _ in frames_of(await asyncio.to_thread(_all, connected))]
+        assert here.server.connections == 0
+
+
+async def test_who_answers_pings_is_kept() -> None:
+    """gRPC's client says nothing for seconds, and is not given up."""
+    async with running(patience=Patience(keepalive_seconds=0.5)) as here, here.channel() as channel:
+        call = channel.stream_stream("/t/echo")()
+        await call.write(b"before")
+        await call.read()
+        await asyncio.sleep(3)
+        await call.write(b"after")
+        assert await call.read() == b"after"
+        call.cancel()
+
+
+@pytest.mark.parametrize(
+    ("patience", "said_first"),
+    [(Patience(greeting_seconds=0.5), b""), (Patience(idle_seconds=0.5), greeting())],
+)
+async def test_a_connection_without_a_purpose_is_closed(patience: Patience, said_first: bytes) -> None:
+    """One that never speaks HTTP/2, and one that asks for nothing."""
+    async with running(patience=patience) as here:
+        with here.raw() as connected:
+            connected.sendall(said_first)
+            await until(lambda: here.server.connections == 1)
+            last = frames_of(await asyncio.to_thread(_all, connected))[-1]
+            assert (last[0], last[3][4:8]) == (frames.GOAWAY, bytes(4))
+        await until(lambda: here.server.connections == 0)
+
+
+async def test_rubbish_is_told_what_it_is() -> None:
+    """The connection ends with a reason; others go on."""
+    async with running() as here, here.channel() as channel:
+        with here.raw() as connected:
+            connected.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            last = frames_of(await asyncio.to_thread(_all, connected))[-1]
+            assert last[3][8:] == b"this is not HTTP/2"
+        assert [m async for m in channel.stream_stream("/t/echo")(iter([b"fine"]))] == [b"fine"]
+
+
+async def test_an_old_connection_ends_and_its_call_is_told() -> None:
+    """Nobody stays beyond the age; the client reads why, and a new connection serves it."""
+    patience = Patience(age_grace_seconds=0.1)
+    async with running(most_age_seconds=0.2, patience=patience) as here, here.channel() as channel:
+        call = channel.stream_stream("/t/echo")()
+        await call.write(b"x")
+        assert await call.read() == b"x"
+        assert await ending(call) == (grpc.StatusCode.UNAVAILABLE, AGED)
+        assert [m async for m in channel.stream_stream("/t/echo")(iter([b"again"]))] == [b"again"]
+
+
+async def test_newcomers_have_room_when_others_only_sit_there() -> None:
+    """The oldest connection without a call makes room; those with one stay."""
+    async with running() as here, here.channel() as channel:
+        call = channel.stream_stream("/t/echo")()
+        await call.write(b"x")
+        await call.read()
+        idle = [here.raw() for _ in range(1100)]
+        late = here.raw()
+        late.sendall(greeting() + opening(1, "/t/echo") + said(1, b"late"))
+        await until(lambda: here.seen.messages[-1] == b"late", 10)
+        assert here.server.connections <= 1032
+        await call.write(b"still there")
+        assert await call.read() == b"still there"
+        call.cancel()
+        for connected in (*idle, late):
+            connected.close()
+
+
+async def test_stopping_tells_everybody() -> None:
+    """A call that goes on ends as UNAVAILABLE, with a reason."""
+    async with running() as here:
+        channel = here.channel()
+        call = channel.stream_stream("/t/echo")()
+        await call.write(b"x")
+        await call.read()
+        waiting = asyncio.create_task(ending(call))
+        await asyncio.sleep(0)
+    assert await waiting == (grpc.StatusCode.UNAVAILABLE, "the server stops")
+    await channel.close()
+
+
+async def test_a_server_that_never_started_stops() -> None:
+    """Where it could not listen there is nothing to end."""
+    await Server({}, LIMITS, most_streams=1, most_age_seconds=1).stop(1)
+
+
+def _all(connected: socket.socket) -> bytes:
+    """Everything until the other side closes."""
+    found = b""
+    while data := connected.recv(65_536):
+        found += data
+    return found
