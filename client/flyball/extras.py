@@ -6,8 +6,8 @@ from importlib.util import find_spec
 NEEDS = {
     "agent": ("google.protobuf", "grpc", "msgspec", "psutil", "pynvml", "structlog"),
     "collector": (
-        "apscheduler", "cryptography", "google.protobuf", "grpc", "grpc_health", "litestar", "msgspec", "numpy",
-        "prometheus_client", "structlog", "uvicorn", "zstandard",
+        "apscheduler", "cryptography", "google.protobuf", "grpc", "grpc_health", "isal", "litestar", "msgspec",
+        "numpy", "prometheus_client", "structlog", "uvicorn", "zstandard",
     ),
     "planner": ("msgspec", "numpy", "rich", "typer", "yaml"),
 }  # fmt: skip

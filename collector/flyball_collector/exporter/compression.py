@@ -1,16 +1,10 @@
-"""A page compressed while it is written: pieces go through deflate side by side, and leave as one gzip stream."""
+"""A page compressed while it is written: piece after piece is deflated, and they leave as one gzip stream."""
 
 import struct
 import zlib
-from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 
-DEFLATERS = 2
-"""Threads: to deflate a piece takes twice as long as to write it."""
-
-AHEAD = 2 * DEFLATERS
-"""Pieces that wait at most, so that a page is never held whole both as text and compressed."""
+from isal import isal_zlib
 
 LEVEL = 1  # what 2 and more save in bytes takes longer to make than to send
 
@@ -27,26 +21,18 @@ class Lasting(bytes):
 
 
 def gzip_stream(pieces: Iterable[bytes]) -> bytes:
-    """One gzip member, for there are readers that stop after the first.
-
-    No piece refers to text of another, so that each can be deflated alone.
-    """
+    """One gzip member, for there are readers that stop after the first; the page is never held whole as text."""
     parts = [_HEADER]
     checksum = size = 0
-    waiting: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(DEFLATERS, "deflate") as threads:
-        for piece in pieces:
-            waiting.append(threads.submit(_deflated, piece))
-            checksum, size = zlib.crc32(piece, checksum), size + len(piece)
-            if len(waiting) > AHEAD:
-                parts.append(waiting.popleft().result())
-        parts += [rest.result() for rest in waiting]
+    for piece in pieces:
+        parts.append(_deflated(piece))
+        checksum, size = isal_zlib.crc32(piece, checksum), size + len(piece)
     return b"".join([*parts, _LAST_BLOCK, _TRAILER.pack(checksum, size & 0xFFFFFFFF)])
 
 
 def gzip_at_once(body: bytes) -> bytes:
-    """The same of a small page, in the thread that asks."""
-    return zlib.compress(body, LEVEL, wbits=16 + zlib.MAX_WBITS)
+    """The same of a small page."""
+    return isal_zlib.compress(body, LEVEL, wbits=16 + zlib.MAX_WBITS)
 
 
 def _deflated(piece: bytes) -> bytes:
@@ -58,6 +44,6 @@ def _deflated(piece: bytes) -> bytes:
 
 
 def _deflate(piece: bytes) -> bytes:
-    """Blocks that end on a byte's edge."""
-    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    """Blocks that end on a byte's edge and refer to no text before them, so that they can be kept and sent again."""
+    packer = isal_zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)

@@ -6,9 +6,9 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.exporter.compression import AHEAD, gzip_at_once, gzip_stream
+from flyball_collector.exporter.compression import Lasting, gzip_at_once, gzip_stream
 
-PIECES = st.lists(st.binary(max_size=200), max_size=4 * AHEAD)
+PIECES = st.lists(st.binary(max_size=200), max_size=20)
 
 
 @given(PIECES)
@@ -23,6 +23,16 @@ def test_a_stream_is_one_member(pieces: list[bytes]) -> None:
     reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
     assert reader.decompress(gzip_stream(pieces)) == b"".join(pieces)
     assert (reader.eof, reader.unused_data) == (True, b"")
+
+
+@given(PIECES)
+def test_a_lasting_piece_is_the_same_each_time(pieces: list[bytes]) -> None:
+    """What was deflated for one page is sent with the next."""
+    lasting = [Lasting(piece) for piece in pieces]
+    assert gzip_stream(lasting) == gzip_stream(pieces)
+    kept = [piece.deflated for piece in lasting]
+    assert gzip_stream(lasting) == gzip_stream(pieces)
+    assert all(piece.deflated is before for piece, before in zip(lasting, kept, strict=True))
 
 
 def test_pieces_alone_are_hardly_larger_than_the_whole() -> None:
