@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from flyball_planner.audit.flow.values import Tag
@@ -16,6 +16,9 @@ from flyball_planner.audit.steering import (
     chooses_loss,
     condition_around,
     ends_turns,
+    ends_turns_by_number,
+    feeds_host,
+    keeps_best,
     sets_optimizer,
     sizes,
 )
@@ -39,6 +42,7 @@ class Doubt(Enum):
     SWITCHED = "a switch in the function that is called leads there"
     WHOLE = "a whole tensor is brought over at once, as what runs on the host needs it"
     CHOSEN = "by its answer another loss is taken"
+    BEST = "what is kept as the best is chosen by it"
     OPTION = "the optimizer is set by it, on the host"
     UNASKED = "a switch leads there that the calls from the loop leave off"
     PERIOD = "a setting says every how many steps, and may say each"
@@ -81,10 +85,14 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
 
 def _need_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
     """What the host needs the value for at once; of losses and norms only a loop's end is such a need."""
-    if wait.copies and not wait.value.tags & NUMBERS and (region.calls or _is_given_back(turns, wait)):
+    if wait.copies and (_is_wanted_whole(turns, region, wait) or feeds_host(region, wait.node)):
         return Doubt.WHOLE
     if _ends_loop(region, wait.node) or ends_turns(region, wait.node):
         return Doubt.CONTROL
+    if wait.does != ASKED and ends_turns_by_number(region, wait.node):
+        return Doubt.CONTROL
+    if keeps_best(region, wait.node):
+        return Doubt.BEST
     if chooses_loss(region, wait.node):
         return Doubt.CHOSEN
     if sets_optimizer(region, wait.node):
@@ -109,10 +117,28 @@ def _is_known(wait: Wait) -> bool:
     return wait.value.is_seen_tensor or (wait.is_explicit and wait.value.on_device)
 
 
+def _is_wanted_whole(turns: Turns, region: Region, wait: Wait) -> bool:
+    """Whether elements of a tensor are asked for, by a callee or of a step that others call."""
+    listed = isinstance(wait.node, ast.Call) and last_name(wait.node) == "tolist"
+    several = listed or not wait.value.tags & NUMBERS
+    return several and (bool(region.calls) or _is_given_back(turns, wait))
+
+
 def _is_given_back(turns: Turns, wait: Wait) -> bool:
-    """Whether a step that others call gives it to them: an action, say."""
-    around = turns.module.ancestors(wait.node)
-    return turns.hook_of is not None and any(isinstance(each, ast.Return) for each in around)
+    """Whether a step that others call gives it to them, at once or by a name: an action, say."""
+    if turns.hook_of is None:
+        return False
+    statement = turns.module.statement(wait.node)
+    kept = turns.module.names_in(statement.targets[0]) if isinstance(statement, ast.Assign) else frozenset[str]()
+    given = turns.region.all(ast.Return)
+    return isinstance(statement, ast.Return) or any(_gives(each, kept) for each in given)
+
+
+def _gives(returned: ast.Return, kept: Iterable[str]) -> bool:
+    """Whether a name is given back as it is, alone or as one of several."""
+    value = returned.value
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return any(isinstance(each, ast.Name) and each.id in kept for each in parts)
 
 
 def _is_chosen(region: Region, node: ast.expr) -> bool:

@@ -30,7 +30,8 @@ EVALUATION = re.compile(
 """In names of functions and loaders: no training goes on there."""
 
 _OF_DATA = re.compile(r"load|data|batch|_dl\b")
-"""In what a loop goes through: batches."""
+_OF_PARTS = re.compile(r"\.(named_)?(children|modules|parameters|buffers)\(")
+"""In what a loop goes through: batches, or the parts of a model."""
 
 MODEL_LIBRARIES = (
     "torch", "lightning", "transformers", "accelerate", "deepspeed", "timm", "peft", "segmentation_models", "open_clip",
@@ -208,7 +209,7 @@ class Loops:
                     yield Turns(module, node, Kind.STEP, "caller")
 
     def _evaluates(self, module: Module, node: Loop) -> bool:
-        if not isinstance(node, ast.For | ast.AsyncFor):
+        if not isinstance(node, ast.For | ast.AsyncFor) or _OF_PARTS.search(code_of(node.iter)):
             return False
         function = module.function_of(node)
         by_function = function is not None and _only_evaluates(function.name)

@@ -42,6 +42,75 @@ def _loop_of(module: Module, node: ast.AST) -> ast.AST | None:
     return next((each for each in module.ancestors(node) if isinstance(each, Loop | Function)), None)
 
 
+def ends_turns_by_number(region: Region, node: ast.expr) -> bool:
+    """Whether a number that is read ends the loop that reads it, or whose function reads it and gives it back."""
+    kept = frozenset(_named(region, node))
+    if isinstance(region.root, Loop):
+        return _is_left_by(region.module, region.root, kept)
+    if not region.calls:
+        return False
+    caller, call = region.calls[-1]
+    loop = _loop_of(caller, call)
+    return isinstance(loop, Loop) and _is_left_by(caller, loop, frozenset(_handed_back(region, kept)))
+
+
+def _is_left_by(module: Module, loop: Loop, names: frozenset[str]) -> bool:
+    tests = (each for each in module.repeated(loop, ast.If) if module.names_in(each.test) & names)
+    leaving = (
+        jump
+        for each in tests
+        if not asks_if_sound(each)
+        for statement in each.body
+        for jump in ast.walk(statement)
+        if isinstance(jump, ast.Break | ast.Return)
+    )
+    return bool(names) and any(_loop_of(module, each) is loop for each in leaving)
+
+
+def _handed_back(region: Region, kept: frozenset[str]) -> Iterator[str]:
+    """What the caller calls a number that a function gives back, alone or as one of several."""
+    caller, call = region.calls[-1]
+    statement = caller.statement(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    for returned in region.all(ast.Return):
+        given = list(_parts(returned.value)) if returned.value is not None else []
+        for target in targets:
+            taken = list(_parts(target))
+            pairs = zip(taken, given, strict=True) if len(taken) == len(given) else ()
+            yield from (code_of(to) for to, each in pairs if isinstance(each, ast.Name) and each.id in kept)
+
+
+def keeps_best(region: Region, node: ast.expr) -> bool:
+    """Whether a condition compares a value with the best so far, and its branch keeps more than that number."""
+    test = condition_around(region.module, node, region.root)
+    if test is None or not isinstance(node, ast.Compare) or len(test.body) < 2:
+        return False
+    compared = {code_of(each) for each in (node.left, *node.comparators)}
+    made = {code_of(to) for each in test.body if isinstance(each, ast.Assign) for to in each.targets}
+    return bool(compared & made)
+
+
+def feeds_host(region: Region, node: ast.expr) -> bool:
+    """Whether a value goes where only the host has what works on it: a buffer's priorities, a reward."""
+    below: ast.AST = node
+    for above in region.module.ancestors(node):
+        if isinstance(above, ast.stmt):
+            return False
+        if isinstance(above, ast.Call) and below in above.args and _ON_HOST.search(last_name(above)):
+            return True
+        keyed = zip(above.keys, above.values, strict=True) if isinstance(above, ast.Dict) else ()
+        if any(
+            value is below and isinstance(key, ast.Constant) and _ON_HOST.search(str(key.value)) for key, value in keyed
+        ):
+            return True
+        below = above
+    return False
+
+
+_ON_HOST = re.compile(r"(^|_)(priorit(y|ies)|rewards?)(_|$)")
+"""In names of functions and entries: what samples a buffer's items, or says what an action was worth, is no kernel."""
+
+
 def chooses_loss(region: Region, node: ast.expr) -> bool:
     """Whether the branches of a condition on a value make what is differentiated: `loss = -loss`."""
     test = condition_around(region.module, node, region.root)
@@ -81,12 +150,18 @@ _SIZED = frozenset({"range", "arange", "topk", "narrow"})
 """Calls that take a number of elements from the host."""
 
 
+def _named(region: Region, node: ast.expr) -> Iterator[str]:
+    """The variables that a value is given to where it is read."""
+    statement = region.module.statement(node)
+    if isinstance(statement, ast.Assign):
+        yield from (code_of(each) for target in statement.targets for each in _parts(target))
+
+
 def _kept_as(region: Region, node: ast.expr) -> Iterator[str]:
     """What a number is called that is read, and what the larger or smaller of it and another is called."""
-    statement = region.module.statement(node)
-    if not isinstance(statement, ast.Assign):
+    kept = set(_named(region, node))
+    if not kept:
         return
-    kept = {code_of(each) for target in statement.targets for each in _parts(target)}
     yield from kept
     for each in region.all(ast.Assign):
         value = each.value

@@ -31,10 +31,15 @@ from flyball_planner.audit.flow.values import (
 
 
 def loss_of(frame: Frame, given: Arguments) -> Value:
-    """What a criterion gives: on the host where all that it is handed lies there."""
-    if given.all and all(each.tags & {Tag.CPU, Tag.HOST} for each in given.all):
+    """What a criterion gives: on the host where all that it is handed lies there, or was brought there."""
+    brought = any(each.has(Tag.CPU, Tag.TENSOR) for each in given.all) and not any(map(_is_away, given.all))
+    if brought or (given.all and all(each.tags & {Tag.CPU, Tag.HOST} for each in given.all)):
         return ON_CPU.tagged(Tag.LOSS)
     return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
+
+
+def _is_away(value: Value) -> bool:
+    return Tag.DEVICE in value.tags
 
 
 def of_library(frame: Frame, name: str, given: Arguments) -> Value:

@@ -8,7 +8,7 @@ from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.items import Item, repeated
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _REMOTE_SQL = r"(psycopg2?|pymysql|MySQLdb|mysql\.connector|asyncpg|pyodbc|oracledb|cx_Oracle|clickhouse_driver)"
 _WRITES = re.compile(
@@ -59,13 +59,28 @@ def _reads(call: ast.Call) -> bool:
 
 def _match(item: Item, write: ast.Call) -> Match:
     leads = "" if write is item.call else f", which ends in `{ast.unparse(write.func)}`"
+    aside = _is_aside(item)
     return Match(
         item.call,
         f"`{item.module.quote(item.call)}` writes to a database once {item.in_words}",
-        f"each turn waits for the database, and for its disk where it commits{leads}",
-        LIKELY,
+        f"each turn waits for the database, and for its disk where it commits{leads}{_ASIDE if aside else ''}",
+        SUSPECTED if aside else LIKELY,
+        Severity.NOTE if aside else None,
         module=item.module,
     )
+
+
+_ASIDE = "; each turn does other things beside, which may take longer"
+
+
+def _is_aside(item: Item) -> bool:
+    """Whether writing is a small part of what a turn does: several calls down, or one of many calls."""
+    calls = sum(isinstance(each, ast.Call) for each in ast.walk(item.loop))
+    return len(item.through) > 1 or (bool(item.through) and calls > MANY)
+
+
+MANY = 12
+"""Calls in a loop of which one leads to a write: who adds rows makes fewer; our choice."""
 
 
 RULE = Rule(

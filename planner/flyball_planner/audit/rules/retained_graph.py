@@ -83,9 +83,15 @@ def _asks_for(side: ast.expr, target: ast.expr) -> bool:
 
 def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:
     value = project.flow.value(region.module, kept.value)
-    if not any(each.has(Tag.GRAPH) and each.on_device for each in _inside(value)):
+    if _is_of_itself(kept) or not any(each.has(Tag.GRAPH) and each.on_device for each in _inside(value)):
         return False
     return isinstance(kept.statement, ast.Expr) or project.flow.records_history(region.module, kept.statement)
+
+
+def _is_of_itself(kept: Kept) -> bool:
+    """Whether nothing but the sum is added to it, or taken off: `total -= total`, `total += total / steps`."""
+    value = kept.value.left if isinstance(kept.value, ast.BinOp) else kept.value
+    return isinstance(kept.statement, ast.AugAssign) and code_of(value) == code_of(kept.holder)
 
 
 def _inside(value: Value) -> tuple[Value, ...]:

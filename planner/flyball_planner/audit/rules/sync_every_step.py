@@ -32,13 +32,33 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's training loops."""
     for turns in project.loops.training_of(module):
         sites = list(_sites(project, turns))
-        counted = {each.wait.node for each in sites if each.rarity is not Rarity.RANK and each.doubt is None}
+        counted = [each for each in sites if each.rarity is not Rarity.RANK and each.doubt is None]
         for site in sites:
-            yield _match(project, turns, site, len(counted))
+            together = {each.wait.node for each in counted if not _excludes(site, each)}
+            yield _match(project, turns, site, len(together))
     for turns in project.loops.supposed_of(module, Kind.STEP):
         for site in _sites(project, turns):
             if site.doubt not in _TOO_MUCH and (site.wait.is_plain or site.wait.value.is_seen_tensor):
                 yield noted(_match(project, turns, site, 1), turns.module, turns.node)
+
+
+def _excludes(site: Site, other: Site) -> bool:
+    """Whether a turn runs one or the other: they stand in two arms of a condition."""
+    if site.region.root is not other.region.root:
+        return False
+    arms = dict(_arms(site))
+    return any(arms.get(test, arm) != arm for test, arm in _arms(other))
+
+
+def _arms(site: Site) -> Iterator[tuple[ast.If, bool]]:
+    """The conditions around a wait, and whether it stands where they hold."""
+    below: ast.AST = site.wait.node
+    for above in site.region.module.ancestors(below):
+        if above is site.region.root:
+            return
+        if isinstance(above, ast.If) and below is not above.test:
+            yield above, below in above.body
+        below = above
 
 
 _TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL, Doubt.PERIOD})
