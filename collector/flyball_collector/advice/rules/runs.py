@@ -24,7 +24,10 @@ def find_inspect_slow_rank(s: Situation, _: AdviceSettings) -> Draft | None:
     events = s.events("fail_slow")
     return Draft(
         because=s.first_words(events),
-        change="compare clocks, temperature, PCIe and network of its host with a peer's; look at who else uses it",
+        change=(
+            "compare clocks, temperature, PCIe and network of its host with a peer's; look at who else uses it; if "
+            "nothing explains it, swap the host at the next checkpoint"
+        ),
         gain=_slowdown(events[0]),
         caution="evaluation, checkpoints and longer sequences slow a rank too",
     )

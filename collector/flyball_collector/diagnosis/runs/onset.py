@@ -141,6 +141,13 @@ class Onsets:
             self._outlasted(reports),
         )
 
+    def as_ever(self, places: Places) -> Flags:
+        """Which of these have a past, and a median that is not nearly beyond it."""
+        kept = self.kept
+        entry = np.maximum(self._least, _SPREADS * kept["spread"][places])
+        usual: Flags = ~kept["moved"][places] & (kept["shift"][places] < _LEAVE * entry)
+        return usual
+
     def forget(self, places: Places) -> None:
         """What is usual for these series is learnt anew."""
         kept = self.kept

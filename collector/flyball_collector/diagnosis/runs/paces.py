@@ -11,6 +11,7 @@ from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.runs.offsets import Offsets
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
+from flyball_collector.diagnosis.runs.scattered import Scattered
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,9 @@ class Pace:
     run_shift: Floats  # along runs
     run_upper_shift: Floats  # the same of the upper third of the latest reports
     complete: Flags  # along runs: several ranks report, and most of those that ever did
+    scattered: Flags  # single steps of it became slow, again and again, and not its peers'
+    added: Floats  # by slow single steps, as a share of the usual time …
+    usually_added: Floats  # … and what they used to add
 
     @cached_property
     def in_step(self) -> Flags:
@@ -80,6 +84,7 @@ class Paces:
         self._runs = runs
         self._onsets = Onsets(slower_ratio)
         self._offsets = Offsets()
+        self._scattered = Scattered(slower_ratio)
         self._kept = Kept(work=float("nan"), now=float("nan"))
         self._most = Kept(ranks=0)  # along runs: of how many the shift was known at once
         self._view: View | None = None
@@ -106,8 +111,17 @@ class Paces:
             return
         steps = runs.ranks.ring("step_seconds", REPORTS, places).astype(np.float64)
         logs = np.log(steps) - self._more_work(runs, places)
+        fresh = np.minimum(counts[places] - self._onsets.kept["seen"][places], REPORTS)
         self._onsets.take(places, counts[places], runs.ranks.times(REPORTS, places), logs)
+        self._take_single(runs, places, logs, fresh)
         self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
+
+    def _take_single(self, runs: RunView, places: Places, logs: Floats, fresh: Places) -> None:
+        """Of ranks with a past, while their medians are as ever."""
+        self._scattered.align(runs.subjects)
+        some = np.flatnonzero(self._onsets.as_ever(places))
+        excess = np.expm1(logs[:, some] - self._onsets.kept["usual"][places[some]])
+        self._scattered.take(places[some], excess, fresh[some], self._onsets.kept["noise"][places[some]])
 
     def _look(self, view: View, runs: RunView) -> Pace:
         ranks = runs.ranks
@@ -117,6 +131,7 @@ class Paces:
         shift = np.where(fresh, moved.shift, np.nan)
         run_shift = runs.median(shift)
         early = np.where(fresh, moved.early_shift, np.nan)
+        complete = self._complete(runs, shift)
         return Pace(
             runs,
             moved,
@@ -130,8 +145,18 @@ class Paces:
             runs.median(now)[runs.run_of],
             run_shift,
             runs.median(np.where(fresh, moved.upper_shift, np.nan)),
-            self._complete(runs, shift),
+            complete,
+            self._single(runs, fresh & complete[runs.run_of]),
+            self._scattered.added,
+            self._scattered.usual,
         )
+
+    def _single(self, runs: RunView, comparable: Flags) -> Flags:
+        """Whose single steps became slow: beyond its own past, and beyond what became of its peers' meanwhile."""
+        self._scattered.align(runs.subjects)
+        beyond = np.where(comparable, self._scattered.beyond(), np.nan)
+        of_peers = np.maximum(runs.median(beyond), 0.0)[runs.run_of]
+        return self._scattered.judge(np.where(comparable, beyond - of_peers, np.nan))
 
     def _stand(self, runs: RunView, now: Floats) -> tuple[Moved, Floats]:
         """Against their pasts, and among their peers; a short past that the run has left for long is none."""

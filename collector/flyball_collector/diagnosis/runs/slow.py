@@ -61,8 +61,8 @@ class SlowDetector:
         return Claims(
             kind=self.kinds[0],
             subjects=pace.runs.subjects,
-            enters=pace.moved.moved & ((alone & lasting) | pace.apart),
-            stays=pace.moved.moved & pace.still_apart,
+            enters=(pace.moved.moved & ((alone & lasting) | pace.apart)) | pace.scattered,
+            stays=(pace.moved.moved & pace.still_apart) | pace.scattered,
             known=pace.fresh & pace.moved.known,
             confidence=_confidence(pace, alone),
             because=lambda place: _words(pace, place, alone=bool(alone[place])),
@@ -88,12 +88,17 @@ class SlowDetector:
 def _confidence(pace: Pace, alone: Flags) -> Floats:
     """Surer the longer it lasts; without peers it may be the work that changed."""
     reports = np.clip((pace.moved.reports - _FEW_REPORTS) / (_MANY_REPORTS - _FEW_REPORTS), 0, 1)
-    sure: Floats = np.where(alone, 0.6, 0.75 + 0.17 * reports)
+    sure: Floats = np.where(alone, 0.6, 0.75 + 0.17 * reports)  # single steps are told after few, and stay so
     return sure
 
 
 def _words(pace: Pace, place: int, *, alone: bool) -> str:
     now, usual = pace.now[place], pace.usual[place]
+    if pace.scattered[place] and not pace.moved.moved[place]:
+        return (
+            f"single steps take much longer than {usual:.3g} s, again and again: that adds {pace.added[place]:.0%} to "
+            f"its time, before {pace.usually_added[place]:.0%}; not so its peers'"
+        )
     peers = "" if alone else f"; its peers' take {np.exp(pace.run_shift[pace.runs.run_of[place]]):.2f} times"
     return (
         f"steps take {now:.3g} s instead of {usual:.3g} s ({np.exp(pace.shift[place]):.2f} times) "
@@ -101,11 +106,16 @@ def _words(pace: Pace, place: int, *, alone: bool) -> str:
     )
 
 
+def _by_single(pace: Pace) -> Floats:
+    """How many times as long as before it takes, by its slow single steps."""
+    return np.asarray((1 + pace.added) / (1 + pace.usually_added))
+
+
 def _evidence(pace: Pace) -> dict[str, Floats]:
     return {
         "step_seconds": pace.now,
         "usual_step_seconds": pace.usual,
-        "step_ratio": np.exp(pace.shift),
+        "step_ratio": np.where(pace.scattered, np.fmax(np.exp(pace.shift), _by_single(pace)), np.exp(pace.shift)),
         "step_ratio_against_peers": np.exp(pace.against_peers),
         "peers_step_seconds": pace.peers,
         "since_seconds": pace.moved.since,

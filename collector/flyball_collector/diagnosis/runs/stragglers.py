@@ -1,9 +1,8 @@
 """Ranks that hold their run up.
 
-Where ranks go at their own pace, one that became slower than it was and is slower than its peers. In synchronous
-training collectives make all steps equally long, so there what does not wait for others is compared: a rank's own
-sections, its wait for input, the clocks and the idleness of its GPU. The straggler begins its collectives last, so it
-waits in them least.
+In synchronous training collectives make all steps equally long, so what does not wait for others is compared: a rank's
+own sections, its wait for input, the clocks and the idleness of its GPU. The straggler begins its collectives last, so
+it waits in them least. Where ranks go at their own pace none holds the others up: one that became slower is fail-slow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.met import ANY_STEP
-from flyball_collector.diagnosis.runs.paces import EQUAL, Pace, Paces
+from flyball_collector.diagnosis.runs.paces import Pace, Paces
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.view import View
@@ -89,16 +88,15 @@ class StragglerDetector:
         since[~late] = np.nan
         since[late & np.isnan(since)] = view.now
         held = late & (view.now - since >= self._settings.straggler_seconds)
-        alone, stays_alone = self._went_alone(pace)
         return (
             Claims(
                 kind=self.kinds[0],
                 subjects=pace.runs.subjects,
-                enters=held | alone,
-                stays=late | stays_alone,
+                enters=held,
+                stays=late,
                 known=pace.fresh & (pace.runs.known(pace.now) >= 2)[pace.runs.run_of],
-                confidence=np.where(held, seen.confidence, 0.8),
-                because=lambda place: _words(pace, seen, place) if held[place] or late[place] else _pace(pace, place),
+                confidence=seen.confidence,
+                because=lambda place: _words(pace, seen, place),
                 evidence={
                     "step_seconds": pace.now,
                     "peers_step_seconds": pace.peers,
@@ -110,13 +108,6 @@ class StragglerDetector:
                 },
             ),
         )
-
-    @staticmethod
-    def _went_alone(pace: Pace) -> tuple[Flags, Flags]:
-        """Slower than it was, by more than its peers, and slower than they are; always slower is no news."""
-        behind = pace.now >= pace.peers * (1 + EQUAL)
-        still = (behind | ~pace.complete[pace.runs.run_of]) & pace.still_apart
-        return pace.moved.moved & behind & pace.apart, pace.moved.moved & still
 
     def _see(self, view: View, pace: Pace) -> _Seen:
         runs = pace.runs
@@ -161,13 +152,6 @@ def _of_gpu(view: View, runs: RunView, metric: str) -> Floats:
     return runs.of_rank(view.gpu(metric, 60))
 
 
-def _pace(pace: Pace, place: int) -> str:
-    return (
-        f"steps take {pace.now[place]:.3g} s, its peers' {pace.peers[place]:.3g} s; "
-        f"before, its own took {pace.usual[place]:.3g} s"
-    )
-
-
 def _words(pace: Pace, seen: _Seen, place: int) -> str:
     """What speaks against this rank."""
     said = []
@@ -181,4 +165,4 @@ def _words(pace: Pace, seen: _Seen, place: int) -> str:
         said.append("its GPU idles while its peers' wait busily")
     if seen.waits_least[place]:
         said.append("it waits for the others least")
-    return "; ".join(said) or _pace(pace, place)
+    return "; ".join(said) or f"nothing speaks against it any more; steps take {pace.now[place]:.3g} s"

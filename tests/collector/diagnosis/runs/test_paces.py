@@ -33,6 +33,9 @@ def pace(*, against_peers: float, out_of_place: float, complete: bool = True) ->
         run_shift=np.zeros(1),
         run_upper_shift=np.zeros(1),
         complete=np.array([complete]),
+        scattered=np.zeros(RANKS, dtype=bool),
+        added=unmoved,
+        usually_added=unmoved,
     )
 
 
