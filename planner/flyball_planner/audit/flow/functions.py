@@ -106,7 +106,7 @@ def _of_torch(name: str, given: Arguments, frame: Frame) -> Value:
             return _device_object(given) if last == "device" else ON_HOST
         if last in CREATION:
             return _created(frame, given)
-    if name.startswith(HOST_MODULES):
+    if name.startswith(HOST_MODULES) or last.startswith("is_"):  # PyTorch's own give truth values of Python
         return ON_HOST
     if last in {"load", "grad"}:
         return UNKNOWN if last == "load" else ON_DEVICE

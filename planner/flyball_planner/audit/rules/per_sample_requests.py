@@ -42,8 +42,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         path = project.origins.of(module, call.func) if _may_ask(module, call) else None
         if path is not None and _is_request(module, call, path):
             for item in repeated(project, module, call):
-                if not _announces_an_exchange(item, call):
-                    yield _match(project, item, call)
+                trains = item.trains(project)
+                if not _announces_an_exchange(item, call) and (trains or not _brings_files(item)):
+                    yield _match(item, call, trains=trains)
 
 
 def _may_ask(module: Module, call: ast.Call) -> bool:
@@ -74,8 +75,18 @@ def _announces_an_exchange(item: Item, request: ast.Call) -> bool:
     return any(_EXCHANGE.search(each) for each in names - {last_name(request)})
 
 
-def _match(project: Project, item: Item, request: ast.Call) -> Match:
-    trains = item.trains(project)
+_FILES = re.compile(r"(^|_)(download|fetch|retrieve|mirror)|(^|_)(archive|url)s?(_|$)", re.IGNORECASE)
+"""In names of functions that bring whole files once: those take as long as the line allows."""
+
+
+def _brings_files(item: Item) -> bool:
+    """Whether files are brought, before anything trains."""
+    around = item.module.function_of(item.call)
+    names = [last_name(item.call), *(each.name for _, each in item.through), getattr(around, "name", "")]
+    return any(_FILES.search(each) for each in names)
+
+
+def _match(item: Item, request: ast.Call, *, trains: bool) -> Match:
     leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
     return Match(
         item.call,
