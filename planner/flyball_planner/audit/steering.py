@@ -51,7 +51,7 @@ def ends_turns_by_number(region: Region, node: ast.expr) -> bool:
         return False
     caller, call = region.calls[-1]
     loop = _loop_of(caller, call)
-    return isinstance(loop, Loop) and _is_left_by(caller, loop, frozenset(_handed_back(region, kept)))
+    return isinstance(loop, Loop) and _is_left_by(caller, loop, frozenset(_handed_back(region, node, kept)))
 
 
 def _is_left_by(module: Module, loop: Loop, names: frozenset[str]) -> bool:
@@ -67,7 +67,7 @@ def _is_left_by(module: Module, loop: Loop, names: frozenset[str]) -> bool:
     return bool(names) and any(_loop_of(module, each) is loop for each in leaving)
 
 
-def _handed_back(region: Region, kept: frozenset[str]) -> Iterator[str]:
+def _handed_back(region: Region, node: ast.expr, kept: frozenset[str]) -> Iterator[str]:
     """What the caller calls a number that a function gives back, alone or as one of several."""
     caller, call = region.calls[-1]
     statement = caller.statement(call)
@@ -77,7 +77,7 @@ def _handed_back(region: Region, kept: frozenset[str]) -> Iterator[str]:
         for target in targets:
             taken = list(_parts(target))
             pairs = zip(taken, given, strict=True) if len(taken) == len(given) else ()
-            yield from (code_of(to) for to, each in pairs if isinstance(each, ast.Name) and each.id in kept)
+            yield from (code_of(to) for to, each in pairs if each is node or code_of(each) in kept)
 
 
 def keeps_best(region: Region, node: ast.expr) -> bool:
