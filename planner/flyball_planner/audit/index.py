@@ -2,12 +2,15 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 _OPENING = frozenset(SCOPES)
+
+_REPEATED = frozenset({ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda})
+"""Of these a body runs again and again."""
 
 _NO_NODES = frozenset({"ctx", "op", "ops", "names", "type_comment", "type_ignores"})
 """Fields that hold no nodes of interest: contexts and operators are shared by all trees."""
@@ -27,7 +30,7 @@ FIELDS = _Fields()
 class Index:
     """Nodes by type, parents, and bound names, from one walk over the tree."""
 
-    __slots__ = ("bodies", "bound", "by_type", "inside", "local_names", "parents", "sorted", "stored")
+    __slots__ = ("bodies", "bound", "by_type", "inside", "local_names", "parents", "runs", "sorted", "stored")
 
     def __init__(self, tree: ast.Module) -> None:
         self.by_type: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
@@ -35,6 +38,8 @@ class Index:
         self.bound: dict[ast.AST, set[str]] = defaultdict(set)
         self.stored: dict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
         self.inside: dict[ast.AST, list[ast.AST]] = defaultdict(list)
+        self.runs: dict[ast.AST, tuple[list[ast.AST], int, int]] = {}
+        """Of each loop and function: its scope's nodes, and where among them those of its body begin and end."""
         self.sorted: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = {}
         self.bodies: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = {}
         self._walk(tree)
@@ -50,7 +55,7 @@ class Index:
                 found[type(node)].append(node)
         return found
 
-    def of_body(self, root: ast.AST) -> Mapping[type[ast.AST], list[ast.AST]]:
+    def of_body(self, root: ast.AST) -> dict[type[ast.AST], list[ast.AST]]:
         """By type, the nodes that run in each turn of a loop, or call of a function, but those of functions inside it.
 
         Neither a loop's iterable and `else` belong to it, nor decorators and defaults. Of names nothing is said.
@@ -58,20 +63,15 @@ class Index:
         found = self.bodies.get(root)
         if found is None:
             found = self.bodies[root] = defaultdict(list)
-            stack = _body(root)
-            while stack:
-                node = stack.pop()
-                kind = type(node)
-                if kind is ast.Name:
-                    continue
-                found[kind].append(node)
-                for field in FIELDS[kind] if kind not in _OPENING else ():
-                    value = getattr(node, field, None)
-                    if type(value) is list:
-                        stack += [each for each in reversed(value) if isinstance(each, ast.AST)]
-                    elif isinstance(value, ast.AST):
-                        stack.append(value)
+            nodes, start, end = self.runs[root]
+            for node in nodes[start:end]:
+                found[type(node)].append(node)
         return found
+
+    def _passes(self, mark: "_Mark", here: list[ast.AST]) -> None:
+        """Keep where a body begins, or ends, among the nodes of its scope."""
+        start = len(here) if mark.begins else self.runs[mark.root][1]
+        self.runs[mark.root] = (here, start, len(here))
 
     def _walk(self, tree: ast.Module) -> None:  # noqa: C901, PLR0912  one piece: it sees every node there is
         """Down from the root, in the order of the text."""
@@ -80,14 +80,17 @@ class Index:
         scope: ast.AST = tree
         here = inside[tree]
         around: list[ast.AST] = []
-        stack: list[Any] = [tree]  # nodes, of types that are asked for first; None behind a scope
+        stack: list[Any] = [tree]  # nodes, of types that are asked for first; marks of bodies, None behind a scope
         while stack:
             node = stack.pop()
+            kind = type(node)
+            if kind is _Mark:
+                self._passes(node, here)
+                continue
             if node is None:  # behind the last node of a scope
                 scope = around.pop()
                 here = inside[scope]
                 continue
-            kind = type(node)
             while kind is attribute:  # `a.b.c`, which comes next anyway
                 by_type[kind].append(node)
                 here.append(node)
@@ -110,7 +113,7 @@ class Index:
                 around.append(scope)
                 stack.append(None)
                 scope, here = node, inside[node]
-            for field in FIELDS[kind]:
+            for field in FIELDS[kind] if kind not in _REPEATED else _marked(node, kind, stack):
                 value = getattr(node, field, None)
                 if type(value) is list:
                     for child in reversed(value):  # the last on comes off first
@@ -122,11 +125,33 @@ class Index:
                     stack.append(value)
 
 
-def _body(root: ast.AST) -> list[ast.AST]:
-    """What is repeated of a loop, function or lambda, the last first; a condition is asked for each turn, too."""
-    body = getattr(root, "body", [])
-    parts = body if isinstance(body, list) else [body]
-    return [*reversed(parts), root.test] if isinstance(root, ast.While) else [*reversed(parts)]
+class _Mark(NamedTuple):
+    """Where the body of a loop or function begins, or ends."""
+
+    root: ast.AST
+    begins: bool
+
+
+def _marked(node: ast.AST, kind: type[ast.AST], stack: list[Any]) -> Iterator[str]:
+    """The fields of a loop or function, the last first, with marks around what runs again: a condition does, too."""
+    for field in FIELDS[kind]:
+        if field == "body":
+            stack.append(_Mark(node, begins=False))
+        yield field
+        if field == ("test" if kind is ast.While else "body"):
+            stack.append(_Mark(node, begins=True))
+
+
+def parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes that a node holds itself, in the order of the text; contexts and operators are none."""
+    found: list[ast.AST] = []
+    for field in reversed(FIELDS[type(node)]):
+        value = getattr(node, field, None)
+        if type(value) is list:
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def nodes_below(node: ast.AST) -> list[ast.AST]:

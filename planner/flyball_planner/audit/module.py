@@ -52,6 +52,7 @@ class Module:
         self._spoken: dict[tuple[str, ...], bool] = {}
         self._qualified: dict[ast.AST, str | None] = {}
         self._names: dict[ast.AST, frozenset[str]] = {}
+        self._called: dict[ast.AST, frozenset[str]] = {}
 
     def __repr__(self) -> str:
         return f"Module({self.name})"
@@ -84,6 +85,11 @@ class Module:
             elif type(node) not in _SIMPLE:
                 waiting.extend(each for field in _BLOCKS for each in getattr(node, field, ()))
         return sorted(found, key=lambda each: (each.lineno, each.col_offset))
+
+    @property
+    def parents(self) -> Mapping[ast.AST, ast.AST]:
+        """Of each node, the one that holds it."""
+        return self._index.parents
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds this one."""
@@ -145,6 +151,13 @@ class Module:
         """The calls in a function's, class's or module's own body, those of inner functions aside."""
         return self.within(scope, ast.Call)
 
+    def called_in(self, scope: ast.AST) -> frozenset[str]:
+        """The last parts of what a function's, class's or module's own body calls."""
+        found = self._called.get(scope)
+        if found is None:
+            found = self._called[scope] = frozenset(map(last_name, self.within(scope, ast.Call)))
+        return found
+
     def calls_named(self, *names: str) -> Iterator[ast.Call]:
         """The calls whose last part is one of some names: `step` of `self.optimizer.step()`."""
         for name in names:
@@ -168,7 +181,11 @@ class Module:
 
     def repeated(self, root: ast.AST, kind: type[Node]) -> Sequence[Node]:
         """The nodes of one type that run each time that a loop's or function's body does: `Index.of_body`."""
-        return self._index.of_body(root).get(kind, ())  # type: ignore[return-value]  # kept by type
+        index = self._index
+        found = index.bodies.get(root)
+        if found is None:
+            found = index.of_body(root)
+        return found.get(kind, ())  # type: ignore[return-value]  # kept by type
 
     def scope_of(self, node: ast.AST) -> ast.AST:
         """The nearest function, lambda or class around a node, or the module."""

@@ -58,7 +58,11 @@ class Flow(Surroundings):
 
     def value(self, module: Module, node: ast.AST) -> Value:
         """What an expression may be; unknown if nothing is known, or if no way leads there."""
-        return self._frame_around(module, node).values.get(node, UNKNOWN)
+        body = self._bodies.get(node)
+        frame = self._frames.get(body) if body is not None else None
+        if frame is None:
+            frame = self._frame_around(module, node)
+        return frame.values.get(node, UNKNOWN)
 
     def name(self, module: Module, node: ast.expr) -> str | None:
         """The full name of a library's or the project's thing, through local variables too."""

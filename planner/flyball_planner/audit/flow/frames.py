@@ -92,26 +92,23 @@ class Frame:
 
 def body_of(module: Module, node: ast.AST) -> Body:
     """The body that a node is followed with: decorators and defaults belong to what is around the function."""
+    parents = module.parents
     below = node
     while not isinstance(below, ast.stmt):
-        above = module.parent(below)
+        above = parents.get(below)
         if above is None:
             return module.tree
         if type(above) is ast.Lambda and below is above.body:
             return above
         below = above
-    return _body_around(module, below)
-
-
-def _body_around(module: Module, statement: ast.AST) -> Body:
-    """The function or class in whose body a statement stands: of their parts, only those of the body are statements."""
-    above = module.parent(statement)
+    above = parents.get(below)
     while above is not None and type(above) not in _WITH_BODIES:
-        above = module.parent(above)
+        above = parents.get(above)
     return module.tree if above is None else above  # type: ignore[return-value]  # as just seen
 
 
 _WITH_BODIES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+"""Of their parts, only those of the body are statements."""
 
 
 def gives_anything(module: Module, node: Body) -> bool:
