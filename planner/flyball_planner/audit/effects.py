@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -21,6 +21,8 @@ class Effect(Enum):
 
     BACKWARD = "backward"
     STEP = "step"
+
+    __hash__ = object.__hash__  # as for values' tags
 
 
 EffectSet = frozenset[Effect]
@@ -50,6 +52,7 @@ class Effects:
         self._leads: dict[Module, Leads] = {}
         self._zeroing: dict[Module, frozenset[str]] = {}
         self._names: dict[Module, Mapping[ast.AST, frozenset[str]]] = {}
+        self._handed: dict[ast.Call, Sequence[str]] = {}
 
     def step_loops(self, module: Module) -> list[Loop]:
         """The innermost loops that hold backward passes and the optimizer's steps."""
@@ -122,13 +125,13 @@ class Effects:
 
     def _may_lead(self, module: Module, call: ast.Call) -> bool:
         leads = self._leading(module)
-        return last_name(call) in leads.all or not leads.handed.isdisjoint(_handed_names(call))
+        return last_name(call) in leads.all or not leads.handed.isdisjoint(self._handed_by(call))
 
     def _of_closures(self, module: Module, call: ast.Call) -> EffectSet:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
         leading = self._leading(module).handed
-        if leading.isdisjoint(_handed_names(call)):
+        if leading.isdisjoint(self._handed_by(call)):
             return NONE
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
             name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
@@ -137,6 +140,12 @@ class Effects:
                 if definition is not None and isinstance(definition.node, Function):
                     effects |= self.of_function(definition.module, definition.node)
         return frozenset(effects)
+
+    def _handed_by(self, call: ast.Call) -> Sequence[str]:
+        found = self._handed.get(call)
+        if found is None:
+            found = self._handed[call] = _handed_names(call) if call.args or call.keywords else ()
+        return found
 
     def _stepping(self, module: Module) -> list[ast.AST]:
         """The functions, and the module itself, whose calls may lead to backward passes and to steps."""
@@ -151,8 +160,12 @@ class Effects:
         found = self._names.get(module)
         if found is None:
             bodies = (*module.functions, module.tree)
-            found = self._names[module] = {each: frozenset(_names_in(module, each)) for each in bodies}
+            found = self._names[module] = {each: self._names_in(module, each) for each in bodies}
         return found
+
+    def _names_in(self, module: Module, body: ast.AST) -> frozenset[str]:
+        handed = {name for call in module.calls_of(body) for name in self._handed_by(call)}
+        return module.called_in(body).union([f"{_HANDED}{each}" for each in handed])
 
     def _follow(self, module: Module, body: ast.AST) -> EffectSet:
         """Bring each call's effects up to the loop that they make a training loop, or out of the body."""
@@ -235,15 +248,6 @@ def _as_handed(names: frozenset[str]) -> frozenset[str]:
     return frozenset(f"{_HANDED}{each}" for each in names - SEEDS)
 
 
-def _names_in(module: Module, body: ast.AST) -> set[str]:
-    found: set[str] = set()
-    for call in module.calls_of(body):
-        found.add(last_name(call))
-        if call.args or call.keywords:
-            found.update([f"{_HANDED}{each}" for each in _handed_names(call)])
-    return found
-
-
 _HANDED = "→"
 """Before a name that is handed over, not called: `step` is a number in `log(step)`, a function in `run(train_step)`."""
 
@@ -269,19 +273,9 @@ SEEDS = BACKWARD | STEP
 
 
 def _handed_names(call: ast.Call) -> list[str]:
-    found = []
-    for each in call.args:
-        if type(each) is ast.Name:
-            found.append(each.id)
-        elif type(each) is ast.Attribute:
-            found.append(each.attr)
-    for keyword in call.keywords:
-        each = keyword.value
-        if type(each) is ast.Name:
-            found.append(each.id)
-        elif type(each) is ast.Attribute:
-            found.append(each.attr)
-    return found
+    handed = (*call.args, *[each.value for each in call.keywords])
+    names = [each.id for each in handed if type(each) is ast.Name]
+    return names + [each.attr for each in handed if type(each) is ast.Attribute]
 
 
 def _around(module: Module, call: ast.Call, body: ast.AST) -> list[Loop]:

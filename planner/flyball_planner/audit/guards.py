@@ -20,6 +20,8 @@ class Rarity(Enum):
     CONFIG = "config"  # a setting decides, for the whole run
     OTHER = "other"  # depends on the data, or on what nobody knows
 
+    __hash__ = object.__hash__  # as for values' tags
+
 
 SELDOM = frozenset({Rarity.PERIODIC, Rarity.RARE})
 """Behind these conditions nearly everything costs next to nothing."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.values import Literal, Tag, Value
 from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
     """The calls in a module that make PyTorch's own loader."""
     found = project.loaders.get(module)
     if found is None:
-        all_calls = module.all(ast.Call) if project.speaks_of(module, "oader") else ()
-        calls = (call for call in all_calls if _makes_loader(module, project, call))
+        calls = (call for call in _candidates(module, project) if _makes_loader(module, project, call))
         found = project.loaders[module] = tuple(_loader(module, project, call) for call in calls)
     return found
 
@@ -208,7 +208,7 @@ def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For
 
 def behind(project: "Project", module: Module, node: ast.expr, depth: int = DEEPEST) -> Iterator[Loader]:
     """The loaders whose batches an expression gives, also through what is handed one: `cycle(loader)`."""
-    for part in ast.walk(node):
+    for part in nodes_below(node):
         makers = project.flow.value(module, part).makers if isinstance(part, ast.expr) else ()
         for home, made in makers:
             own = [each for each in loaders(home, project) if each.call is made]
@@ -223,7 +223,7 @@ _SETTINGS = ("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig")
 
 def trainer_settings(module: Module, project: "Project") -> Iterator[ast.Call]:
     """The calls that make `TrainingArguments` of transformers, or what derives from it."""
-    for called in module.called_names:
+    for called in module.called_names if module.says_any(_SETTINGS) else ():
         for call in module.calls_named(called) if called.endswith(_SETTINGS) else ():
             name = project.flow.name(module, call.func) or ""
             if name.startswith(("transformers.", "trl.")):
@@ -235,16 +235,21 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
     return next((each for each in call.keywords if each.arg == name), None)
 
 
+def _candidates(module: Module, project: "Project") -> Iterator[ast.Call]:
+    """The calls that may make a loader, by their names."""
+    if project.speaks_of(module, "oader"):
+        names = {each for each in module.called_names if each in {"__init__", "partial"} or "oader" in each}
+        yield from (each for each in module.all(ast.Call) if type(each.func) is ast.Name or last_name(each) in names)
+
+
 def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     name = last_name(call)
     if name == "__init__":
         return _begins_loader(module, project, call)
-    if _is_partial(call):
+    if name == "partial":
         of = call.args[0] if call.args else None
         partial = module.qualified(call.func) == "functools.partial"
         return partial and of is not None and module.qualified(of) in LOADERS
-    if "oader" not in name and not isinstance(call.func, ast.Name):
-        return False
     full = module.qualified(call.func)
     if full in LOADERS or ("oader" in name and project.flow.value(module, call.func).name in LOADERS):
         return True
@@ -279,11 +284,9 @@ _CHEAP_CALLS = frozenset({
 
 def costs_little(project: "Project", loader: Loader) -> bool:
     """Whether a sample is a slice of what already lies in memory, or what is loaded is a list or a tensor."""
-    if loader.dataset_made_by in {"torch.utils.data.TensorDataset", "builtins.range"} or loader.dataset.tags & {
-        Tag.TENSOR,
-        Tag.DEVICE,
-        Tag.HOST,
-    }:
+    if loader.dataset_made_by in {"torch.utils.data.TensorDataset", "builtins.range"}:
+        return True
+    if loader.dataset.tags & {Tag.TENSOR, Tag.DEVICE, Tag.HOST}:
         return True
     if loader.dataset.items is not None or (loader.dataset.element is not None and loader.dataset.definition is None):
         return True

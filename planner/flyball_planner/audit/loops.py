@@ -18,7 +18,7 @@ from flyball_planner.audit.hooks import hooks
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
-from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, reached
+from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, model_called, reached
 from flyball_planner.audit.unseen import Unseen
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Kind(Enum):
     STEP = "step"  # backward and the optimizer's step
     EVALUATION = "evaluation"  # forward alone
 
+    __hash__ = object.__hash__  # as for values' tags
+
 
 @dataclass(frozen=True)
 class Turns:
@@ -79,7 +81,7 @@ class Loops:
     def __init__(self, project: "Project") -> None:
         self._project = project
         self.effects = Effects(project)
-        self._regions: dict[Turns, tuple[Region, ...]] = {}
+        self._regions: dict[Root, tuple[Region, ...]] = {}
 
     @cached_property
     def training(self) -> tuple[Turns, ...]:
@@ -118,10 +120,15 @@ class Loops:
 
     def regions(self, turns: Turns) -> tuple[Region, ...]:
         """All code that a turn runs: the body and the project's functions that it calls, but no evaluation."""
-        found = self._regions.get(turns)
+        found = self._regions.get(turns.node)
         if found is None:
-            found = self._regions[turns] = tuple(reached(self._project, turns.region))
+            found = self._regions[turns.node] = tuple(reached(self._project, turns.region))
         return found
+
+    @cached_property
+    def trained(self) -> frozenset[Root]:
+        """All loops and functions that run in a training turn."""
+        return frozenset(region.root for turns in self.training for region in self.regions(turns))
 
     def training_of(self, module: Module) -> Iterator[Turns]:
         """The training loops that stand in one module."""
@@ -188,7 +195,7 @@ class Loops:
         inside = (each, *(each.items or ()))
         return any(part.has(Tag.PARAMETER) or part.has(Tag.GRADIENT) for part in inside)
 
-    @property
+    @cached_property
     def _modules(self) -> list[Module]:
         return [each for each in self._project.modules.values() if is_torch_code(each) and not is_test_code(each)]
 
@@ -279,12 +286,6 @@ def _first(node: ast.For | ast.AsyncFor) -> ast.stmt:
 
 
 _TRAINING = re.compile(r"(?<![a-z])(train|fit)(?![a-z])|train_and|fit_and")
-
-
-def model_called(call: ast.Call) -> ast.expr:
-    """What is run, if it is a model: the called thing itself, or that whose `forward…` is called."""
-    of_forward = isinstance(call.func, ast.Attribute) and call.func.attr.startswith("forward")
-    return call.func.value if of_forward and isinstance(call.func, ast.Attribute) else call.func
 
 
 _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})

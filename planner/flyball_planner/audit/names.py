@@ -83,6 +83,7 @@ class Names:
         self._from_star: dict[tuple[Module, str], str | None] = {}
         self._resolved: dict[tuple[Module, str], str] = {}
         self._frameworks: dict[Module, frozenset[str]] = {}
+        self._imported: dict[Module, tuple[tuple[str, str], ...]] = {}
 
     def qualified(self, module: Module, node: ast.AST) -> str | None:
         """The full name of a dotted expression, or None."""
@@ -119,14 +120,21 @@ class Names:
     def frameworks(self, module: Module) -> frozenset[str]:
         """The frameworks whose packages a module imports."""
         if module not in self._frameworks:
-            roots = {target.split(".")[0] for target in self.imported(module)}
+            roots = {target.partition(".")[0] for target in self.imported(module)}
             self._frameworks[module] = frozenset(_FRAMEWORKS[each] for each in roots if each in _FRAMEWORKS)
         return self._frameworks[module]
 
     def imported(self, module: Module) -> Iterator[str]:
         """The dotted names of all that a module imports."""
-        yield from (target for _, target in _imports(module))
+        yield from (target for _, target in self._imports(module))
         yield from _star_imports(module)
+
+    def _imports(self, module: Module) -> tuple[tuple[str, str], ...]:
+        """The names that imports anywhere in a module bind, and their targets."""
+        found = self._imported.get(module)
+        if found is None:
+            found = self._imported[module] = tuple(_imports(module))
+        return found
 
     def _own(self, module: Module) -> Mapping[str, str]:
         """What a module's imports, definitions and aliases bind, star imports aside."""
@@ -137,7 +145,7 @@ class Names:
 
     def _bound(self, module: Module) -> Iterator[tuple[str, str]]:
         """Aliases first, definitions next, imports last: a later pair wins."""
-        imports = dict(_imports(module))
+        imports = dict(self._imports(module))
         for assignment in module.all(ast.Assign):
             if module.parent(assignment) is module.tree and (dotted := dotted_name(assignment.value)):
                 root, _, rest = dotted.partition(".")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
-from flyball_planner.audit.loops import model_called
+from flyball_planner.audit.index import nodes_below, parts_of
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, model_called
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -134,7 +134,7 @@ def _given(body: Body) -> Iterator[tuple[set[str], ast.expr, int]]:
 
 
 def _names(target: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return {part.id for part in nodes_below(target) if isinstance(part, ast.Name)}
 
 
 def _rebound(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[str, float]:
@@ -159,7 +159,7 @@ def _last_given(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dic
 
 def _column(body: Body, call: ast.Call) -> int:
     """Where the statement of a call begins: what is not indented deeper runs after it in any case."""
-    around = (each for each in body.all(ast.Assign) if any(call is part for part in ast.walk(each)))
+    around = (each for each in body.all(ast.Assign) if any(call is part for part in nodes_below(each)))
     return next((each.col_offset for each in around), 0)
 
 
@@ -186,15 +186,23 @@ def _outlets(body: Body) -> Iterator[ast.AST]:
 
 def _speaks(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool:
     """Whether an expression holds a pass, or what was made of it, before that leaves."""
-    if isinstance(node, ast.Call) and node is not call and last_name(node) in LEAVING:
-        return False
-    if isinstance(node, ast.Attribute) and node.attr in _ASKED:
-        return False
-    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
-        return _speaks(node.elt, call, derived)
-    if node is call or (isinstance(node, ast.Name) and node.lineno <= derived.get(node.id, 0)):
-        return True
-    return any(_speaks(each, call, derived) for each in ast.iter_child_nodes(node))
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here is call or (isinstance(here, ast.Name) and here.lineno <= derived.get(here.id, 0)):
+            return True
+        if isinstance(here, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+            waiting.append(here.elt)
+        elif not _leaves(here):
+            waiting += parts_of(here)
+    return False
+
+
+def _leaves(node: ast.AST) -> bool:
+    """Whether what a node gives has no history, whatever it is made of."""
+    if isinstance(node, ast.Call):
+        return last_name(node) in LEAVING
+    return isinstance(node, ast.Attribute) and node.attr in _ASKED
 
 
 _ASKED = frozenset({"shape", "data", "dtype", "device"})

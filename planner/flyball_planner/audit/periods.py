@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Guard, Rarity
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.regions import Region
 
@@ -33,7 +34,7 @@ def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
 def _period(module: Module, test: ast.AST) -> str | None:
     """The last part of the name that a condition takes a remainder by; None if it is no such condition."""
     said = (test, *_given(module, test)) if isinstance(test, ast.Name) else (test,)
-    parts = (part for each in said for part in ast.walk(each))
+    parts = (part for each in said for part in nodes_below(each))
     found = [each.right for each in parts if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod)]
     if len(found) != 1:
         return None

@@ -39,6 +39,7 @@ class Project:
         """Of each module: found once, for several rules."""
         self._imported: dict[tuple[str, str], Module | None] = {}
         self._found: dict[str, Definition | None] = {}
+        self._top: dict[Module, Mapping[str, Definition]] = {}
         self._reached: dict[Module, frozenset[Module]] = {}
         self._named_by: dict[Module, frozenset[Module]] = {}
         self._connected: dict[Module, frozenset[Module]] = {}
@@ -104,7 +105,8 @@ class Project:
         if qualified is None:
             return None
         if qualified not in self._found:
-            self._found[qualified] = self._find(qualified)
+            own = qualified.partition(".")[0] in self._parts
+            self._found[qualified] = self._find(qualified) if own else None
         return self._found[qualified]
 
     def imports_of(self, module: Module) -> frozenset[Module]:
@@ -191,12 +193,18 @@ class Project:
         head, _, name = qualified.rpartition(".")
         module = self.modules.get(head)
         if module is not None:
-            return _defined(module, name)
+            return self._top_level(module).get(name)
         holder = self.find(head) if head else None
         if holder is None or not isinstance(holder.node, ast.ClassDef):
             return None
         method = method_of(holder.node, name)
         return Definition(holder.module, method) if method else None
+
+    def _top_level(self, module: Module) -> Mapping[str, Definition]:
+        found = self._top.get(module)
+        if found is None:
+            found = self._top[module] = _defined(module)
+        return found
 
     def _search(self, folder: str, dotted: str) -> Module | None:
         """By Python's rule: below the importer's folder or one above it; else wherever one file alone fits."""
@@ -214,7 +222,7 @@ class Project:
         return fitting[0] if len(fitting) == 1 and "." in dotted else None
 
 
-def _defined(module: Module, name: str) -> Definition | None:
-    both = (*module.functions, *module.all(ast.ClassDef))
-    found = [each for each in both if each.name == name and is_top_level(module, each)]
-    return Definition(module, max(found, key=lambda each: each.lineno)) if found else None
+def _defined(module: Module) -> Mapping[str, Definition]:
+    """A module's own functions and classes; of several that have a name, the last."""
+    both = sorted((*module.functions, *module.all(ast.ClassDef)), key=lambda each: each.lineno)
+    return {each.name: Definition(module, each) for each in both if is_top_level(module, each)}

@@ -116,3 +116,9 @@ def is_switched_to_eval(module: Module, node: Loop) -> bool:
             off = any(isinstance(given, ast.Constant) and not given.value for given in call.args)
             return (call.func.attr == "eval" and not call.args) or off
     return False
+
+
+def model_called(call: ast.Call) -> ast.expr:
+    """What is run, if it is a model: the called thing itself, or that whose `forward…` is called."""
+    of_forward = isinstance(call.func, ast.Attribute) and call.func.attr.startswith("forward")
+    return call.func.value if of_forward and isinstance(call.func, ast.Attribute) else call.func

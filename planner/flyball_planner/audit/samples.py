@@ -12,6 +12,7 @@ from flyball_planner.audit.given import argument
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import loaders
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, reached
 
 if TYPE_CHECKING:
@@ -181,4 +182,4 @@ def _targets(target: ast.expr) -> Iterator[str]:
 
 
 def _text(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
+    return node.id if isinstance(node, ast.Name) else code_of(node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.passes import DIFFERENTIATING, is_wrapped, leaves
 from flyball_planner.audit.regions import Region
 
@@ -35,10 +36,10 @@ def passes_behind_eval(project: "Project", module: Module, function: Function) -
     for switch in module.calls_named("eval"):
         if module.function_of(switch) is not function or not isinstance(switch.func, ast.Attribute) or switch.args:
             continue
-        rest, model = Rest(region, switch.lineno), ast.unparse(switch.func.value)
+        rest, model = Rest(region, switch.lineno), code_of(switch.func.value)
         if any(last_name(each) in DIFFERENTIATING for each in rest.all(ast.Call)):
             continue
-        calls = (each for each in rest.all(ast.Call) if ast.unparse(each.func) == model)
+        calls = (each for each in rest.all(ast.Call) if code_of(each.func) == model)
         recorded = (each for each in calls if _follows(module, switch, each) and _records(project, module, each))
         yield from (each for each in recorded if leaves(rest, each))
 

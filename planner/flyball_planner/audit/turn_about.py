@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.loops import Turns, model_called
+from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Module
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, model_called
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project

@@ -221,7 +221,7 @@ _RUNNERS = frozenset({"ignite", "fastai", "composer"})
 
 
 def _reads(module: Module, node: Function) -> bool:
-    return any(last_name(each) in _READING for each in module.within(node, ast.Call))
+    return not module.called_in(node).isdisjoint(_READING)
 
 
 def _home(module: Module, node: Function) -> str:

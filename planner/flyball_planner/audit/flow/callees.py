@@ -1,7 +1,6 @@
 """Which functions of the project a call runs: by its name where that tells enough, else by the value that is called."""
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
@@ -92,7 +91,7 @@ class Resolver:
         group = self._flow.project.connected(module)
         found = self._own.get(group)
         if found is None:
-            found = self._own[group] = frozenset(name for each in group for name in _names_of_own(each))
+            found = self._own[group] = frozenset[str]().union(*map(_names_of_own, group))
         return found
 
     def _inner_names(self, module: Module) -> frozenset[str]:
@@ -105,12 +104,12 @@ class Resolver:
         return found
 
 
-def _names_of_own(module: Module) -> Iterator[str]:
-    yield from (each.name for each in (*module.functions, *module.all(ast.ClassDef)))
-    yield from (each.attr for each in module.all(ast.Attribute) if isinstance(each.ctx, ast.Store))
-    yield from (name for scope in (module.tree, *module.all(ast.ClassDef)) for name in module.bound_names(scope))
-    yield from (each.arg for each in module.all(ast.keyword) if each.arg is not None)
-    yield from (each.asname or each.name for plain in module.imports for each in plain.names)
+def _names_of_own(module: Module) -> set[str]:
+    found = {each.name for each in (*module.functions, *module.all(ast.ClassDef))}
+    found |= {each.attr for each in module.all(ast.Attribute) if type(each.ctx) is ast.Store}
+    found |= {each.arg for each in module.all(ast.keyword) if each.arg is not None}
+    found |= {each.asname or each.name for plain in module.imports for each in plain.names}
+    return found.union(*map(module.bound_names, (module.tree, *module.all(ast.ClassDef))))
 
 
 def _class_around(module: Module, name: ast.Name) -> ast.ClassDef | None:

@@ -8,7 +8,7 @@ from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.expressions import evaluate
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.functions import loss_of, of_library
-from flyball_planner.audit.flow.handed import Arguments, handed
+from flyball_planner.audit.flow.handed import NOTHING, Arguments, handed
 from flyball_planner.audit.flow.methods import SOMETHING_ON_DEVICE, of_method
 from flyball_planner.audit.flow.values import (
     NORM,
@@ -99,8 +99,10 @@ _CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
 
 
 def _arguments(frame: Frame, node: ast.Call) -> Arguments:
+    if not node.args and not node.keywords:  # a third of all calls
+        return NOTHING
     values = tuple([evaluate(frame, each) for each in node.args])
-    keywords = tuple([(each.arg or "", evaluate(frame, each.value)) for each in node.keywords])
+    keywords = tuple([(each.arg or "", evaluate(frame, each.value)) for each in node.keywords]) if node.keywords else ()
     return handed(node, values, keywords)
 
 

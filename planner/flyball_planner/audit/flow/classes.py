@@ -21,6 +21,8 @@ class Classes:
         self.project = project
         self._lineages: dict[ast.AST, tuple[Definition, ...]] = {}
         self._bases: dict[ast.AST, frozenset[str]] = {}
+        self._methods: dict[tuple[ast.AST, str], Definition | None] = {}
+        self._instances: dict[ast.AST, Value] = {}
         self._heirs: dict[frozenset[Module], dict[str, dict[str, None]]] = {}
 
     def lineage(self, definition: Definition) -> tuple[Definition, ...]:
@@ -62,11 +64,16 @@ class Classes:
 
     def method(self, definition: Definition, name: str) -> Definition | None:
         """A method of a class, its own or inherited within the project."""
+        key = (definition.node, name)
+        if key not in self._methods:
+            self._methods[key] = next(self._methods_of(definition, name), None)
+        return self._methods[key]
+
+    def _methods_of(self, definition: Definition, name: str) -> Iterator[Definition]:
         for each in self.lineage(definition):
             found = method_of(each.node, name) if isinstance(each.node, ast.ClassDef) else None
             if found is not None:
-                return Definition(each.module, found)
-        return None
+                yield Definition(each.module, found)
 
     def of_heirs(self, definition: Definition, name: str) -> tuple[Definition, ...]:
         """The methods of that name of the project's classes that derive from a class; none if they are many."""
@@ -82,7 +89,11 @@ class Classes:
 
     def instance_of(self, definition: Definition) -> Value:
         """Any object of a class."""
-        return Value(self._class_tags(definition), definition=definition, is_instance=True)
+        found = self._instances.get(definition.node)
+        if found is None:
+            tags = self._class_tags(definition)
+            found = self._instances[definition.node] = Value(tags, definition=definition, is_instance=True)
+        return found
 
     def _class_tags(self, definition: Definition) -> Tags:
         bases = self.bases(definition)

@@ -27,12 +27,18 @@ class Arguments(NamedTuple):
         return None
 
 
+NOTHING = Arguments((), (), complete=True)
+
+
 def handed(node: ast.Call, values: tuple[Value, ...], keywords: tuple[tuple[str, Value], ...]) -> Arguments:
     """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
     for place, each in enumerate(node.args):
         if type(each) is ast.Starred:
             return Arguments(values[:place], keywords, complete=False)
-    return Arguments(values, keywords, not keywords or all(name for name, _ in keywords))
+    for name, _ in keywords:
+        if not name:
+            return Arguments(values, keywords, complete=False)
+    return Arguments(values, keywords, complete=True)
 
 
 def joined_arguments(sites: Sequence[Arguments]) -> Arguments:

@@ -5,7 +5,7 @@ import re
 
 from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Frame
-from flyball_planner.audit.flow.handed import Arguments
+from flyball_planner.audit.flow.handed import NOTHING, Arguments
 from flyball_planner.audit.flow.library import METADATA, TO_HOST
 from flyball_planner.audit.flow.values import (
     MODEL,
@@ -85,7 +85,7 @@ def _moves_to_device(node: ast.Call, given: Arguments) -> bool:
 
 
 def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
-    if name in TO_HOST or name in METADATA or (name == "type" and given == _NOTHING):
+    if name in TO_HOST or name in METADATA or (name == "type" and given == NOTHING):
         return ON_HOST
     if name == "cpu":
         return Value((held.tags - {Tag.DEVICE}) | {Tag.CPU})
@@ -101,9 +101,6 @@ def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
     if held.has(Tag.GRADIENT) and name == "norm":
         found = found.tagged(Tag.NORM)
     return Value(found.tags, element=Value(found.tags)) if name in {"split", "chunk", "unbind"} else found
-
-
-_NOTHING = Arguments((), (), complete=True)
 
 
 def _moved(held: Value, name: str, given: Arguments) -> Value:

@@ -17,7 +17,7 @@ class Surroundings(Classes):
     def __init__(self, project: "Project") -> None:
         super().__init__(project)
         self._backward: dict[Module, frozenset[str]] = {}
-        self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
+        self._callers: dict[tuple[frozenset[Module], str], list[tuple[Module, ast.Call]]] = {}
 
     def uses_torch(self, module: Module) -> bool:
         """Whether names may be guessed by the habits of training code in a file."""
@@ -35,11 +35,9 @@ class Surroundings(Classes):
 
     def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
         """The calls whose function ends in a name, in a module and those that it is connected with."""
-        group = self.project.connected(module)
-        if group not in self._callers:
-            found: dict[str, list[tuple[Module, ast.Call]]] = {}
-            for caller in sorted(group, key=lambda each: each.name):
-                for last in caller.called_names:
-                    found.setdefault(last, []).extend((caller, each) for each in caller.calls_named(last))
-            self._callers[group] = found
-        return self._callers[group].get(name, [])
+        key = (self.project.connected(module), name)
+        found = self._callers.get(key)
+        if found is None:
+            group = sorted(key[0], key=lambda each: each.name)
+            found = self._callers[key] = [(caller, each) for caller in group for each in caller.calls_named(name)]
+        return found

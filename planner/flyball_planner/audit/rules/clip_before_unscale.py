@@ -30,8 +30,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     if not project.speaks_of(module, "clip_grad"):
         return
     for body in (*module.functions, module.tree):
-        calls = sorted(module.calls_of(body), key=lambda each: (each.lineno, each.col_offset))
-        if any(last_name(each) == "step" for each in calls):
+        if "step" in module.called_in(body):
+            calls = sorted(module.calls_of(body), key=lambda each: (each.lineno, each.col_offset))
             for clip in (clip for each in calls for clip in _clips(project, module, each)):
                 yield from _of_clip(project, module, calls, clip)
 
@@ -53,9 +53,8 @@ def _clips(project: Project, module: Module, call: ast.Call) -> Iterator[Clip]:
         yield Clip(call, module, call)
     else:
         for there, node in project.flow.callees(module, call) if not call.args else ():
-            inside = there.calls_of(node) if isinstance(node, Function) else ()
-            steps = any(last_name(each) == "step" for each in inside)
-            for each in inside if not steps else ():
+            steps = not isinstance(node, Function) or "step" in there.called_in(node)
+            for each in there.calls_of(node) if not steps else ():
                 if CLIPPING.search(there.qualified(each.func) or ""):
                     yield Clip(call, there, each)
 

@@ -12,8 +12,10 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind
 from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -69,8 +71,8 @@ _OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Fun
 
 def _asks_sizes(module: Module, function: Function) -> bool:
     """Whether an argument is asked for what tensors alone have."""
-    names = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
-    asked = (each.value for each in module.within(function, ast.Attribute) if each.attr in _OF_TENSORS)
+    asked = [each.value for each in module.within(function, ast.Attribute) if each.attr in _OF_TENSORS]
+    names = {each.arg for each in nodes_below(function.args) if isinstance(each, ast.arg)} if asked else set[str]()
     return any(isinstance(each, ast.Name) and each.id in names for each in asked)
 
 
@@ -94,10 +96,8 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
 def _stands_in(region: Region, call: ast.Call) -> bool:
     """Whether it is made only where an argument was not handed over: `if noise is None`."""
     tests = [each.test for each in region.guards(call)]
-    asked = {
-        ast.unparse(each.left) for each in tests if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Is)
-    }
-    return bool(asked & {each.arg for each in ast.walk(region.root) if isinstance(each, ast.arg)})
+    asked = {code_of(each.left) for each in tests if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Is)}
+    return bool(asked) and any(isinstance(each, ast.arg) and each.arg in asked for each in nodes_below(region.root))
 
 
 def _regions(module: Module, project: Project) -> Iterator[Region]:
@@ -130,7 +130,7 @@ def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
 def _is_cast(call: ast.Call) -> bool:
     """Whether `.to(dtype)` names a type by an argument or an attribute: nothing is moved."""
     first = call.args[0] if last_name(call) == "to" and call.args else None
-    return first is not None and len(call.args) == 1 and _TYPES.search(ast.unparse(first)) is not None
+    return first is not None and len(call.args) == 1 and _TYPES.search(code_of(first)) is not None
 
 
 _TYPES = re.compile(r"(^|[._])d?type$|_dtype\b")

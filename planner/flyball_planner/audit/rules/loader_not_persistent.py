@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
 from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, Loop
@@ -103,7 +104,7 @@ def _calls(project: Project, module: Module, function: Function) -> Iterator[tup
 
 
 def _holds(loop: ast.AST, call: ast.Call) -> bool:
-    return any(each is call for each in ast.walk(loop))
+    return any(each is call for each in nodes_below(loop))
 
 
 RULE = Rule(

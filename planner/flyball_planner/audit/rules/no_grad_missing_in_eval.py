@@ -45,8 +45,8 @@ def _of_givers(module: Module, project: Project) -> Iterator[Match]:
     """Functions of which nobody differentiates what their models give: samplers, predictors, encoders."""
     known = {turns.node for turns in project.loops.evaluation_of(module) if not _only_counts(turns)}
     for function in module.functions:
-        names = {last_name(each) for each in module.calls_of(function)}
-        if not names & LEAVING or HOOKS.search(function.name):
+        names = module.called_in(function)
+        if names.isdisjoint(LEAVING) or HOOKS.search(function.name):
             continue
         told: set[ast.AST] = set()
         region = Region(module, function)
@@ -75,8 +75,7 @@ def _may_give(project: Project, module: Module, function: Function) -> bool:
     is_module = holder is not None and project.flow.is_module(Definition(module, holder))
     if is_module and not GIVING.search(function.name):
         return False
-    trained = (region.root for turns in project.loops.training for region in project.loops.regions(turns))
-    return function not in trained and not _is_called_without_history(project, module, function)
+    return function not in project.loops.trained and not _is_called_without_history(project, module, function)
 
 
 def _is_given(region: Region, call: ast.Call) -> bool:

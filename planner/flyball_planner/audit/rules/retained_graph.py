@@ -9,6 +9,7 @@ from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import is_constant
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.names import code_of
@@ -65,7 +66,7 @@ def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:
         for side, other in ((value.left, value.right), (value.right, value.left)):
             held = any(
                 isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and code_of(each) == own
-                for each in ast.walk(side)
+                for each in nodes_below(side)
             )
             if held or _asks_for(side, target):
                 return other
@@ -134,7 +135,7 @@ def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
         }:
             return True
     for loop in (*region.all(ast.For), *((region.root,) if isinstance(region.root, ast.For) else ())):
-        if name in {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}:
+        if name in {each.id for each in nodes_below(loop.target) if isinstance(each, ast.Name)}:
             return True
     return any(
         last_name(call) in {"clear", "pop", "popleft"}

@@ -11,6 +11,7 @@ from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM, Rarity
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.mentions import names_no_device
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -119,7 +120,7 @@ def _acts(project: Project, turns: Turns) -> bool:
     """Whether the loop moves an environment, which takes its actions from the host: `env.step(action)`."""
     calls = (each.func for region in project.loops.regions(turns) for each in region.all(ast.Call))
     return any(
-        isinstance(each, ast.Attribute) and each.attr == "step" and _ENVIRONMENT.search(ast.unparse(each.value))
+        isinstance(each, ast.Attribute) and each.attr == "step" and _ENVIRONMENT.search(code_of(each.value))
         for each in calls
     )
 
