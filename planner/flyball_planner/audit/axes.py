@@ -38,6 +38,23 @@ def has_features_last(module: Module, function: Function, queries: ast.expr, dep
     return all(has_features_last(module, function, each, depth + 1) for each in (*held, *queries.args[:1]))
 
 
+def has_places_last(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
+    """Whether what is transposed was a picture whose rows and columns had been made one axis, the last."""
+    if isinstance(node, ast.Name) and depth <= DEEPEST:
+        given = _given(module, function, node)
+        return given is not None and has_places_last(module, function, given, depth + 1)
+    if not isinstance(node, ast.Call) or depth > DEEPEST:
+        return False
+    last = ast.unparse(node.args[-1]) if node.args else ""
+    if last_name(node) in {"view", "reshape"}:
+        return len(node.args) > 2 and (last == "-1" or "*" in last)  # batches, channels, places
+    if last_name(node) == "flatten":
+        return last in {"2", "-2"}
+    held = node.func.value if isinstance(node.func, ast.Attribute) else None
+    swaps = last_name(node) in {"transpose", "permute", "contiguous", "mT"}
+    return swaps and held is not None and has_places_last(module, function, held, depth + 1)
+
+
 _MIXING = frozenset({"transpose", "permute", "rearrange", "einsum", "reshape", "view", "flatten", "Linear", "matmul"})
 """Give the axes a new order: what they were before says nothing."""
 

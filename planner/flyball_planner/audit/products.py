@@ -2,69 +2,51 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from enum import Enum, auto
-from typing import NamedTuple
 
-from flyball_planner.audit.axes import has_features_last
-from flyball_planner.audit.guards import guards
+from flyball_planner.audit.axes import has_features_last, has_places_last
 from flyball_planner.audit.module import Function, Module, last_name
 
-_PRODUCTS = frozenset({"matmul", "bmm"})
-_TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "adjoint", "rearrange"})
-_TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
+PRODUCTS = frozenset({"matmul", "bmm"})
+TRANSPOSING = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "adjoint", "rearrange"})
+TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
 
-_PASSING = frozenset({"to", "float", "type", "type_as", "half", "bfloat16", "contiguous", "nan_to_num", "clone"})
-"""Methods that leave weights what they are."""
-
-_SHAPES = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
-_DROPOUT = re.compile(r"drop", re.IGNORECASE)
-
-
-class Place(Enum):
-    """Where weights have to stand in a product with values."""
-
-    FIRST = auto()
-    SECOND = auto()
-    MIRRORED = auto()  # second, once they are transposed
-
-
-class Use(NamedTuple):
-    """A place where weights are used."""
-
-    node: ast.AST
-    weighs: bool
-    """Whether they multiply values there."""
+SHAPES = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
+"""What is asked of a tensor without its numbers."""
 
 
 def multiplies(module: Module, function: Function, node: ast.expr, *, turned: bool = False) -> bool:
     """Whether an expression is the product of one thing with another, transposed; turned: of one transposed."""
     if isinstance(node, ast.Call) and last_name(node) == "einsum" and not _is_plain_product(node):
         return not turned and _contracts(node)
-    sides = _sides(node)
-    if sides is None:
+    found = sides(node)
+    if found is None:
         return False
+    first, second = found
     if turned:
-        return _is_transposed(module, function, sides[0]) and not _is_transposed(module, function, sides[1])
-    return _is_transposed(module, function, sides[1]) and has_features_last(module, function, sides[0])
+        return _is_transposed(module, function, first) and not _is_transposed(module, function, second)
+    return _is_transposed(module, function, second) and has_features_last(module, function, first)
 
 
-def attends(module: Module, function: Function, weights: ast.expr, *, turned: bool = False) -> bool:
-    """Whether weights multiply something, and nothing else is done with them; turned: something times their mirror."""
-    uses = [*_uses(module, function, weights, set(), Place.MIRRORED if turned else Place.FIRST)]
-    return bool(uses) and all(each.weighs for each in uses)
+def multiplies_places(module: Module, function: Function, node: ast.expr) -> bool:
+    """Whether it is the product of one thing, transposed, with another, of pictures whose places are one last axis."""
+    if not multiplies(module, function, node, turned=True):
+        return False
+    first, _ = sides(node) or (node, node)
+    return has_places_last(module, function, first)
 
 
-def attends_unless_asked(module: Module, function: Function, weights: ast.expr) -> bool:
-    """Whether the rest of what is done with weights stands behind a condition: they are handed out if asked for."""
-    uses = [*_uses(module, function, weights, set(), Place.FIRST)]
-    above = {each.test for each in guards(module, weights, function)}
-    others = [each.node for each in uses if not each.weighs]
-    asked = all({guard.test for guard in guards(module, each, function)} - above for each in others)
-    return any(each.weighs for each in uses) and asked
+def multiplies_named(function: Function, node: ast.expr) -> bool:
+    """Whether it is the plain product of two arguments that are called queries and keys."""
+    names = [each.id for each in sides(node) or () if isinstance(each, ast.Name)]
+    arguments = {each.arg for each in function.args.args}
+    return len(names) == 2 and {*names} <= arguments and all(map(re.match, _NAMES, names))
 
 
-def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+_NAMES = (re.compile(r"q(uer(y|ies))?(_|$)"), re.compile(r"k(eys?)?(_|$)"))
+"""Queries, keys."""
+
+
+def sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """The two operands of a matrix product."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left, node.right
@@ -72,7 +54,7 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         return node.args[-2], node.args[-1]
     if isinstance(node, ast.Call) and last_name(node) == "einsum" and _is_plain_product(node):
         return node.args[1], node.args[2]
-    if not isinstance(node, ast.Call) or last_name(node) not in _PRODUCTS:
+    if not isinstance(node, ast.Call) or last_name(node) not in PRODUCTS:
         return None
     if len(node.args) == 2:
         return node.args[0], node.args[1]
@@ -83,7 +65,7 @@ def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 def _contracts(call: ast.Call) -> bool:
     """`einsum("b h i d, b h j d -> b h i j", …)`: one letter goes, each has one of its own, and those come last."""
-    operands, output = _letters(call)
+    operands, output = letters(call)
     if len(operands) != 2:
         return False
     ours, theirs = map(set, operands)
@@ -96,7 +78,7 @@ def _contracts(call: ast.Call) -> bool:
 
 def _is_plain_product(call: ast.Call) -> bool:
     """`einsum("bij,bjk->bik", …)`: what `bmm` does."""
-    operands, output = _letters(call)
+    operands, output = letters(call)
     if len(operands) != 2 or len(call.args) != 3 or {len(each) for each in operands} != {len(output)}:
         return False
     first, second = operands
@@ -105,13 +87,7 @@ def _is_plain_product(call: ast.Call) -> bool:
     )
 
 
-def _weighs(call: ast.Call) -> bool:
-    """`einsum("b h i j, b h j d -> b h i d", …)`: the weights' last letter goes; heads that are mixed keep it."""
-    operands, output = _letters(call)
-    return len(operands) == 2 and operands[0][-1:] in operands[1] and operands[0][-1:] not in output
-
-
-def _letters(call: ast.Call) -> tuple[list[str], str]:
+def letters(call: ast.Call) -> tuple[list[str], str]:
     """What an einsum takes and gives, one letter a dimension."""
     first = call.args[0] if call.args else None
     text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
@@ -121,9 +97,11 @@ def _letters(call: ast.Call) -> tuple[list[str], str]:
 
 def _is_transposed(module: Module, function: Function, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
-        return node.attr in _TRANSPOSED
+        return node.attr in TRANSPOSED
     if isinstance(node, ast.Call):
-        return last_name(node) in _TRANSPOSING
+        return last_name(node) in TRANSPOSING
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # `k.transpose(-1, -2) / scale`
+        return any(_is_transposed(module, function, each) for each in (node.left, node.right))
     if not isinstance(node, ast.Name):
         return False
     given = [
@@ -141,7 +119,7 @@ def _swaps_last(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and name == "rearrange":
         return _moves_last(node)
     if not isinstance(node, ast.Call) or name not in {"transpose", "swapaxes", "swapdims", "permute"}:
-        return isinstance(node, ast.Attribute) and node.attr in _TRANSPOSED
+        return isinstance(node, ast.Attribute) and node.attr in TRANSPOSED
     texts = [ast.unparse(each) for each in node.args]
     if name == "permute":
         return bool(texts) and texts[-1] not in {"-1", str(len(texts) - 1)}
@@ -155,80 +133,3 @@ def _moves_last(call: ast.Call) -> bool:
     before, _, after = text.partition("->")
     ends = [each.replace(")", " ").split()[-1:] for each in (before, after)]
     return all(ends) and ends[0] != ends[1]
-
-
-def _uses(module: Module, function: Function, node: ast.AST, seen: set[ast.AST], place: Place) -> Iterator[Use]:
-    """Each use of a value; dropout and changes of type are looked through."""
-    if node in seen:
-        return
-    seen.add(node)
-    above = module.parent(node)
-    changed = _changed(module, node, above)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        for name in _later(module, function, above, above.targets[0].id):
-            yield from _uses(module, function, name, seen, place)
-    elif isinstance(above, ast.Attribute) and above.attr in _SHAPES:
-        return
-    elif changed is not None and place is Place.MIRRORED and _mirrors(above):
-        yield from _uses(module, function, changed, seen, Place.SECOND)
-    elif changed is not None and _keeps(above):
-        yield from _uses(module, function, changed, seen, place)
-    else:
-        yield Use(node, _weighs_values(module, node, above, place))
-
-
-def _changed(module: Module, node: ast.AST, above: ast.AST | None) -> ast.expr | None:
-    """What a method of a value, an attribute, or a function that it is handed to, gives."""
-    if isinstance(above, ast.Call):
-        return above if node in above.args else None
-    method = module.parent(above) if isinstance(above, ast.Attribute) else None
-    if isinstance(method, ast.Call) and method.func is above:
-        return method
-    return above if isinstance(above, ast.Attribute) else None
-
-
-def _mirrors(above: ast.AST | None) -> bool:
-    name = above.attr if isinstance(above, ast.Attribute) else last_name(above) if isinstance(above, ast.Call) else ""
-    return name in _TRANSPOSING | _TRANSPOSED
-
-
-def _keeps(above: ast.AST | None) -> bool:
-    """Whether a value only changes its type, or a part of it is dropped."""
-    if isinstance(above, ast.Attribute):
-        return above.attr in _PASSING
-    return isinstance(above, ast.Call) and _DROPOUT.search(last_name(above)) is not None
-
-
-def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, place: Place) -> bool:
-    """Whether weights stand in their place of a product."""
-    sides = _sides(above) if above is not None else None
-    if place is Place.SECOND:
-        return sides is not None and sides[1] is node
-    if place is Place.MIRRORED:
-        return False
-    if isinstance(above, ast.Attribute):
-        return isinstance(module.parent(above), ast.Call) and above.attr in _PRODUCTS
-    if isinstance(above, ast.Call) and last_name(above) == "einsum":
-        return len(above.args) == 3 and above.args[1] is node and _weighs(above)
-    return sides is not None and sides[0] is node
-
-
-def _later(module: Module, function: Function, assigned: ast.Assign, name: str) -> Iterator[ast.Name]:
-    """The reads of a variable behind an assignment, up to the next one."""
-    end = assigned.end_lineno or assigned.lineno
-    again = [
-        each.lineno
-        for each in module.all(ast.Assign)
-        if each.lineno > end and module.function_of(each) is function
-        and any(isinstance(target, ast.Name) and target.id == name for target in each.targets)
-    ]  # fmt: skip
-    last = min(again, default=None)
-    for each in module.all(ast.Name):
-        if (
-            each.id == name
-            and isinstance(each.ctx, ast.Load)
-            and each.lineno > end
-            and module.function_of(each) is function
-            and (last is None or each.lineno <= last)
-        ):
-            yield each

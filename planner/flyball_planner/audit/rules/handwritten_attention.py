@@ -8,19 +8,14 @@ from typing import Any
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.module import Function, last_name
-from flyball_planner.audit.products import attends, attends_unless_asked, multiplies
+from flyball_planner.audit.products import multiplies, multiplies_named, multiplies_places
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.scores import is_biased, serves_else, sources
+from flyball_planner.audit.weights import attends, attends_unless_asked
 
 _FUSED = re.compile(r"scaled_dot_product_attention|flash_attn|memory_efficient_attention|xformers|flex_attention")
-_BIAS = re.compile(r"bias|pos_|position|rel_|relative|alibi")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
-
-_SCALING = frozenset({
-    "masked_fill", "masked_fill_", "float", "to", "type", "half", "contiguous", "where", "clamp", "type_as", "add",
-    "add_", "mul", "mul_", "div", "div_", "bfloat16", "clone",
-})  # fmt: skip
-"""What is done to scores between the product and the softmax: the fused kernel does it too, or takes it as its mask."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -31,7 +26,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for function in module.functions if fused is None else _elsewhere(module, fused):
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
-            if scores is not None and _is_over_keys(call) and not _serves_else(module, function, scores):
+            if scores is not None and _is_over_keys(function, call) and not serves_else(module, function, scores):
                 found = _of_scores(module, function, call, scores)
                 yield from found if fused is None else (replace(each, **_BESIDE) for each in found)
 
@@ -51,13 +46,15 @@ def _elsewhere(module: Module, fused: list[ast.ClassDef]) -> Iterator[Function]:
 
 
 def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.expr) -> Iterator[Match]:
-    doubt = _BIASED if _is_biased(module, function, scores) else None
-    if _is_product(module, function, scores):
+    doubt = _BIASED if is_biased(module, function, scores) else None
+    if _is_product(module, function, scores) or _is_of_places(module, function, scores):
         if attends(module, function, call):
             yield _match(module, call, doubt)
         elif attends_unless_asked(module, function, call):
             yield _match(module, call, _ASKED_FOR)
-    elif _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
+    elif _is_named(module, function, scores) and attends(module, function, call):
+        yield _match(module, call, _NAMED)
+    if _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
         yield _match(module, call, doubt)
 
 
@@ -67,7 +64,8 @@ _BESIDE: dict[str, Any] = {
     "because": "other layers of the file use a fused kernel, and this one, as far as is seen, does not",
 }
 _BIASED = "the bias would go in as `attn_mask`, with which not every fused kernel works"
-_ASKED_FOR = "they are handed out where somebody asks for them: the fused kernel would do where nobody does"
+_ASKED_FOR = "they are kept, or used otherwise where somebody asks for it: the fused kernel would do where nobody does"
+_NAMED = "that its keys come transposed is supposed"
 
 
 def _match(module: Module, call: ast.Call, doubt: str | None) -> Match:
@@ -95,84 +93,32 @@ def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | N
     return given if holder is None or ast.unparse(holder) == "self" else holder
 
 
-def _is_over_keys(call: ast.Call) -> bool:
+def _is_over_keys(function: Function, call: ast.Call) -> bool:
     """Whether the softmax may go along the last dimension: linear attention's goes along another."""
     made = call.func if isinstance(call.func, ast.Call) else call
     given = (*made.args, *(each.value for each in made.keywords if each.arg == "dim"))
-    return not {ast.unparse(each) for each in given} & {"-2", "-3", "0"}
+    along = {ast.unparse(each) for each in given}
+    return not along & {"-2", "-3", "0"} and ("1" not in along or _FLAT.search(ast.unparse(function)) is not None)
 
 
-def _is_product(module: Module, function: Function, node: ast.expr, depth: int = 0, *, turned: bool = False) -> bool:
-    """Whether an expression is q kᵀ, scaled and masked; turned: qᵀ k."""
-    if depth > 8:  # assignments and operations on the way back: more are no attention
-        return False
-    if multiplies(module, function, node, turned=turned):
-        return True
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.Name):
-        parts = _given(module, function, node)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Call) and last_name(node) in _SCALING:
-        parts = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]
-    return any(_is_product(module, function, each, depth + 1, turned=turned) for each in parts)
+_FLAT = re.compile(r"\.t\(\)|\.T\b|\bmm\(|\.transpose\((0, 1|1, 0)\)")
+"""Says that a product is of two matrices, not of a batch of them: then dimension 1 is the last."""
 
 
-def _serves_else(module: Module, function: Function, scores: ast.expr) -> bool:
-    """Whether the scores are read again behind the softmax: a fused kernel gives none."""
-    if not isinstance(scores, ast.Name):
-        return False
-    end = module.statement(scores).end_lineno or scores.lineno
-    given = [each.lineno for each in module.all(ast.Assign) if each.lineno > scores.lineno - 1
-             and module.function_of(each) is function and scores.id in _stored(each)]  # fmt: skip
-    last = min(given, default=None)
-    return any(
-        each.id == scores.id and type(each.ctx) is ast.Load and module.function_of(each) is function
-        and each.lineno > end and (last is None or each.lineno <= last)
-        for each in module.all(ast.Name)
-    )  # fmt: skip
+def _is_product(module: Module, function: Function, scores: ast.expr, *, turned: bool = False) -> bool:
+    """Whether scores are q kᵀ, scaled and masked; turned: qᵀ k."""
+    made_of = sources(module, function, scores)
+    return any(multiplies(module, each.function, each.node, turned=turned) for each in made_of)
 
 
-def _stored(assigned: ast.Assign) -> set[str]:
-    return {each.id for target in assigned.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+def _is_of_places(module: Module, function: Function, scores: ast.expr) -> bool:
+    """Whether scores are qᵀ k of pictures whose rows and columns were made one axis, behind their channels."""
+    return any(multiplies_places(module, each.function, each.node) for each in sources(module, function, scores))
 
 
-def _is_biased(module: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
-    """Whether something that is called a bias or a position is added to the scores on their way."""
-    if depth > 8:
-        return False
-    if isinstance(node, ast.Name):
-        given = [*_given(module, function, node), *_added(module, function, node)]
-        return any(_is_biased(module, function, each, depth + 1) for each in given)
-    if isinstance(node, ast.Call) and last_name(node) in _SCALING and isinstance(node.func, ast.Attribute):
-        return any(_is_biased(module, function, each, depth + 1) for each in (node.func.value, *node.args))
-    if not isinstance(node, ast.BinOp):
-        return False
-    if isinstance(node.op, ast.Add) and _BIAS.search(ast.unparse(node)):
-        return True
-    return any(_is_biased(module, function, each, depth + 1) for each in (node.left, node.right))
-
-
-def _added(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:
-    """What is added to a variable in place above its use, as a sum."""
-    return [
-        ast.BinOp(each.target, each.op, each.value)
-        for each in module.all(ast.AugAssign)
-        if each.lineno < name.lineno and module.function_of(each) is function
-        and isinstance(each.target, ast.Name) and each.target.id == name.id
-    ]  # fmt: skip
-
-
-def _given(module: Module, function: Function, name: ast.Name) -> list[ast.expr]:
-    """What a function last gave a variable above its use."""
-    found = [
-        assigned
-        for assigned in module.all(ast.Assign)
-        if assigned.lineno < name.lineno
-        and module.function_of(assigned) is function
-        and any(isinstance(each, ast.Name) and each.id == name.id for each in assigned.targets)
-    ]
-    return [max(found, key=lambda each: each.lineno).value] if found else []
+def _is_named(module: Module, function: Function, scores: ast.expr) -> bool:
+    """Whether scores are a product of what is called queries and keys, which come as arguments."""
+    return any(multiplies_named(each.function, each.node) for each in sources(module, function, scores))
 
 
 RULE = Rule(
