@@ -67,10 +67,16 @@ def _in_forward(project: Project, forward: Region) -> Iterator[Match]:
         function = region.root
         if not isinstance(function, Function) or (region.root is not forward.root and _is_forward(region)):
             continue
+        if _EXPORTS.search(function.name):
+            continue
         masks = [each for each in _masks(project, region) if _is_whole(region.module, each)]
         for mask in masks:
             if not is_kept(region.module, mask, function) and not _is_cached(region, mask):
                 yield _match(forward, region, mask, asked=not is_off_by_default(project, region, mask))
+
+
+_EXPORTS = re.compile(r"onnx|export", re.IGNORECASE)
+"""In names of functions that write a model out, for which kernels are put together otherwise."""
 
 
 def _is_forward(region: Region) -> bool:
