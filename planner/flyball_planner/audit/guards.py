@@ -68,8 +68,16 @@ _EVERY = re.compile(
 )
 
 
-def guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
-    """The conditions on the way from `root`, exclusive, down to a node, innermost first."""
+def guards(module: Module, node: ast.AST, root: ast.AST) -> tuple[Guard, ...]:
+    """The conditions on the way from `root`, exclusive, down to a node, innermost first; kept with the module."""
+    key = (node, root)
+    found = module.conditions.get(key)
+    if found is None:
+        found = module.conditions[key] = tuple(_guards(module, node, root))
+    return found
+
+
+def _guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
     below: ast.AST = node
     for above in module.ancestors(node):
         if type(above) in _CONDITIONAL or isinstance(below, ast.stmt):

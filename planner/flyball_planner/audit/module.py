@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from flyball_planner.audit.finding import Span
 from flyball_planner.audit.index import SCOPES, Index, names_below
 from flyball_planner.audit.source import Source
-from flyball_planner.audit.words import stands_in
+from flyball_planner.audit.words import holds_any, stands_in
 
 if TYPE_CHECKING:
+    from flyball_planner.audit.guards import Guard
     from flyball_planner.audit.project import Project
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -48,6 +49,8 @@ class Module:
         """Dotted, from the folder that all audited files share."""
         self.is_package = PurePath(source.path).stem == "__init__"
         self._project = project
+        self.conditions: dict[tuple[ast.AST, ast.AST], tuple[Guard, ...]] = {}
+        """Between two nodes, as far as `guards` was asked for them."""
         self._said: dict[re.Pattern[str], bool] = {}
         self._spoken: dict[tuple[str, ...], bool] = {}
         self._qualified: dict[ast.AST, str | None] = {}
@@ -238,8 +241,7 @@ class Module:
         key = tuple(words)
         found = self._spoken.get(key)
         if found is None:
-            text = self.source.text
-            found = self._spoken[key] = any(each in text for each in key)
+            found = self._spoken[key] = holds_any(self.source.text, key)
         return found
 
     def column(self, line: int, offset: int) -> int:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.module import Module
+from flyball_planner.audit.written import dotted_name, written
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -239,24 +240,10 @@ def canonical(dotted: str) -> str:
     return dotted
 
 
-def dotted_name(node: ast.AST) -> str | None:
-    """`a.b.c` as text, or None for any other expression."""
-    parts = []
-    while type(node) is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if type(node) is not ast.Name:
-        return None
-    if not parts:
-        return node.id
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
 @lru_cache(CODE_KEPT)
 def code_of(node: ast.AST) -> str:
     """The code of a node, as Python would write it; most are dotted names, which need no writer."""
-    return dotted_name(node) or ast.unparse(node)
+    return written(node) or ast.unparse(node)
 
 
 def is_top_level(module: Module, node: ast.AST) -> bool:

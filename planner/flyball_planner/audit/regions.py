@@ -46,7 +46,7 @@ class Region:
 
     def guards(self, node: ast.AST) -> tuple[Guard, ...]:
         """All conditions between the loop that all is about and a node."""
-        return (*guards(self.module, node, self.root), *self.above)
+        return guards(self.module, node, self.root) + self.above
 
     def rarity(self, node: ast.AST) -> Rarity | None:
         """The condition that thins a node out most; None if it runs each turn."""

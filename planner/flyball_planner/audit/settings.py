@@ -48,11 +48,9 @@ class Settings:
 
     def shown(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The findings with the severities asked for, without those that are not sure enough."""
-        return tuple(
-            replace(each, severity=self.severity.get(each.rule, each.severity))
-            for each in findings
-            if each.confidence >= self.confidence
-        )
+        sure = (each for each in findings if each.confidence >= self.confidence)
+        told = ((each, self.severity.get(each.rule, each.severity)) for each in sure)
+        return tuple(each if each.severity is said else replace(each, severity=said) for each, said in told)
 
 
 def rules_named(patterns: Sequence[str], known: Collection[str]) -> frozenset[str]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.module import Function, Module
-from flyball_planner.audit.names import dotted_name, is_top_level
+from flyball_planner.audit.names import is_top_level
+from flyball_planner.audit.written import dotted_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow

@@ -35,7 +35,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         and called.name
         and (value.tags & _MADE_BY_CALLS or value == UNKNOWN or value.gives_batches)
     ):
-        value = value._replace(made_by=called.name, made_at=(frame.module, node))
+        value = Value(value.tags, value.name, called.name, (frame.module, node), *value[4:])
     return flat(value)
 
 

@@ -32,9 +32,9 @@ NOTHING = Arguments((), (), complete=True)
 
 def handed(node: ast.Call, values: tuple[Value, ...], keywords: tuple[tuple[str, Value], ...]) -> Arguments:
     """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
-    for place, each in enumerate(node.args):
+    for each in node.args:
         if type(each) is ast.Starred:
-            return Arguments(values[:place], keywords, complete=False)
+            return Arguments(values[: node.args.index(each)], keywords, complete=False)
     for name, _ in keywords:
         if not name:
             return Arguments(values, keywords, complete=False)
