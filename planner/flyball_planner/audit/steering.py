@@ -29,6 +29,13 @@ def asks_if_sound(test: ast.If) -> bool:
     return _SOUND.search(code_of(test.test)) is not None
 
 
+def refuses(region: Region, node: ast.expr) -> bool:
+    """Whether a condition on a value only says what is not taken: it raises, or asserts."""
+    test = condition_around(region.module, node, region.root)
+    raising = test is not None and any(isinstance(each, ast.Raise) for each in test.body)
+    return raising or isinstance(region.module.statement(node), ast.Assert)
+
+
 def ends_turns(region: Region, node: ast.expr) -> bool:
     """Whether the loop that a region is ends by a condition on a value: the optimisation has converged."""
     test = condition_around(region.module, node, region.root)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from flyball_planner.audit.doubts import Doubt, doubt_of
+from flyball_planner.audit.doubts import Doubt, doubt_of, is_worth_a_note
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM, Rarity
@@ -39,7 +39,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield _match(project, turns, site, len(together))
     for turns in project.loops.supposed_of(module, Kind.STEP):
         for site in _sites(project, turns):
-            if site.doubt not in _TOO_MUCH and (site.wait.is_plain or site.wait.value.is_seen_tensor):
+            plain = site.wait.is_plain or site.wait.value.is_seen_tensor
+            if plain and is_worth_a_note(site.region, site.wait, site.doubt):
                 yield noted(_match(project, turns, site, 1), turns.module, turns.node)
 
 
@@ -60,10 +61,6 @@ def _arms(site: Site) -> Iterator[tuple[ast.If, bool]]:
         if isinstance(above, ast.If) and below is not above.test:
             yield above, below in above.body
         below = above
-
-
-_TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL, Doubt.PERIOD})
-"""Doubts that leave nothing to tell where it is no more than supposed that the code runs for each batch."""
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, doubt_of
+from flyball_planner.audit.doubts import GIVING, doubt_in_evaluation, doubt_of, is_worth_a_note
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.loops import Kind, Turns
@@ -30,12 +30,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in project.loops.supposed_of(module, Kind.EVALUATION):
         for region, wait in _sites(project, turns):
             plain = wait.is_plain or wait.value.is_seen_tensor
-            if plain and not _gives(turns) and doubt_of(turns, region, wait) not in _TOO_MUCH:
+            if plain and not _gives(turns) and is_worth_a_note(region, wait, doubt_of(turns, region, wait)):
                 yield noted(_match(turns, region, wait), turns.module, turns.node)
-
-
-_TOO_MUCH = frozenset({Doubt.TRIAL, Doubt.ASIDE, Doubt.CONTROL})
-"""Doubts that leave nothing to tell where it is no more than supposed that the code runs for each batch."""
 
 
 def _gives(turns: Turns) -> bool:
