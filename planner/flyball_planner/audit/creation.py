@@ -4,10 +4,11 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.assigned import last_given, stored
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import argument, is_constant
-from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.sizes import is_of_numpy, is_setting, is_size
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -21,21 +22,27 @@ COMPUTED = frozenset({"arange", "linspace", "logspace"})
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "empty"})
 _LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like"})
 _KNOWN = FILLED | COMPUTED | _RANDOM
-
-_NUMPY = frozenset({
-    "zeros", "ones", "full", "eye", "arange", "linspace", "randn", "rand", "randint", "uniform", "normal", "random",
-    "standard_normal", "permutation",
-})  # fmt: skip
-"""Of NumPy, where `torch.from_numpy` follows."""
+TAKES_DEVICE = frozenset(f"torch.{each}" for each in _KNOWN | _LIKE | {"tensor", "as_tensor"})
+"""What can be told to make its tensor on a device."""
 
 _SHAPING = frozenset({
     "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "fill_", "zero_", "view", "reshape", "unsqueeze",
     "squeeze", "repeat", "expand", "float", "long", "int", "half", "double", "bool", "byte", "to", "type", "clamp",
     "clamp_", "clip", "mul", "mul_", "add", "add_", "div", "div_", "sub", "sub_", "pow", "abs", "transpose", "permute",
     "t", "contiguous", "requires_grad_", "clone", "detach", "tril", "triu", "flatten", "repeat_interleave", "flip",
-    "masked_fill", "sqrt", "exp", "neg", "cos", "sin", "tile", "expand_as", "prod",
+    "masked_fill", "sqrt", "exp", "neg", "cos", "sin", "tile", "expand_as", "prod", "view_as", "reshape_as", "log",
+    "log2", "log1p", "rsqrt", "reciprocal", "sigmoid", "tanh", "softmax", "bernoulli", "cumsum", "cumprod", "sum",
+    "mean", "floor", "ceil", "round", "sign", "square", "diag", "diag_embed", "roll", "exp_", "log_", "neg_", "pow_",
+    "sqrt_", "sigmoid_", "outer", "ger", "pad", "one_hot", "tril_", "triu_", "ne", "eq", "gt", "lt", "ge", "le",
+    "logical_not", "narrow", "unbind", "ones_", "zeros_", "constant_", "xavier_uniform_", "xavier_normal_",
+    "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "geometric_", "cauchy_", "log_normal_",
 })  # fmt: skip
 """Methods, and functions of `torch`, that change a tensor without bringing in another."""
+
+_OF_ONE_SIZE = frozenset({"expand_as", "view_as", "reshape_as"})
+"""… that ask another for its size alone."""
+
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 
 _PASSING = frozenset({"torch.autograd.Variable", "torch.nn.Parameter"})
 
@@ -52,7 +59,7 @@ def made_on_host(project: "Project", module: Module, node: ast.expr, depth: int 
     if isinstance(node, ast.Call):
         return node if creates(project, module, node) else _through_call(project, module, node, depth)
     if isinstance(node, ast.Name):
-        given = _given(module, node)
+        given = last_given(module, node, in_place=_SHAPING)
         return made_on_host(project, module, given, depth + 1) if given is not None else None
     if isinstance(node, ast.Subscript) and _is_plain(project, module, node.slice):
         return made_on_host(project, module, node.value, depth + 1)
@@ -60,6 +67,8 @@ def made_on_host(project: "Project", module: Module, node: ast.expr, depth: int 
         return made_on_host(project, module, node.operand, depth + 1)
     if isinstance(node, ast.BinOp):
         return _of_sides(project, module, [node.left, node.right], depth)
+    if isinstance(node, ast.IfExp):
+        return _of_sides(project, module, [node.body, node.orelse], depth)
     if isinstance(node, ast.Compare):
         return _of_sides(project, module, [node.left, *node.comparators], depth)
     return None
@@ -69,19 +78,45 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
     """Whether a call makes a tensor in host memory whose values follow from sizes, numbers or chance."""
     full = module.qualified(call.func) or ""
     name = full.removeprefix("torch.")
-    if name in {"from_numpy", "tensor", "as_tensor"} and len(call.args) == 1:
-        return is_of_numpy(module, call.args[0]) or (name == "tensor" and _is_setting(call.args[0]))
     if argument(call, "device") is not None or argument(call, "generator") is not None or _hides_names(call):
         return False
+    if name in _COPYING and len(call.args) == 1:
+        return is_of_numpy(module, call.args[0]) or (name != "from_numpy" and _is_of_numbers(module, name, call))
     if name in _SIZED and _is_empty(call):
         return False
-    if not full.startswith("torch.") or not project.flow.value(module, call).has(Tag.CPU):
+    if not full.startswith("torch.") or not _lies_on_host(project, module, call, name):
         return False
-    return name in _KNOWN or name in _LIKE or (name in _OLD and len(call.args) > 1)
+    return name in _KNOWN or name in _LIKE or (name in _TYPES and len(call.args) > 1)
 
 
-_OLD = frozenset({"FloatTensor", "LongTensor", "IntTensor", "ByteTensor", "DoubleTensor", "HalfTensor", "BoolTensor"})
-"""Types that make an empty tensor where several sizes are handed to them."""
+def _lies_on_host(project: "Project", module: Module, call: ast.Call, name: str) -> bool:
+    """Whether the host makes it: also if a tensor on a device tells the size, which is waited for besides."""
+    tags = project.flow.value(module, call).tags
+    moved = Tag.DEVICE in tags or project.flow.default_device_changes(module)
+    return Tag.CPU in tags or (name in _KNOWN and not moved)
+
+
+_TYPES = frozenset({
+    "Tensor", "FloatTensor", "LongTensor", "IntTensor", "ByteTensor", "DoubleTensor", "HalfTensor", "BoolTensor",
+})  # fmt: skip
+"""Types that make an empty tensor where sizes are handed to them, and copy a list."""
+
+_COPYING = _TYPES | {"from_numpy", "tensor", "as_tensor"}
+
+
+def _is_of_numbers(module: Module, name: str, call: ast.Call) -> bool:
+    """Whether numbers of the code are put into a tensor; a type of tensors that is handed a size makes an empty one."""
+    only = call.args[0]
+    if name in _TYPES and not isinstance(only, ast.List | ast.Tuple | ast.BinOp):
+        return is_size(only)
+    return is_setting(module, only)
+
+
+def is_few_numbers(module: Module, call: ast.Call) -> bool:
+    """Whether a call puts those numbers alone into a tensor that stand in the code: to copy them costs a wait."""
+    name = (module.qualified(call.func) or "").removeprefix("torch.")
+    only = call.args[0] if name in _COPYING and len(call.args) == 1 else None
+    return only is not None and not isinstance(only, ast.BinOp) and not is_of_numpy(module, only) and not is_size(only)
 
 
 def _hides_names(call: ast.Call) -> bool:
@@ -99,27 +134,6 @@ def _is_empty(call: ast.Call) -> bool:
     return any(is_constant(each, 0) for each in sizes)
 
 
-_SETTINGS = re.compile(
-    r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\."
-    r"|^(list\()?[\w.]+\.(shape|size\(\))(\[[-\d:]*\])?\)?$|^len\(\w+\)$"
-)
-
-
-def _is_setting(node: ast.expr) -> bool:
-    """Whether a tensor is made of a number in the code, of what a configuration says, or of sizes."""
-    return isinstance(node, ast.Constant) or _SETTINGS.match(ast.unparse(node)) is not None
-
-
-def is_of_numpy(module: Module, node: ast.expr) -> bool:
-    """Whether NumPy makes it of sizes or by chance: `np.random.randn(…)`, `np.zeros(…).astype(…)`."""
-    while (
-        isinstance(node, ast.Call) and last_name(node) in {"astype", "reshape"} and isinstance(node.func, ast.Attribute)
-    ):
-        node = node.func.value
-    full = module.qualified(node.func) or "" if isinstance(node, ast.Call) else ""
-    return full.startswith("numpy.") and full.rpartition(".")[2] in _NUMPY
-
-
 def is_copied_numpy(module: Module, call: ast.Call) -> bool:
     """Whether a type of tensors on a device is handed what NumPy made: `torch.cuda.FloatTensor(np.zeros(n))`."""
     if len(call.args) != 1 or call.keywords or not is_of_numpy(module, call.args[0]):
@@ -129,7 +143,7 @@ def is_copied_numpy(module: Module, call: ast.Call) -> bool:
     return any(
         _is_device_type(module, each)
         for given in module.all(ast.Assign)
-        if call.func.id in _stored(given)
+        if call.func.id in stored(given)
         for each in ((given.value.body, given.value.orelse) if isinstance(given.value, ast.IfExp) else (given.value,))
     )
 
@@ -145,8 +159,10 @@ def _through_call(project: "Project", module: Module, node: ast.Call, depth: int
     full = module.qualified(node.func) or ""
     if full in _PASSING:
         return made_on_host(project, module, node.args[0], depth + 1) if node.args else None
+    if full in _JOINING and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+        return _of_sides(project, module, node.args[0].elts, depth)
     if last_name(node) not in _SHAPING:
-        return None
+        return node if _is_made_by_own(project, module, node, depth) else None
     rest = [*node.args, *(each.value for each in node.keywords)]
     if full.startswith("torch.") and rest:
         held = rest.pop(0)
@@ -154,8 +170,20 @@ def _through_call(project: "Project", module: Module, node: ast.Call, depth: int
         held = node.func.value
     else:
         return None
-    plain = all(_is_plain(project, module, each) for each in rest)
+    plain = last_name(node) in _OF_ONE_SIZE or all(_is_plain(project, module, each) for each in rest)
     return made_on_host(project, module, held, depth + 1) if plain else None
+
+
+def _is_made_by_own(project: "Project", module: Module, node: ast.Call, depth: int) -> bool:
+    """Whether a function of the project gives nothing but what is made so: `torch.randn(n)`."""
+    own = project.flow.callees(module, node)
+    if len(own) != 1 or not isinstance(own[0].node, Function) or own[0].node.decorator_list:
+        return False
+    home, function = own[0]
+    given = [each.value for each in home.within(function, ast.Return)]
+    return bool(given) and all(
+        each is not None and made_on_host(project, home, each, depth + 1) is not None for each in given
+    )
 
 
 def _of_sides(project: "Project", module: Module, sides: list[ast.expr], depth: int) -> ast.Call | None:
@@ -169,41 +197,3 @@ def _is_plain(project: "Project", module: Module, node: ast.expr) -> bool:
     """Whether an operand is no tensor, as far as anybody knows."""
     value: Value = project.flow.value(module, node)
     return not value.tags & _TENSORS
-
-
-def _given(module: Module, name: ast.Name) -> ast.expr | None:
-    """What a variable was given last above its use, on every way that leads there."""
-    function = module.function_of(name)
-    above = [
-        each
-        for each in module.all(ast.Assign)
-        if each.lineno < name.lineno and module.function_of(each) is function and name.id in _stored(each)
-    ]
-    last = max(above, key=lambda each: each.lineno, default=None)
-    if last is None or not isinstance(last.targets[0], ast.Name) or len(last.targets) > 1:
-        return None
-    plain = _is_always_run(module, last, {*module.ancestors(name)}) and not _is_written_to(module, last, name)
-    return last.value if plain else None
-
-
-def _is_written_to(module: Module, given: ast.Assign, name: ast.Name) -> bool:
-    """Whether something is put into a variable's tensor before it is used: `x[i] = row`, `x.scatter_(1, y, 1)`."""
-    function = module.function_of(name)
-    subscripts = [each for each in module.all(ast.Subscript) if isinstance(each.ctx, ast.Store)]
-    methods = [each for each in module.all(ast.Attribute) if each.attr.endswith("_") and each.attr not in _SHAPING]
-    written = [(each, each.value) for each in subscripts] + [(each, each.value) for each in methods]
-    return any(
-        isinstance(holder, ast.Name) and holder.id == name.id and given.lineno < each.lineno <= name.lineno
-        and module.function_of(each) is function
-        for each, holder in written
-    )  # fmt: skip
-
-
-def _is_always_run(module: Module, statement: ast.stmt, around: set[ast.AST]) -> bool:
-    """Whether who comes to a place came through a statement: it stands in no block that does not hold the place."""
-    blocks = (each for each in module.ancestors(statement) if not isinstance(each, ast.With))
-    return all(each in around for each in blocks)
-
-
-def _stored(assigned: ast.Assign) -> set[str]:
-    return {each.id for target in assigned.targets for each in nodes_below(target) if isinstance(each, ast.Name)}

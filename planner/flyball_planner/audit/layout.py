@@ -16,7 +16,8 @@ def dotted_names(sources: Sequence[Source]) -> dict[str, str]:
     taken = set[str]()
     for path, source in zip(paths, sources, strict=True):
         name = _dotted(path, root)
-        name = _unused(f"{name}~" if _imports_its_name(name, source.text) else name, taken)
+        alone = path.stem != "__init__" and _imports_its_name(name, source.text)
+        name = _unused(f"{name}~" if alone else name, taken)
         taken.add(name)
         names[source.path] = name
     return names

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "Module", "Project"]
 
+_LIBRARIES = frozenset({
+    "torch", "torchvision", "torchaudio", "numpy", "scipy", "transformers", "lightning", "tensorflow", "jax", "mxnet",
+    "paddle", "mindspore",
+})  # fmt: skip
+"""What packages name their folders for that hold code for it: `import torch` beside `app/torch/` means the library."""
+
 
 class Project:
     """All modules of an audit, with the three kinds of answers that rules ask for: names, flow, loops."""
@@ -209,17 +215,26 @@ class Project:
     def _search(self, folder: str, dotted: str) -> Module | None:
         """By Python's rule: below the importer's folder or one above it; else wherever one file alone fits."""
         above = folder
+        head = dotted.partition(".")[0]
         while True:
             found = self.modules.get(f"{above}.{dotted}" if above else dotted)
-            if found is not None:
+            if found is not None and not self._is_named_for_library(above, head):
                 return found
             if not above:
                 break
             above = above.rpartition(".")[0]
         fitting = [
-            each for each in self._by_last.get(dotted.rpartition(".")[2], ()) if each.name.endswith(f".{dotted}")
+            each
+            for each in self._by_last.get(dotted.rpartition(".")[2], ())
+            if each.name.endswith(f".{dotted}")
+            and not self._is_named_for_library(each.name.removesuffix(f".{dotted}"), head)
         ]
         return fitting[0] if len(fitting) == 1 and "." in dotted else None
+
+    def _is_named_for_library(self, folder: str, head: str) -> bool:
+        """Whether a name within a package is that of a library: Python looks into no package for what is imported."""
+        package = self.modules.get(folder) if head in _LIBRARIES else None
+        return package is not None and package.path.endswith("__init__.py")
 
 
 def _defined(module: Module) -> Mapping[str, Definition]:

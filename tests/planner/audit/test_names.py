@@ -63,6 +63,21 @@ def test_scripts_import_what_lies_beside_them() -> None:
     assert _qualified(project.modules["a.main"], "go") == "a.tools.go"
 
 
+def test_a_package_named_for_a_library_does_not_hide_it() -> None:
+    """Python looks into no package for what is imported: `import torch` in `app/torch/` means PyTorch."""
+    project = project_of({
+        "app/__init__.py": "import app\n", "app/torch/__init__.py": "zeros = 1\n",
+        "app/torch/nn.py": "class Linear: pass\n",
+        "app/torch/net.py": "import torch\nimport torch.nn as nn\nfrom app.torch.nn import Linear\n"
+        "torch.zeros, nn.Linear, Linear\n",
+        "lone/torch.py": "def zeros(): pass\n", "lone/main.py": "import torch\ntorch.zeros\n",
+    })  # fmt: skip
+    net, lone = project.modules["app.torch.net"], project.modules["lone.main"]
+    named = [_qualified(net, each) for each in ("torch.zeros", "nn.Linear", "Linear")]
+    assert named == ["torch.zeros", "torch.nn.Linear", "app.torch.nn.Linear"]
+    assert _qualified(lone, "torch.zeros") == "lone.torch.zeros"
+
+
 def test_circles_of_imports_end() -> None:
     """Modules that hand each other's names on for ever give some name, not an endless search."""
     project = project_of({"a.py": "from b import x\nx\n", "b.py": "from a import x\n"})

@@ -15,8 +15,9 @@ METADATA = frozenset({
     "grad_fn", "get_device", "data_ptr", "storage_offset", "is_leaf", "is_sparse", "layout", "itemsize",
     "nbytes", "is_pinned", "is_shared", "_version", "is_quantized", "is_meta", "is_signed", "is_inference",
     "retains_grad", "output_nr", "__class__", "is_cpu", "is_mps", "is_xpu", "is_hpu", "is_nested", "is_conj", "is_neg",
+    "number_of_nodes", "number_of_edges", "batch_size", "num_graphs", "num_nodes", "num_edges",
 })  # fmt: skip
-"""Of a tensor: known on the host without waiting."""
+"""Of a tensor, or of a graph that comes where tensors do: known on the host without waiting."""
 
 NAMES_OF_PARTS = frozenset({"names", "layout"})
 """… though what a model gives may be an object that calls a part of it so."""

@@ -36,7 +36,7 @@ def of_method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     if placed_somewhere or (name in _PARAMETERS and held.is_unknown):
         return _of_model(frame, MODEL, name)
     if tags & PLACED and not tags & _NO_TENSORS:
-        return _of_tensor(held, name, given)
+        return held if _is_cast(node) else _of_tensor(held, name, given)
     if name in _OF_MAPPINGS and (held.fields or held.element) and not held.is_instance:
         return _of_mapping(held, name, given)
     return _of_thing(frame, node, held, given) if tags else _of_unknown(node, held, given)
@@ -57,6 +57,14 @@ def _of_unknown(node: ast.Call, held: Value, given: Arguments) -> Value | None:
         return Value(SOMETHING_ON_DEVICE, made_by=held.made_by)
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
     return ON_HOST if held.is_unknown and node.func.attr in _OF_SHAPES else None
+
+
+def _is_cast(node: ast.Call) -> bool:
+    """Whether `.to(x.dtype)` changes the type alone."""
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
+    if node.func.attr != "to" or len(node.args) != 1 or node.keywords:
+        return False
+    return isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "dtype"
 
 
 _OF_SHAPES = frozenset({"size", "numel", "nelement", "dim"})
@@ -99,10 +107,16 @@ def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
         return held.without(Tag.GRAPH)
     if name == "backward":
         return ON_HOST
+    if name in _SHAPED_LIKE:
+        return Value(held.tags - {Tag.PARAMETER, Tag.SUPPOSED})
     found = combine((Value(held.tags - {Tag.PARAMETER}), *given.positional)).without(Tag.SUPPOSED)
     if held.has(Tag.GRADIENT) and name == "norm":
         found = found.tagged(Tag.NORM)
     return Value(found.tags, element=Value(found.tags)) if name in {"split", "chunk", "unbind"} else found
+
+
+_SHAPED_LIKE = frozenset({"expand_as", "view_as", "reshape_as"})
+"""Methods of a tensor that ask another for its size alone."""
 
 
 def _moved(held: Value, name: str, given: Arguments) -> Value:

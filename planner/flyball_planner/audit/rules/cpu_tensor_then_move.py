@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from flyball_planner.audit.creation import FILLED, is_copied_numpy, made_on_host
+from flyball_planner.audit.creation import FILLED, TAKES_DEVICE, is_copied_numpy, is_few_numbers, made_on_host
 from flyball_planner.audit.doubts import is_aside
 from flyball_planner.audit.files import is_test_code
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
@@ -14,7 +14,7 @@ from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind
-from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
@@ -52,18 +52,46 @@ def _less_surely(module: Module, project: Project) -> Iterator[Match]:
         for region in project.loops.regions(turns):
             for match in _in(project, region):
                 yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
+    once = _holding_loops(module, project)
     for function in module.functions:
-        if not _RUN_ONCE.search(function.name) and _works_on_batches(project, module, function):
+        repeated = function not in once and _is_repeated(function.name)
+        if repeated and _works_on_batches(project, module, function):
             yield from (noted(match, module, function) for match in _in(project, Region(module, function)))
 
 
+def _holding_loops(module: Module, project: Project) -> set[ast.AST]:
+    """The functions in which loops train or evaluate: what they make before is made once."""
+    loops = (*project.loops.training_of(module), *project.loops.evaluation_of(module))
+    return {above for each in loops if isinstance(each.node, Loop) for above in module.ancestors(each.node)}
+
+
+def _is_repeated(name: str) -> bool:
+    return _RUN_ONCE.search(name) is None or _MADE_EACH_TIME.search(name) is not None
+
+
 def _works_on_batches(project: Project, module: Module, function: Function) -> bool:
-    """Whether it is a module's method, an operation with its own gradient, or a helper that is handed tensors."""
+    """Whether it is a module's method, an operation with its own gradient, or code that is handed tensors."""
     holder = module.class_of(function)
-    if holder is None:
-        return not is_test_code(module) and _asks_sizes(module, function)
-    own = any(module.qualified(base) in _OPERATIONS for base in holder.bases)
-    return own or _is_module(project, module, function)
+    if holder is not None and _is_module(project, module, function):
+        return True
+    if holder is not None and any(module.qualified(base) in _OPERATIONS for base in holder.bases):
+        return True
+    if is_test_code(module):
+        return False
+    return _asks_sizes(module, function) or _OF_STEPS.search(function.name) is not None
+
+
+_OF_STEPS = re.compile(
+    r"loss|forward|(?<![a-z])acts?(ions?)?(?![a-z])|values?(?![a-z])|log_?prob|sampl|nois[ey]|mask|encod|decod|(?<![a-z])step"
+    r"|updat|train|learn|penalty|interpol|reconstruct|predict|generat|(?<![a-z])batch|mix_?up|cut_?mix|perturb|attack"
+    r"|regulari[sz]|diffus|one_?hot|position|(?<![a-z])infer|jacobian|gradient|hessian|kernel|distance|score|similar"
+    r"|embed|attention|warp|grid|coord|rotary",
+    re.IGNORECASE,
+)
+"""In names of functions that are run again and again."""
+
+_MADE_EACH_TIME = re.compile(r"_(hidden|states?|masks?|noise|batch|inputs?|labels?|targets?|positions?|latents?)$")
+"""In names of functions that make a part of each step, though their names begin otherwise: `init_hidden`."""
 
 
 _OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -87,9 +115,9 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
     for call in region.all(ast.Call):
         made = _made(project, region, call)
         rarity = region.rarity(call) if made is not None else Rarity.RARE
-        if made is not None and rarity in _OFTEN | {_NOW_AND_THEN} and not _is_kept(region.module, call):
+        if made is not None and rarity in _OFTEN | {_NOW_AND_THEN} and not _is_kept(region, call):
             often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
-            often = often and last_name(call) != "type_as"  # it may be meant as a cast alone
+            often = often and last_name(call) != "type_as" and project.flow.value(region.module, call).on_device
             yield _match(region.module, call, made, often=often)
 
 
@@ -119,12 +147,19 @@ def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
         return call.args[0] if isinstance(call.args[0], ast.Call) else None
     if last_name(call) not in _MOVING or not isinstance(call.func, ast.Attribute):
         return None
-    if not project.flow.value(region.module, call).on_device or _is_cast(call):
+    moved = project.flow.value(region.module, call).on_device or _goes_to_batch(project, region, call)
+    if not moved or _is_cast(call):
         return None
     if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
         return None
     made = made_on_host(project, region.module, call.func.value)
     return made if made is not None and _runs_in(region, made) else None
+
+
+def _goes_to_batch(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether it is moved to where a batch is, which somebody brought to a device: `.to(lengths)`."""
+    to = call.args[0] if last_name(call) == "to" and len(call.args) == 1 else None
+    return to is not None and project.flow.value(region.module, to).has(Tag.BATCH)
 
 
 def _is_cast(call: ast.Call) -> bool:
@@ -141,16 +176,21 @@ def _runs_in(region: Region, made: ast.Call) -> bool:
     return region.holds(made)
 
 
-def _is_kept(module: Module, call: ast.Call) -> bool:
+def _is_kept(region: Region, call: ast.Call) -> bool:
     """Whether the tensor is put where the next turn finds it: then a condition asks for it first."""
-    holder = module.parent(call)
-    return isinstance(holder, ast.Assign) and any(isinstance(each, ast.Attribute) for each in holder.targets)
+    holder = region.module.parent(call)
+    targets = holder.targets if isinstance(holder, ast.Assign) else []
+    kept = any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets)
+    return kept and any(_ASKED_FIRST.search(ast.unparse(each.test)) for each in region.guards(call))
+
+
+_ASKED_FIRST = re.compile(r"\bnot in\b|\bNone\b|hasattr|^not |[!=<>]")
+"""In conditions on what is kept: whether it is there, large enough, where the batch is."""
 
 
 def _match(module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
-    by_size = any(
-        not isinstance(each, ast.Constant) for each in (*made.args, *(keyword.value for keyword in made.keywords))
-    )
+    given = (*made.args, *(keyword.value for keyword in made.keywords))
+    by_size = not is_few_numbers(module, made) and any(not isinstance(each, ast.Constant) for each in given)
     return Match(
         call,
         f"`{module.quote(made)}` is made in host memory and then copied",
@@ -167,7 +207,7 @@ def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
     device = _device(call)
     if device is None or not isinstance(call.func, ast.Attribute) or call.func.value is not made:
         return None
-    if any(each.arg in _BOUND for each in made.keywords):
+    if module.qualified(made.func) not in TAKES_DEVICE or any(each.arg in _BOUND for each in made.keywords):
         return None
     inside = ", ".join(
         [*map(ast.unparse, made.args), *(f"{each.arg}={ast.unparse(each.value)}" for each in made.keywords)]

@@ -1,0 +1,69 @@
+"""What a variable was given last above its use, on every way that leads there."""
+
+import ast
+
+from flyball_planner.audit.index import nodes_below
+from flyball_planner.audit.module import Loop, Module
+
+Assigning = ast.Assign | ast.AnnAssign
+
+
+def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> ast.expr | None:
+    """The value of the last assignment above a variable's use; None where it may be another, or data was put into it.
+
+    `in_place`: methods whose names end with `_` and that put no data into a tensor.
+    """
+    function = module.function_of(name)
+    above = [
+        each
+        for kind in (ast.Assign, ast.AnnAssign)
+        for each in module.all(kind)
+        if each.lineno < name.lineno and module.function_of(each) is function and name.id in stored(each)
+    ]
+    last = max(above, key=lambda each: each.lineno, default=None)
+    if last is None or not isinstance(_targets(last)[0], ast.Name) or len(_targets(last)) > 1:
+        return None
+    plain = _is_always_run(module, last, {*module.ancestors(name)}) and not _is_written_to(module, last, name, in_place)
+    return last.value if plain else None
+
+
+def stored(assigned: Assigning) -> set[str]:
+    """The variables that an assignment gives values."""
+    below = (each for target in _targets(assigned) for each in nodes_below(target))
+    return {each.id for each in below if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def _targets(assigned: Assigning) -> list[ast.expr]:
+    return assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+
+
+def _is_written_to(module: Module, given: Assigning, name: ast.Name, in_place: frozenset[str]) -> bool:
+    """Whether data is put into a variable's tensor before it is used: `x[i] = row`, `x.scatter_(1, y, 1)`."""
+    function = module.function_of(name)
+    subscripts = [
+        each
+        for each in module.all(ast.Subscript)
+        if isinstance(each.ctx, ast.Store) and not _is_filled_at_once(module, given, each)
+    ]
+    methods = [each for each in module.all(ast.Attribute) if each.attr.endswith("_") and each.attr not in in_place]
+    written = [(each, each.value) for each in subscripts] + [(each, each.value) for each in methods]
+    return any(
+        isinstance(holder, ast.Name) and holder.id == name.id and given.lineno < each.lineno <= name.lineno
+        and module.function_of(each) is function
+        for each, holder in written
+    )  # fmt: skip
+
+
+def _is_filled_at_once(module: Module, given: Assigning, entry: ast.Subscript) -> bool:
+    """Whether one number is put into entries, and not row by row: `x[:, 0] = 1`, which a device does as well."""
+    holder = module.parent(entry)
+    if not isinstance(holder, ast.Assign) or not isinstance(holder.value, ast.Constant):
+        return False
+    around = {*module.ancestors(given)}
+    return all(each in around for each in module.ancestors(entry) if isinstance(each, Loop))
+
+
+def _is_always_run(module: Module, statement: ast.stmt, around: set[ast.AST]) -> bool:
+    """Whether who comes to a place came through a statement: it stands in no block that does not hold the place."""
+    blocks = (each for each in module.ancestors(statement) if not isinstance(each, ast.With))
+    return all(each in around for each in blocks)

@@ -1,0 +1,72 @@
+"""Whether an expression is a number, a setting or a size, or what NumPy makes of such: no data takes part in it."""
+
+import ast
+import re
+
+from flyball_planner.audit.given import argument
+from flyball_planner.audit.loaders import defaults
+from flyball_planner.audit.module import Module, last_name
+
+_NUMPY = frozenset({
+    "zeros", "ones", "full", "eye", "arange", "linspace", "randn", "rand", "randint", "uniform", "normal", "random",
+    "standard_normal", "permutation", "random_sample", "tri",
+})  # fmt: skip
+"""Of NumPy, where `torch.from_numpy` follows."""
+
+_SETTINGS = re.compile(
+    r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\."
+    r"|^(list\()?[\w.]+\.(shape|size\(\))(\[[-\d:]*\])?\)?$|^len\(\w+\)$"
+    r"|^(math|np|numpy|torch)\.(pi|e|inf|finfo\([\w.]+\)\.\w+|nan)$|^float\(['\"][-+]?\w+['\"]\)$"
+)
+
+_SIZES = re.compile(r"\.(shape|size\(\))(\[[-\d:]*\])?\)?$")
+
+
+def is_setting(module: Module, node: ast.expr) -> bool:
+    """Whether it is a number in the code, one of a configuration, a size, a default's, or a list of such."""
+    if isinstance(node, ast.Constant) or _SETTINGS.match(ast.unparse(node)) is not None:
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return is_setting(module, node.operand)
+    if isinstance(node, ast.List | ast.Tuple):
+        return bool(node.elts) and all(is_setting(module, each) for each in node.elts)
+    if isinstance(node, ast.BinOp):
+        return _is_repeated(module, node) or (is_setting(module, node.left) and is_setting(module, node.right))
+    function = module.function_of(node) if isinstance(node, ast.Name) else None
+    return function is not None and isinstance(node, ast.Name) and node.id in _plain_defaults(function)
+
+
+def _is_repeated(module: Module, node: ast.BinOp) -> bool:
+    """Whether a list of one and the same number is as long as there are items: `[0] * n`."""
+    if not isinstance(node.op, ast.Mult) or not isinstance(node.left, ast.List) or len(node.left.elts) != 1:
+        return False
+    only = node.left.elts[0]
+    return is_setting(module, only) or (isinstance(only, ast.Attribute) and only.attr.isupper())
+
+
+def _plain_defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The arguments whose defaults are numbers."""
+    return {name for name, each in defaults(function).items() if isinstance(each.value, int | float)}
+
+
+def is_size(node: ast.expr) -> bool:
+    """Whether it is a tensor's whole size: `x.shape`, of which a type makes a tensor of that size."""
+    return _SIZES.search(ast.unparse(node)) is not None
+
+
+def is_of_numpy(module: Module, node: ast.expr) -> bool:
+    """Whether NumPy makes it of sizes or by chance: `np.random.randn(…)`, `np.zeros(…).astype(…)`."""
+    while (
+        isinstance(node, ast.Call) and last_name(node) in {"astype", "reshape"} and isinstance(node.func, ast.Attribute)
+    ):
+        node = node.func.value
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return any(is_of_numpy(module, each) for each in sides) and all(
+            is_of_numpy(module, each) or is_setting(module, each) for each in sides
+        )
+    full = module.qualified(node.func) or "" if isinstance(node, ast.Call) else ""
+    if full == "numpy.random.choice" and isinstance(node, ast.Call):
+        among = argument(node, "a", 0)
+        return among is not None and is_setting(module, among)
+    return full.startswith("numpy.") and full.rpartition(".")[2] in _NUMPY
