@@ -16,7 +16,7 @@ from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
 from flyball_collector.diagnosis.runs.onset import REPORTS
-from flyball_collector.diagnosis.runs.paces import Paces
+from flyball_collector.diagnosis.runs.paces import Paces, PaceTaker
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.slow import SlowDetector
@@ -139,8 +139,8 @@ class QuietRanks(Ranks):
     def mean(self, name: str) -> Floats:  # noqa: ARG002  nothing else is reported
         return np.full(len(self._names), np.nan)
 
-    def steady_mean(self, name: str) -> Floats:
-        return self.mean(name)
+    def steady_mean(self, name: str, places: NDArray[np.int64]) -> Floats:
+        return self.mean(name)[places]
 
     def ring(self, name: str, reports: int, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         if name != "step_seconds":
@@ -170,7 +170,7 @@ class Watch:
         self._ranks, self._machines = ranks, Machines(hosts)
         settings, runs = RunSettings(), Runs()
         paces = Paces(runs, settings.slower_ratio)
-        self._detectors = (StragglerDetector(settings, paces), SlowDetector(settings, paces))
+        self._detectors = (PaceTaker(paces), StragglerDetector(settings, paces), SlowDetector(settings, paces))
         self._conditions = Conditions()
 
     def look(self) -> list[Event]:

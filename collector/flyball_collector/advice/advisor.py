@@ -30,7 +30,7 @@ LOOK_SECONDS = 2.0
 """What has become due is looked at together: half of what a look costs is the same for one host as for a hundred."""
 
 _OPENED_SECONDS = 60.0
-_PLACES_A_SLICE = 64  # some milliseconds
+_PLACES_A_SLICE = 32  # some milliseconds
 
 _UNTRUSTED = ("host_lost", "data_gap")
 """While these stand nothing is known of a host, and advice that would make it faster is out of place."""
@@ -78,7 +78,7 @@ class Advisor:
             yield
             self._membership(view)
             yield
-            self._watch(view)
+            yield from self._watch(view)
         if not self._looked <= view.now < self._looked + LOOK_SECONDS:
             yield from self._look_around(view)
         self._board.sort()
@@ -90,7 +90,8 @@ class Advisor:
             by_place.setdefault(place_of(item.subject), []).append(item.event)
         for place in self._standing.keys() | by_place.keys():
             self._stand(place, by_place.get(place, ()))
-        self._watch(view)
+        for _ in self._watch(view):
+            pass
         self._look(self._scene(view), tuple(self._standing), view.now)
         self._board.sort()
         return self.given
@@ -116,11 +117,11 @@ class Advisor:
             self._board.put(place, ())
         return bool(wanted) and wanted != before
 
-    def _watch(self, view: View) -> None:
+    def _watch(self, view: View) -> Iterator[None]:
         """What is seen over some looks only, of all hosts."""
         matters: Flags = np.zeros(len(view.hosts), dtype=bool)
         matters[[at for subject, at in view.hosts.places.items() if subject.host in self._standing]] = True
-        self._waits.look(view, self._membership(view), matters)
+        yield from self._waits.look(view, lambda: self._membership(view), matters)
         self._count_opened(view)
 
     def _count_opened(self, view: View) -> Floats:

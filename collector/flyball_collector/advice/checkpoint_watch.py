@@ -52,10 +52,10 @@ class CheckpointWatch:
         """Take what rank 0 of every run says now, of those that have said something since."""
         if view.ranks.generation != self._generation or view.hosts is not self._hosts:
             self._find(view)
-        received = view.ranks.column("received")[self._rows]
+        received, states = view.ranks.column("received")[self._rows], view.states
         for number in np.flatnonzero(received != self._received).tolist():
             run, place = self._first[number]
-            told = view.states[place].extras
+            told = states[place].extras
             if told is not None and told is not self._last.get(run):
                 self._last[run] = told
                 self._take(run, told, view.now)

@@ -1,5 +1,7 @@
 """How much of the time hosts waited for their input while their GPUs idled, at most: over the last minute."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,9 @@ Floats = NDArray[np.float64]
 
 LOOKS = 6
 
+HOSTS_A_SLICE = 512
+"""Some milliseconds where each has eight ranks."""
+
 
 class IdleWaits:
     """Look every ten seconds, at the whole fleet at once."""
@@ -19,13 +24,19 @@ class IdleWaits:
         self._kept = Kept(seen=((LOOKS,), float("nan")))
         self._looks = 0
 
-    def look(self, view: View, members: Membership, matters: NDArray[np.bool_]) -> None:
-        """Take what is so now. What was before counts where it `matters`, along hosts: where something stands."""
+    def look(self, view: View, members: Callable[[], Membership], matters: NDArray[np.bool_]) -> Iterator[None]:
+        """Take what is so now, in slices. What was before counts where it `matters`, along hosts: where something
+        stands. Ranks may come and go between two slices, hence the `members` are asked for in each."""
         self._kept.align(view.hosts)
         seen = self._kept["seen"]
         seen[~matters] = np.nan
-        seen[:, self._looks % LOOKS] = _together(view, members)
+        newest = self._looks % LOOKS
         self._looks += 1
+        idle = np.maximum(0.0, 1.0 - mean_by_host(view, view.gpu("gpu_utilization_ratio", 10)))
+        for first in range(0, len(view.hosts), HOSTS_A_SLICE):
+            some = slice(first, first + HOSTS_A_SLICE)
+            seen[some, newest] = np.minimum(_waits(view, members(), first), idle[some])
+            yield
 
     def shares(self, view: View) -> Floats:
         """The means along hosts; unknown where input is not waited for, or there is no GPU."""
@@ -37,14 +48,13 @@ class IdleWaits:
         return mean
 
 
-def _together(view: View, members: Membership) -> Floats:
-    """Each host's share of waiting in its latest steps, as far as its GPUs idled in the last ten seconds."""
-    hosts = members.hosts(view.hosts)
-    places = np.flatnonzero(hosts >= 0)
+def _waits(view: View, members: Membership, first: int) -> Floats:
+    """Of a slice of the hosts: the share of waiting in their latest steps."""
+    count = min(HOSTS_A_SLICE, len(view.hosts) - first)
+    hosts = members.hosts(view.hosts) - first
+    places = np.flatnonzero((hosts >= 0) & (hosts < count))
     part, whole = (view.ranks.ring(name, REPORTS, places) for name in ("data_wait_seconds", "step_seconds"))
-    waits = shares(part, whole, hosts[places], len(view.hosts))
-    busy = mean_by_host(view, view.gpu("gpu_utilization_ratio", 10))
-    return np.minimum(waits, np.maximum(0.0, 1.0 - busy))
+    return shares(part, whole, hosts[places], count)
 
 
 def mean_by_host(view: View, values: Floats) -> Floats:

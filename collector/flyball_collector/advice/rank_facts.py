@@ -32,6 +32,7 @@ class Membership:
             of_run[run].append(place)
         self._of_host = {host: np.array(places) for host, places in of_host.items()}
         self._of_run = {run: np.array(places) for run, places in of_run.items()}
+        self._hosts: tuple[Subjects | None, Places] = None, _NOBODY
 
     def of(self, subject: Subject) -> Places:
         """The ranks of a host, or of a run where no host is named."""
@@ -45,7 +46,12 @@ class Membership:
         return first if first == last else ""
 
     def hosts(self, hosts: Subjects) -> Places:
-        """Where each rank's host stands; −1: nowhere."""
+        """Where each rank's host stands; −1: nowhere. Remembered for the same hosts."""
+        if self._hosts[0] is not hosts:
+            self._hosts = hosts, self._find(hosts)
+        return self._hosts[1]
+
+    def _find(self, hosts: Subjects) -> Places:
         found = np.full(len(self.keys), -1, dtype=np.int64)
         for host, places in self._of_host.items():
             found[places] = hosts.places.get(Subject(host), -1)

@@ -1,6 +1,6 @@
 """From a view and what stands in it to situations: one for each host and each run that something is said of."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite
 from types import MappingProxyType
@@ -68,20 +68,11 @@ class Scene:
             place = Subject(host) if host else Subject(run=event.subject.run)
             by_place.setdefault(place, {}).setdefault(event.kind.name, []).append(event)
         ranks = [self._members.of(subject) for subject in by_place]
-        told = facts_of(self._view.ranks, ranks)
-        for (subject, kinds), places, facts in zip(by_place.items(), ranks, told, strict=True):
+        told, read = facts_of(self._view.ranks, ranks), self._read(list(by_place))
+        for (subject, kinds), places, facts, own in zip(by_place.items(), ranks, told, read, strict=True):
             standing = {kind: tuple(events) for kind, events in kinds.items()}
             run = self._run_facts(self._members.run_of(places))
-            yield self._situation(subject, standing, _told(standing) | facts | run)
-
-    def _situation(
-        self, subject: Subject, standing: Mapping[str, tuple[Event, ...]], facts: dict[str, Any]
-    ) -> Situation:
-        place = self._view.hosts.places.get(subject) if subject.host else None
-        if place is None:
-            return Situation(subject=subject, standing=standing, **facts)
-        facts |= self._facts(place, self._view.states[place].inventory)
-        return Situation(subject=subject, standing=standing, **facts)
+            yield Situation(subject=subject, standing=standing, **(_told(standing) | facts | run | own))
 
     # -- facts --
 
@@ -93,15 +84,25 @@ class Scene:
             facts |= {"checkpoint_seconds": habit.cost_seconds, "checkpoint_interval_seconds": habit.interval_seconds}
         return facts
 
-    def _facts(self, place: int, inventory: pb.Inventory | None) -> dict[str, Any]:
-        """What the readings of a host say, and what it is made of."""
+    def _read(self, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+        """What the readings of each say, where it is a host, and what it is made of."""
+        found: list[dict[str, Any]] = [{} for _ in subjects]
+        known = self._view.hosts.places
+        places = {number: known[subject] for number, subject in enumerate(subjects) if subject in known}
+        of_hosts = list(places.values())
+        columns = [values[of_hosts].tolist() for values in self._arrays.values()]
+        for (number, place), *values in zip(places.items(), *columns, strict=True):
+            found[number] = self._made_of(place, self._view.states[place].inventory)
+            found[number] |= {name: _known(value) for name, value in zip(self._arrays, values, strict=True)}
+        return found
+
+    def _made_of(self, place: int, inventory: pb.Inventory | None) -> dict[str, Any]:
         capabilities = [_number(gpu.compute_capability) for gpu in inventory.gpus] if inventory is not None else []
-        alone: dict[str, Any] = {
+        return {
             "gpus": int(self._gpu_counts[place]),
             "capability": min((c for c in capabilities if c is not None), default=None),
             "power_source": inventory.power_source if inventory is not None else "",
         }
-        return alone | {name: _known(values[place]) for name, values in self._arrays.items()}
 
     # -- arrays along hosts --
 
@@ -200,7 +201,7 @@ def _told(standing: Mapping[str, tuple[Event, ...]]) -> dict[str, Any]:
 
 
 def _known(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
+    return value if isfinite(value) else None
 
 
 def _number(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import structlog
 
@@ -25,6 +26,9 @@ from flyball_collector.diagnosis.view import View, Viewer
 from flyball_collector.fleet.fleet import Fleet
 
 _log = structlog.get_logger(__name__)
+
+WORTH_A_TURN = 0.002
+"""Seconds of work after which others are served: a turn of the loop costs some hundredths of this."""
 
 
 def build_detectors(settings: DiagnosisSettings, *, shows_scores: bool = True) -> list[Detector]:
@@ -82,14 +86,18 @@ class Diagnosis:
         return events
 
     def slices(self, now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
-        """The same in slices, so that an event loop may serve others between two detectors."""
+        """The same in slices, so that an event loop may serve others between two detectors, or two of one's claims."""
         view = self.view = self._viewer.view(now_ns)
         self.seconds["advice"] = 0.0  # when it rests
         yield
         claims: list[Claims] = []
+        begun = time.thread_time()
         for detector in self._awake(view):
-            claims += self._ask(detector, view)
-            yield
+            for said in self._ask(detector, view):
+                claims += said
+                if time.thread_time() - begun >= WORTH_A_TURN:
+                    yield
+                    begun = time.thread_time()
         if not self.holds:
             for number, events in enumerate(self.conditions.parts(claims, now_ns)):
                 if number:  # else conditions and scores are of one moment for whoever is served meanwhile
@@ -122,16 +130,22 @@ class Diagnosis:
                 self.seconds["advice"] += time.thread_time() - started
             yield
 
-    def _ask(self, detector: Detector, view: View) -> list[Claims]:
-        """What one detector says; its failure must not reach its neighbours."""
-        started = time.thread_time()
-        try:
-            return list(detector.observe(view))
-        except Exception as error:  # noqa: BLE001  the detector is isolated, its failure is counted and logged
-            self._fail(detector.name, error)
-            return []
-        finally:
-            self.seconds[detector.name] = time.thread_time() - started
+    def _ask(self, detector: Detector, view: View) -> Iterator[Sequence[Claims]]:
+        """What one detector says, claim by claim, and nothing at its end; its failure must not reach its neighbours."""
+        claims: Iterator[Claims] | None = None
+        self.seconds[detector.name] = 0.0
+        over = False
+        while not over:
+            started = time.thread_time()
+            try:
+                claims = iter(detector.observe(view)) if claims is None else claims
+                said = list(islice(claims, 1))
+            except Exception as error:  # noqa: BLE001  the detector is isolated, its failure is counted and logged
+                self._fail(detector.name, error)
+                said = []
+            over = not said
+            self.seconds[detector.name] += time.thread_time() - started
+            yield said
 
     def _fail(self, name: str, error: Exception) -> None:
         if name not in self.failures:

@@ -140,9 +140,11 @@ class Ranks:
             self._means[name] = np.full(len(self), np.nan) if unsaid else self._rings.mean(name, self.rows)
         return self._means[name]
 
-    def steady_mean(self, name: str) -> Floats:
-        """The same without the largest tenth: rare long ones say nothing about how long it usually takes."""
-        return self._rings.steady_mean(name, self.rows)
+    def steady_mean(self, name: str, places: Rows) -> Floats:
+        """The same of some, without the largest tenth: rare long ones say nothing of how long it usually takes."""
+        rows = self._at(places)
+        unsaid = np.isnan(self._sums[name][rows]).all()
+        return np.full(len(rows), np.nan) if unsaid else self._rings.steady_mean(name, rows)
 
     def _at(self, places: Rows | None) -> Rows:
         return self.rows if places is None else self.rows[places]

@@ -21,7 +21,8 @@ def train(on: Stage, busy: float, wait: float, seconds: int = 20) -> None:
 
 
 def look(on: Stage, waits: IdleWaits, *, matters: bool) -> list[float]:
-    waits.look(on.view, Membership(on.view.ranks.keys), np.full(len(on.view.hosts), matters))
+    for _ in waits.look(on.view, lambda: Membership(on.view.ranks.keys), np.full(len(on.view.hosts), matters)):
+        pass
     found: list[float] = waits.shares(on.view).tolist()
     return found
 

@@ -24,11 +24,11 @@ def test_a_tenth_of_long_reports_does_not_move_the_steady_mean() -> None:
     ranks = Ranks()
     for second in range(20):
         hear(ranks, second, report(0, step_seconds=9.0 if second in {3, 11} else 0.5))
-    assert ranks.steady_mean("step_seconds").tolist() == [0.5]
+    assert ranks.steady_mean("step_seconds", np.array([0])).tolist() == [0.5]
     assert ranks.mean("step_seconds").tolist() == pytest.approx([1.35])
-    assert np.isnan(ranks.steady_mean("waiting_seconds")).all()
+    assert np.isnan(ranks.steady_mean("waiting_seconds", np.array([0]))).all()
     hear(ranks, 20, report(0, step_seconds=10.0))
-    assert ranks.steady_mean("step_seconds").tolist() == pytest.approx([(18 * 0.5 + 9.0) / 19])
+    assert ranks.steady_mean("step_seconds", np.array([0])).tolist() == pytest.approx([(18 * 0.5 + 9.0) / 19])
 
 
 def test_reports_of_one_second_are_one() -> None:

@@ -4,7 +4,7 @@ from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.runs.figures import RunBook
 from flyball_collector.diagnosis.runs.hang import HangDetector, SlowStartDetector
 from flyball_collector.diagnosis.runs.losses import LossDetector
-from flyball_collector.diagnosis.runs.paces import Paces
+from flyball_collector.diagnosis.runs.paces import Paces, PaceTaker
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.shares import SharesDetector
@@ -19,6 +19,7 @@ def run_detectors(settings: RunSettings, runs: Runs) -> list[Detector]:
     return [
         Seldom(HangDetector(settings, runs), 5, 1),
         Seldom(SlowStartDetector(settings, runs), 5, 2),
+        PaceTaker(paces),
         StragglerDetector(settings, paces),
         SlowDetector(settings, paces),
         LossDetector(runs),

@@ -1,5 +1,6 @@
 """How fast every rank is now against its own past and against its peers: what fail-slow and stragglers are told by."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.cadence import Cadence, Parts
+from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.kinds import EventKind
+from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.offsets import Offsets
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
@@ -20,6 +24,9 @@ Places = NDArray[np.int64]
 
 EQUAL = 0.05
 """Steps that differ by no more are equally long."""
+
+STEADY = ("own_seconds", "waiting_seconds", "data_wait_seconds")
+"""Of these the mean of a rank's latest reports is kept, without the rare long ones."""
 
 _SECONDS = 8
 """Eight reports make a median; ranks report once a second."""
@@ -51,6 +58,7 @@ class Pace:
     scattered: Flags  # single steps of it became slow, again and again, and not its peers'
     added: Floats  # by slow single steps, as a share of the usual time …
     usually_added: Floats  # … and what they used to add
+    steady: Mapping[str, Floats]  # by the names of `STEADY`: seconds a step
 
     @cached_property
     def in_step(self) -> Flags:
@@ -85,24 +93,26 @@ class Paces:
         self._onsets = Onsets(slower_ratio)
         self._offsets = Offsets()
         self._scattered = Scattered(slower_ratio)
-        self._kept = Kept(work=float("nan"), now=float("nan"))
+        self._kept = Kept(work=float("nan"), now=float("nan"), **dict.fromkeys(STEADY, float("nan")))
         self._most = Kept(ranks=0)  # along runs: of how many the shift was known at once
         self._view: View | None = None
         self._pace: Pace | None = None
         self._cadence = Cadence(_SECONDS)
         self._parts = Parts(_SECONDS)
 
+    def take(self, view: View) -> None:
+        """The newest reports of the ranks whose turn it is; what is dear about a large fleet is spread over seconds."""
+        runs = self._runs.of(view)
+        self._take(runs, self._parts.turn(view, len(runs.keys)))
+
     def of(self, view: View) -> Pace | None:
-        """The pace now."""
+        """The pace now; call it after `take`."""
         if view is not self._view:
             self._view = view
-            runs = self._runs.of(view)
-            self._take(runs, self._parts.turn(view, len(runs.keys)))
-            self._pace = self._look(view, runs) if self._cadence.due(view) else None
+            self._pace = self._look(view, self._runs.of(view)) if self._cadence.due(view) else None
         return self._pace
 
     def _take(self, runs: RunView, turn: Flags) -> None:
-        """The newest reports of the ranks whose turn it is."""
         counts = runs.ranks.counts
         places = self._onsets.fresh(runs.subjects, counts)
         places = places[turn[places]]
@@ -114,6 +124,8 @@ class Paces:
         fresh = np.minimum(counts[places] - self._onsets.kept["seen"][places], REPORTS)
         self._onsets.take(places, counts[places], runs.ranks.times(REPORTS, places), logs)
         self._take_single(runs, places, logs, fresh)
+        for name in STEADY:
+            self._kept[name][places] = runs.ranks.steady_mean(name, places)
         self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
 
     def _take_single(self, runs: RunView, places: Places, logs: Floats, fresh: Places) -> None:
@@ -149,6 +161,7 @@ class Paces:
             self._single(runs, fresh & complete[runs.run_of]),
             self._scattered.added,
             self._scattered.usual,
+            {name: self._kept[name] for name in STEADY},
         )
 
     def _single(self, runs: RunView, comparable: Flags) -> Flags:
@@ -190,3 +203,19 @@ class Paces:
         self._kept["work"][places] = np.where(known > 0, usual, np.nan)
         more = np.log(np.maximum(work, 1e-9) / np.maximum(usual, 1e-9))
         return np.where(known > 0, np.clip(np.nan_to_num(more), 0, None), 0.0)
+
+
+class PaceTaker:
+    """Takes reports before those look who tell of them; claims nothing."""
+
+    name = "paces"
+    kinds: Sequence[EventKind] = ()
+    needs: Sequence[str] = (ANY_STEP,)
+
+    def __init__(self, paces: Paces) -> None:
+        self._paces = paces
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        """Nothing."""
+        self._paces.take(view)
+        return ()

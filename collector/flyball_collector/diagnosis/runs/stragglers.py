@@ -112,9 +112,9 @@ class StragglerDetector:
     def _see(self, view: View, pace: Pace) -> _Seen:
         runs = pace.runs
         own, peers, slow_work = self._work(pace)
-        waiting = runs.ranks.steady_mean("waiting_seconds")
+        waiting = pace.steady["waiting_seconds"]
         usual_waiting = runs.median(waiting)[runs.run_of]
-        input_ratio = runs.ranks.steady_mean("data_wait_seconds") / pace.now
+        input_ratio = pace.steady["data_wait_seconds"] / pace.now
         clock, busy = _of_gpu(view, runs, "gpu_sm_clock_hertz"), _of_gpu(view, runs, "gpu_utilization_ratio")
         clock_ratio = clock / runs.median(clock)[runs.run_of]
         usual_busy = runs.median(busy)[runs.run_of]
@@ -135,7 +135,7 @@ class StragglerDetector:
     def _work(self, pace: Pace) -> tuple[Floats, Floats, Flags]:
         """Own work, the peers', and whether it is far beyond theirs by ratio, share of the step, and spread."""
         runs = pace.runs
-        own = np.where(pace.fresh, runs.ranks.steady_mean("own_seconds"), np.nan)
+        own = np.where(pace.fresh, pace.steady["own_seconds"], np.nan)
         if np.isnan(own).all():
             return own, own, np.zeros(len(own), dtype=bool)
         median = runs.median(own)

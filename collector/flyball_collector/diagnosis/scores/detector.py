@@ -116,14 +116,18 @@ class BottleneckDetector:
         self._base = BaseScores(settings)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """One look at everything."""
+        """One look at everything; what is dear stands between two claims."""
         self._signals.look(view)
-        told = self._look_at_gpus(view)
-        found = list(self._of_hosts(view))
+        found = self._by_signals()
         claims = [self._claim(view, assessment) for assessment in found]
+        yield from claims
+        if self._look_at_gpus(view):
+            yield from self._gpu_claims
+        more = list(self._by_more(view, found))
+        claims += [self._claim(view, assessment) for assessment in more]
+        yield from claims[len(found) :]
         if self._tabulates:
-            self.table = self._tabulate(view, zip(found, claims, strict=True))
-        return [*claims, *(self._gpu_claims if told else ())]
+            self.table = self._tabulate(view, zip([*found, *more], claims, strict=True))
 
     def _look_at_gpus(self, view: View) -> bool:
         """Every other second: there are many of them, and what bounds them changes slowly."""
@@ -140,11 +144,13 @@ class BottleneckDetector:
             self._gpu_lines = _worst(lines, view.gpus.hosts, len(view.hosts))
         return True
 
-    def _of_hosts(self, view: View) -> Iterator[Assessment]:
-        """What can be known by the signals that were ever heard."""
+    def _by_signals(self) -> list[Assessment]:
+        """What can be known by the signals that were ever heard, alone."""
+        return [assess(self._signals) for assess, needed in OF_HOSTS if self._signals.heard(*needed)]
+
+    def _by_more(self, view: View, found: Iterable[Assessment]) -> Iterator[Assessment]:
+        """What needs a look at GPUs, at cores, or at what else was found."""
         signals = self._signals
-        found = [assess(signals) for assess, needed in OF_HOSTS if signals.heard(*needed)]
-        yield from found
         if signals.heard("data_share") or self._of_gpus:
             swings = view.largest_by_host(self._swings(view), view.gpus.hosts)
             explaining = [assessment for assessment in found if assessment.kind.name in EXPLAIN_WAITING]

@@ -36,6 +36,7 @@ def pace(*, against_peers: float, out_of_place: float, complete: bool = True) ->
         scattered=np.zeros(RANKS, dtype=bool),
         added=unmoved,
         usually_added=unmoved,
+        steady={},
     )
 
 
