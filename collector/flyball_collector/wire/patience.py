@@ -47,4 +47,6 @@ def _keep_alive(peer: Peer, now: float, seconds: float) -> None:
         if now - peer.heard > seconds:
             peer.ask()
     elif now - peer.asked > seconds:
-        peer.lose()
+        peer.ready()  # a server that is behind may only not have read what it said
+        if peer.heard < peer.asked:
+            peer.lose()
