@@ -87,6 +87,7 @@ FRAMEWORKS = (
 
 TRAINING = NO_NAMES.union(*(each.training for each in FRAMEWORKS))
 EVALUATION = NO_NAMES.union(*(each.evaluation for each in FRAMEWORKS))
+_EITHER = TRAINING | EVALUATION
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Hook:
 
 def hooks(project: "Project", module: Module) -> Iterator[Hook]:
     """The hooks in one file."""
-    if module.says_any(TRAINING | EVALUATION):
+    if module.says_any(_EITHER):
         for node in module.all(ast.ClassDef):
             yield from _of_class(project, module, node)
     if module.says_any(("ITERATION_",)):
@@ -108,7 +109,7 @@ def hooks(project: "Project", module: Module) -> Iterator[Hook]:
 
 
 def _of_class(project: "Project", module: Module, node: ast.ClassDef) -> Iterator[Hook]:
-    named = [each for each in node.body if isinstance(each, Function) and each.name in TRAINING | EVALUATION]
+    named = [each for each in node.body if isinstance(each, Function) and each.name in _EITHER]
     framework = _framework_of(project, module, node) if named else None
     for each in named if framework else ():
         if framework is not None and each.name in framework.training | framework.evaluation:

@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -11,6 +11,9 @@ _OPENING = frozenset(SCOPES)
 
 _REPEATED = frozenset({ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda})
 """Of these a body runs again and again."""
+
+_SPECIAL = _OPENING | _REPEATED | {ast.arg}
+"""Of these a walk keeps more than where they stand."""
 
 _NO_NODES = frozenset({"ctx", "op", "ops", "names", "type_comment", "type_ignores"})
 """Fields that hold no nodes of interest: contexts and operators are shared by all trees."""
@@ -107,13 +110,16 @@ class Index:
             here.append(node)
             if kind is constant:
                 continue
-            if kind is argument:
-                bound[scope].add(node.arg)
-            elif kind in _OPENING:
-                around.append(scope)
-                stack.append(None)
-                scope, here = node, inside[node]
-            for field in FIELDS[kind] if kind not in _REPEATED else _marked(node, kind, stack):
+            fields: Iterable[str] = FIELDS[kind]
+            if kind in _SPECIAL:
+                if kind is argument:
+                    bound[scope].add(node.arg)
+                elif kind in _OPENING:
+                    around.append(scope)
+                    stack.append(None)
+                    scope, here = node, inside[node]
+                fields = _marked(node, kind, stack) if kind in _REPEATED else fields
+            for field in fields:
                 value = getattr(node, field, None)
                 if type(value) is list:
                     for child in reversed(value):  # the last on comes off first

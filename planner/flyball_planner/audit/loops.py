@@ -14,7 +14,7 @@ from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
-from flyball_planner.audit.hooks import hooks
+from flyball_planner.audit.hooks import Hook, hooks
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
@@ -86,11 +86,7 @@ class Loops:
     @cached_property
     def training(self) -> tuple[Turns, ...]:
         """Every loop whose turns are steps, micro-steps included where the optimizer steps in the same loop."""
-        loops = [
-            Turns(module, node, Kind.STEP)
-            for module in self._modules
-            for node in self.effects.step_loops(module)
-        ]  # fmt: skip
+        loops = [Turns(module, node, Kind.STEP) for module in self._modules for node in self.effects.step_loops(module)]
         return (*loops, *self._hooks(Kind.STEP), *self._uncalled(loops))
 
     @cached_property
@@ -200,10 +196,13 @@ class Loops:
         return [each for each in self._project.modules.values() if is_torch_code(each) and not is_test_code(each)]
 
     def _hooks(self, kind: Kind) -> Iterator[Turns]:
-        for module in self._modules:
-            for each in hooks(self._project, module):
-                if each.trains is (kind is Kind.STEP):
-                    yield Turns(module, each.node, kind, each.framework)
+        for module, each in self._called_by_frameworks:
+            if each.trains is (kind is Kind.STEP):
+                yield Turns(module, each.node, kind, each.framework)
+
+    @cached_property
+    def _called_by_frameworks(self) -> tuple[tuple[Module, Hook], ...]:
+        return tuple((module, each) for module in self._modules for each in hooks(self._project, module))
 
     def _uncalled(self, loops: list[Turns]) -> Iterator[Turns]:
         """Functions that are a whole step and are called from no loop among the files."""

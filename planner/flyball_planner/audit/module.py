@@ -32,6 +32,7 @@ _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Ret
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 _WITH_LOCALS = _FUNCTIONS | {ast.Lambda}
 _SCOPES = frozenset(SCOPES)
+_THROUGH = frozenset({ast.If, ast.Try, ast.With})
 """Types of nodes, looked up several times quicker than instances of several types are asked for."""
 
 LONGEST_TEXT = 60
@@ -116,9 +117,10 @@ class Module:
 
     def class_of(self, function: ast.AST) -> ast.ClassDef | None:
         """The class whose method a function is."""
-        above = self.parent(function)
-        while isinstance(above, ast.If | ast.Try | ast.With):
-            above = self.parent(above)
+        parents = self._index.parents
+        above = parents.get(function)
+        while type(above) in _THROUGH:
+            above = parents.get(above)  # type: ignore[arg-type]  # a node, as just seen
         return above if isinstance(above, ast.ClassDef) else None
 
     def statement(self, node: ast.AST) -> ast.stmt:

@@ -191,11 +191,14 @@ def _speaks(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool
         here = waiting.pop()
         if here is call or (isinstance(here, ast.Name) and here.lineno <= derived.get(here.id, 0)):
             return True
-        if isinstance(here, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+        if isinstance(here, _COMPREHENSIONS):
             waiting.append(here.elt)
         elif not _leaves(here):
             waiting += parts_of(here)
     return False
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp)
 
 
 def _leaves(node: ast.AST) -> bool:

@@ -151,9 +151,9 @@ def _given(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
     """What a node gives values, and the value."""
     if isinstance(node, ast.Assign):
         yield node.targets, node.value
-    elif isinstance(node, ast.AugAssign | ast.NamedExpr | ast.AnnAssign) and node.value is not None:
+    elif isinstance(node, _GIVING) and node.value is not None:
         yield [node.target], node.value
-    elif isinstance(node, ast.For | ast.comprehension):
+    elif isinstance(node, _GOING_THROUGH):
         yield [node.target], node.iter
         if isinstance(node, ast.For):
             yield from (([node.target], test) for test in _ending(node))
@@ -161,6 +161,10 @@ def _given(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
         yield [node.optional_vars], node.context_expr
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING:
         yield from (([node.func.value], each) for each in node.args)
+
+
+_GIVING = (ast.AugAssign, ast.NamedExpr, ast.AnnAssign)
+_GOING_THROUGH = (ast.For, ast.comprehension)
 
 
 def _ending(loop: ast.For) -> Iterator[ast.expr]:

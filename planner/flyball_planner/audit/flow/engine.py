@@ -28,6 +28,10 @@ MOST_CONTEXTS = 8
 """Different argument lists for which one function is followed; then all calls count as one."""
 
 
+_WITH_VARIABLES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_CONTEXTS = (ast.With, ast.AsyncWith)
+
+
 class Flow(Surroundings):
     """The values of one project's expressions; each body is followed when someone asks, and kept."""
 
@@ -85,7 +89,7 @@ class Flow(Surroundings):
         for above in module.ancestors(node):
             if above is body:
                 break
-            around += above.items if isinstance(above, ast.With | ast.AsyncWith) else []
+            around += above.items if isinstance(above, _CONTEXTS) else []
         stopped = any(self._turns_off(module, each.context_expr) for each in around)
         return not stopped and not self._stops(module, body)
 
@@ -137,7 +141,7 @@ class Flow(Surroundings):
         grad = not self._stops(module, node)
         found = Frame(self, module, node, env, outer=self._outer(module, node), owner=owner, grad=grad)
         self._frames[node] = found
-        if isinstance(node, Function | ast.Lambda):
+        if isinstance(node, _WITH_VARIABLES):
             env |= default_environment(self, module, node, owner, ask=len(self._open) <= MOST_OPEN)
         self._follow(found)
         return found
@@ -202,7 +206,7 @@ class Flow(Surroundings):
     def _outer(self, module: Module, node: Body) -> Frame | None:
         if node in self._closures:
             return self._closures[node]
-        around = next((each for each in module.ancestors(node) if isinstance(each, Function | ast.Lambda)), None)
+        around = next((each for each in module.ancestors(node) if isinstance(each, _WITH_VARIABLES)), None)
         return self.frame(module, around) if around is not None else None
 
     def owner(self, module: Module, node: Body) -> Value | None:

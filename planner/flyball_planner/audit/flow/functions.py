@@ -46,11 +46,13 @@ def of_library(frame: Frame, name: str, given: Arguments) -> Value:
     """A function or class of a library, by its full name."""
     if name in WRAPPERS:
         return given.positional[0] if given.positional else UNKNOWN
+    if name in HOST_BUILTINS:  # of which most calls are
+        return ON_HOST
     if name == "builtins.dict":
         return _dict_of(_passed(frame, given)) if given.positional else Value(fields=given.keywords)
     if name in PASSING:
         return _passed(frame, given)
-    if name in HOST_BUILTINS or name.partition(".")[0] in HOST_PACKAGES:
+    if name.partition(".")[0] in HOST_PACKAGES:
         return ON_HOST
     if name.startswith("builtins."):
         return _builtin(frame, name.removeprefix("builtins."), given)

@@ -59,8 +59,8 @@ def _named(node: ast.AST) -> str | None:
 
 def backward_names(module: Module) -> Iterator[str]:
     """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one; texts of entries."""
-    for each in module.all(ast.Call):
-        if isinstance(each.func, ast.Attribute) and each.func.attr in {"backward", "manual_backward"}:
+    for each in module.calls_named("backward", "manual_backward"):
+        if isinstance(each.func, ast.Attribute):
             handed = bool(each.args) and _RUNNERS.search(code_of(each.func.value))
             inner: ast.expr = each.args[0] if handed else each.func.value
             inner = _scaled(inner)

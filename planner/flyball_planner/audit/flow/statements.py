@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flyball_planner.audit.flow.again import evaluate_again
+from flyball_planner.audit.flow.again import evaluate_again, variables_read
 from flyball_planner.audit.flow.derived import iterated
 from flyball_planner.audit.flow.expressions import evaluate, number_asked_for, tensor_asked_for
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
@@ -58,14 +58,29 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
 
 def _expression(frame: Frame, node: ast.Expr) -> bool:
     call = frame.unused = node.value
+    method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
+    if method in _SETTING_UP or (not frame.is_default and method not in _GROWING and _is_for_nobody(frame, call)):
+        return True
     evaluate_again(frame, call)
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+    if method in _GROWING and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
         added = frame.values.get(call.args[-1], UNKNOWN)
-        if call.func.attr in {"append", "add", "appendleft", "insert"}:
-            _grow(frame, call.func.value, added)
-        elif call.func.attr in {"extend", "update"}:
-            _grow(frame, call.func.value, iterated(frame, added))
+        _grow(frame, call.func.value, added if method in _BY_ONE else iterated(frame, added))
     return True
+
+
+_SETTING_UP = frozenset({"add_argument"})
+"""A command line's arguments: a tenth of a script's statements, of whose values nobody asks."""
+
+_BY_ONE = frozenset({"append", "add", "appendleft", "insert"})
+_GROWING = _BY_ONE | {"extend", "update"}
+
+
+def _is_for_nobody(frame: Frame, node: ast.expr) -> bool:
+    """Whether an expression only reads: a frame that stands for one call is followed for what it gives back."""
+    reads = frame.flow.reads
+    if node not in reads:
+        reads[node] = variables_read(node)
+    return reads[node] is not None
 
 
 def _grow(frame: Frame, holder: ast.expr, added: Value) -> None:

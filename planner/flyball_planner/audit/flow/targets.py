@@ -21,12 +21,12 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         frame.flow.attributes.store(frame, held, target.attr, value)
     elif isinstance(target, ast.Starred):
         assign(frame, target.value, Value(element=value))
-    elif isinstance(target, ast.Tuple | ast.List):
-        for number, each in enumerate(target.elts):
-            assign(frame, each, _counted(each, part(value, number, len(target.elts))))
     elif isinstance(target, ast.Subscript):
         evaluate(frame, target.slice)
         put(frame, target, value)
+    elif isinstance(target, ast.Tuple | ast.List):
+        for number, each in enumerate(target.elts):
+            assign(frame, each, _counted(each, part(value, number, len(target.elts))))
 
 
 def _counted(target: ast.expr, value: Value) -> Value:

@@ -118,11 +118,14 @@ def _is_of_one_step(project: Project, turns: Turns, kept: Kept) -> bool:
 
 def _root(holder: ast.expr) -> str | None:
     """The variable or attribute that holds: `sums` of `sums["total"]`, `history` of `self.history`."""
-    while isinstance(holder, ast.Subscript | ast.Call):
+    while isinstance(holder, _HOLDING):
         holder = holder.value if isinstance(holder, ast.Subscript) else getattr(holder.func, "value", holder.func)
     if isinstance(holder, ast.Attribute):
         return holder.attr
     return holder.id if isinstance(holder, ast.Name) else None
+
+
+_HOLDING = (ast.Subscript, ast.Call)
 
 
 def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
