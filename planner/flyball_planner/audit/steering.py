@@ -102,7 +102,7 @@ def feeds_host(region: Region, node: ast.expr) -> bool:
     below: ast.AST = node
     for above in region.module.ancestors(node):
         if isinstance(above, ast.stmt):
-            return False
+            return any(_PRIORITIES.search(each) for each in _named(region, node))
         if isinstance(above, ast.Call) and below in above.args and _ON_HOST.search(last_name(above)):
             return True
         keyed = zip(above.keys, above.values, strict=True) if isinstance(above, ast.Dict) else ()
@@ -114,8 +114,9 @@ def feeds_host(region: Region, node: ast.expr) -> bool:
     return False
 
 
+_PRIORITIES = re.compile(r"(^|_)priorit(y|ies)(_|$)")
 _ON_HOST = re.compile(r"(^|_)(priorit(y|ies)|rewards?)(_|$)")
-"""In names of functions and entries: what samples a buffer's items, or says what an action was worth, is no kernel."""
+"""In names of functions and entries: what draws from a buffer, or says what an action was worth, is no kernel."""
 
 
 def chooses_loss(region: Region, node: ast.expr) -> bool:

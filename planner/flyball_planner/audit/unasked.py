@@ -1,6 +1,7 @@
 """Branches that nobody asks for: `if logging:` where the calls that lead there leave it off, an option's default."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -87,11 +88,19 @@ def is_off_by_default(project: "Project", region: Region, node: ast.AST) -> bool
 def _is_option_off(project: "Project", module: Module, place: ast.AST) -> bool:
     function = module.function_of(place)
     holder = module.class_of(function) if function is not None else None
-    if function is None or holder is None:
+    if function is None:
+        return False
+    if any(holds and _SHOWS.search(code_of(each)) for each, holds in _switches(module, place, function)):
+        return True
+    if holder is None:
         return False
     needed = [each for each, holds in _switches(module, place, function) if holds and isinstance(each, ast.Attribute)]
     options = (_option(holder, code_of(each)) for each in needed)
     return any(each is not None and not _is_asked_for(project, module, holder, *each) for each in options)
+
+
+_SHOWS = re.compile(r"(return|output|need|show|store|save)_(\w+_)?(attn|attention|weight)", re.IGNORECASE)
+"""An option under which attention's weights are handed out, to be looked at."""
 
 
 def _option(holder: ast.ClassDef, attribute: str) -> tuple[Function, str] | None:
