@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.given import handed_over, hides_arguments
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.products import SHAPES
-from flyball_planner.audit.weights import is_exclusive
 
 MOST = 60
 """Expressions that are looked at on the way back: more are no attention."""

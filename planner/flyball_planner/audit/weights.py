@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
+from flyball_planner.audit.branches import blocks, is_exclusive
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.guards import guards
 from flyball_planner.audit.module import Function, Module, last_name
@@ -131,13 +132,13 @@ def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, place: 
 def _later(module: Module, function: Function, assigned: ast.Assign, name: str) -> Iterator[ast.Name]:
     """The reads of a variable behind an assignment, up to where it is let go, or given another value in any case."""
     end = assigned.end_lineno or assigned.lineno
-    blocks = [*_blocks(module, assigned)]
+    around = [*blocks(module, assigned)]
     again = [
         each.lineno
         for each in module.all(ast.Assign)
         if each.lineno > end and module.function_of(each) is function
         and any(isinstance(target, ast.Name) and target.id == name for target in each.targets)
-        and (is_constant(each.value, None) or any(each in block for block in blocks))
+        and (is_constant(each.value, None) or any(each in block for block in around))
     ]  # fmt: skip
     last = min(again, default=None)
     for each in module.all(ast.Name):
@@ -158,37 +159,6 @@ def _later_reads(module: Module, function: Function, assigned: ast.Assign, text:
         below = isinstance(each.ctx, ast.Load) and each.lineno > assigned.lineno
         if below and ast.unparse(each) == text and not is_exclusive(module, assigned, each):
             yield each
-
-
-def _blocks(module: Module, statement: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The lists of statements around one, innermost first, up to its function's."""
-    below = statement
-    for above in module.ancestors(statement):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(above, field, None)
-            if isinstance(block, list) and below in block:
-                yield block
-        if isinstance(above, Function):
-            return
-        below = above
-
-
-def is_exclusive(module: Module, first: ast.AST, second: ast.AST) -> bool:
-    """Whether two nodes stand in both arms of a condition: a turn that runs one does not run the other."""
-    arms = {above: below for below, above in _conditions(module, first)}
-    return any(
-        above in arms and (arms[above] in above.body) is not (below in above.body)
-        for below, above in _conditions(module, second)
-    )
-
-
-def _conditions(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.If]]:
-    """The conditions around a node, each with what holds the node in it; those that ask it are none."""
-    below = node
-    for above in module.ancestors(node):
-        if isinstance(above, ast.If) and below is not above.test:
-            yield below, above
-        below = above
 
 
 def _takes_last(call: ast.Call) -> bool:

@@ -1,8 +1,11 @@
 """`retain-graph-every-step`: a graph is kept for a second backward pass that never comes."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
+from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
@@ -13,23 +16,56 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.turn_about import of_their_own
 
+Site = tuple[Region, ast.Call]
+"""A call and where it stands."""
+
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Retained graphs in training loops that differentiate once a turn, and in layers that make their own."""
     yield from _of_own_graphs(module)
     for turns in project.loops.training_of(module):
-        yield from _of_branches(project, turns)
-        only = _only_backward(project, turns)
-        if only is not None and is_constant(argument(only[1], "retain_graph"), True):
-            home, call = only
-            yield Match(
-                call,
-                f"`{home.quote(call)}` keeps the graph for another backward pass",
-                f"the loop at {turns.module.path}:{turns.node.lineno} differentiates once a turn",
-                LIKELY,
-                module=home,
-                edit=Edit((Change(Action.DROP_ARGUMENT, home.span(call), name="retain_graph"),)),
-            )
+        alone = [*_only_backward(project, turns)]
+        for region, call in alone:
+            if is_constant(argument(call, "retain_graph"), True):
+                yield _match(turns, region, call)
+        if not alone:
+            yield from _of_branches(project, turns)
+
+
+def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
+    home, carried = region.module, _carried(turns.region, call) if not region.calls else None
+    once = f"the loop at {turns.module.path}:{turns.node.lineno} differentiates once a turn"
+    return Match(
+        call,
+        f"`{home.quote(call)}` keeps the graph for another backward pass",
+        once if carried is None else f"{once}; but `{carried}` is made of what it was in the turn before",
+        LIKELY if carried is None else SUSPECTED,
+        None if carried is None else Severity.NOTE,
+        module=home,
+        edit=Edit((Change(Action.DROP_ARGUMENT, home.span(call), name="retain_graph"),)) if carried is None else None,
+    )
+
+
+def _carried(region: Region, call: ast.Call) -> str | None:
+    """The variable on the way to a loss that a turn makes of its own former value, history and all."""
+    names_in = region.module.names_in
+    fresh = names_in(region.root.target) if isinstance(region.root, ast.For | ast.AsyncFor) else frozenset[str]()
+    wanted, given = set(names_in(call.func)), set(fresh)
+    for each in sorted(region.all(ast.Assign), key=lambda each: -each.lineno):
+        if wanted & {name for target in each.targets for name in names_in(target)} and each.lineno < call.lineno:
+            wanted |= names_in(each.value)
+    for each in sorted(region.all(ast.Assign), key=lambda each: each.lineno):
+        stored = {target.id for target in each.targets if isinstance(target, ast.Name)}
+        again = (stored & names_in(each.value) & wanted) - given
+        if again and not any(
+            isinstance(part, ast.Attribute) and part.attr in _LEAVING for part in ast.walk(each.value)
+        ):
+            return min(again)
+        given |= stored
+    return None
+
+
+_LEAVING = frozenset({"detach", "data", "no_grad"})
 
 
 def _of_branches(project: Project, turns: Turns) -> Iterator[Match]:
@@ -48,7 +84,7 @@ def _of_branches(project: Project, turns: Turns) -> Iterator[Match]:
 def _of_own_graphs(module: Module) -> Iterator[Match]:
     """Graphs that a function makes where history is off around it, as reversible layers do, and differentiates once."""
     for call in module.calls_named("backward") if "enable_grad" in module.source.text else ():
-        function, graph = module.function_of(call), call.func.value if isinstance(call.func, ast.Attribute) else None
+        function, graph = module.function_of(call), _differentiated(module, call)
         if function is None or not isinstance(graph, ast.Name) or not is_constant(argument(call, "retain_graph"), True):
             continue
         around = (each for each in module.ancestors(call) if isinstance(each, ast.With))
@@ -61,6 +97,13 @@ def _of_own_graphs(module: Module) -> Iterator[Match]:
                 SUSPECTED,
                 Severity.NOTE,
             )
+
+
+def _differentiated(module: Module, call: ast.Call) -> ast.expr | None:
+    """What a backward pass begins with: `y.backward(…)`, `torch.autograd.backward(y, …)`."""
+    if module.qualified(call.func) == "torch.autograd.backward":
+        return call.args[0] if call.args else None
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def _records(module: Module, node: ast.With) -> bool:
@@ -83,22 +126,34 @@ def _is_differentiated_once(module: Module, block: ast.With, name: str) -> bool:
     return made and len(calls) == 1
 
 
-def _only_backward(project: Project, turns: Turns) -> tuple[Module, ast.Call] | None:
-    """The one call that differentiates in a turn; None if there are several, or it is repeated."""
+def _only_backward(project: Project, turns: Turns) -> Sequence[Site]:
+    """The one call that differentiates in a turn, or those of which a turn runs one; none if there are several."""
     regions = project.loops.regions(turns)
     if not any("retain_graph" in region.module.source.text for region in regions):
-        return None
-    found = []
+        return ()
+    found: list[Site] = []
     for region in regions:
         for call in region.all(ast.Call):
             if region.module.qualified(call.func) == "torch.autograd.grad":
-                return None
+                return ()
             if Effect.BACKWARD in project.loops.effects.direct(region.module, call) or _hands_on(call):
                 found.append((region, call))
-    if len(found) != 1 or last_name(found[0][1]) not in {"backward", "manual_backward"}:
-        return None
-    region, call = found[0]
-    return None if region.nesting(call) or _is_of_callers(region, call) else (region.module, call)
+    outer = [site for site in found if not {call for _, call in site[0].calls} & {call for _, call in found}]
+    alone = all(_excludes(first, second) for first, second in combinations(outer, 2))
+    plain = all(
+        last_name(call) in {"backward", "manual_backward"} and not region.nesting(call) for region, call in outer
+    )
+    return [each for each in outer if not _is_of_callers(*each)] if alone and plain else ()
+
+
+def _excludes(first: Site, second: Site) -> bool:
+    """Whether the calls that lead to two places part in both arms of a condition."""
+    paths = [(*region.calls, (region.module, call)) for region, call in (first, second)]
+    parting = next((pair for pair in zip(*paths, strict=False) if pair[0] != pair[1]), None)
+    if parting is None:
+        return False
+    (module, here), (other, there) = parting
+    return module is other and is_exclusive(module, here, there)
 
 
 def _is_of_callers(region: Region, call: ast.Call) -> bool:
@@ -111,8 +166,16 @@ def _is_of_callers(region: Region, call: ast.Call) -> bool:
     for assigned in sorted(region.all(ast.Assign), key=lambda each: -each.lineno):
         if known & {name for target in assigned.targets for name in names_in(target)}:
             known |= names_in(assigned.value)
-    handed = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)} - {"self"}
-    return bool(known & handed)
+    handed = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    return any(not _WITHOUT_HISTORY.search(each) for each in known & handed)
+
+
+_WITHOUT_HISTORY = re.compile(
+    r"^self$|model|(^|_)net(work)?$|optim|(^|_)opt$|scaler|criterion|loss_(fn|func\w*)$|accelerator|engine|fabric|config|^args$"
+    r"|batch|(^|_)(data|inputs?|targets?|labels?|samples?|images?|mask)$",
+    re.IGNORECASE,
+)
+"""Names of what is handed to a step and has no graph of its own: its batch, and what it is trained with."""
 
 
 def _hands_on(call: ast.Call) -> bool:
