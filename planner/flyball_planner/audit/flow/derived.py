@@ -18,8 +18,8 @@ def combine(values: Sequence[Value]) -> Value:
     if not tags & PLACED:
         return ON_HOST if tags == {Tag.HOST} and all(each.tags for each in values) else UNKNOWN
     kept = tags & _KEPT
-    if kept.issuperset(_PLACES) and not any(map(_was_brought, values)):
-        kept -= {Tag.CPU}  # a number, or a tensor without dimensions, takes part on the device
+    if kept.issuperset(_PLACES):  # a number, or a tensor without dimensions, takes part on the device
+        kept -= {Tag.BATCH if any(map(_was_brought, values)) else Tag.CPU}
     if Tag.SUPPOSED in kept and any(each.is_seen_tensor for each in values):
         kept -= {Tag.SUPPOSED}
     return Value(kept)
