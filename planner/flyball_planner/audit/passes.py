@@ -193,6 +193,8 @@ def _speaks(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool
             return True
         if isinstance(here, _COMPREHENSIONS):
             waiting.append(here.elt)
+        elif isinstance(here, ast.DictComp):
+            waiting.append(here.value)
         elif not _leaves(here):
             waiting += parts_of(here)
     return False

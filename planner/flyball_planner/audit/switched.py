@@ -1,6 +1,7 @@
 """Passes of a model that was just switched to evaluation, of which nothing is differentiated later."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -29,7 +30,10 @@ class Rest:
 
 
 def passes_behind_eval(project: "Project", module: Module, function: Function) -> Iterator[ast.Call]:
-    """The calls of `model` below its `model.eval()` that record history, though all that comes of them leaves it."""
+    """The calls of `model` below its `model.eval()` that record history, though all that comes of them leaves it.
+
+    So it is supposed to where the function's name says that somebody wants no more than the answers.
+    """
     if project.flow.is_called_without_history(module, function):
         return
     region = Region(module, function)
@@ -41,7 +45,12 @@ def passes_behind_eval(project: "Project", module: Module, function: Function) -
             continue
         calls = (each for each in rest.all(ast.Call) if code_of(each.func) == model)
         recorded = (each for each in calls if _follows(module, switch, each) and _records(project, module, each))
-        yield from (each for each in recorded if leaves(rest, each))
+        asked = _ANSWERS.search(function.name) is not None
+        yield from (each for each in recorded if asked or leaves(rest, each))
+
+
+_ANSWERS = re.compile(r"predict|infer|(?<![a-z])(logits|scores?|answer|evaluat)", re.IGNORECASE)
+"""In names of functions of which the answers are wanted, not their history."""
 
 
 def _follows(module: Module, switch: ast.Call, call: ast.Call) -> bool:

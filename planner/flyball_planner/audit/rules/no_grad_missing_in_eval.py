@@ -8,7 +8,7 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.doubts import GIVING, is_trial
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.loops import Turns, fetches_batches
+from flyball_planner.audit.loops import Kind, Turns, fetches_batches
 from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.passes import DIFFERENTIATING, LEAVING, is_wrapped, leaves, loop_around, recorded_passes
 from flyball_planner.audit.project import Module, Project
@@ -34,6 +34,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             if call is not None:
                 yield _match(project, turns, call)
     yield from _of_givers(module, project)
+    yield from _of_dropped(module, project)
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
@@ -46,7 +47,7 @@ def _of_givers(module: Module, project: Project) -> Iterator[Match]:
     known = {turns.node for turns in project.loops.evaluation_of(module) if not _only_counts(turns)}
     for function in module.functions:
         names = module.called_in(function)
-        if names.isdisjoint(LEAVING) or HOOKS.search(function.name):
+        if names.isdisjoint(_ENDING) or HOOKS.search(function.name):
             continue
         told: set[ast.AST] = set()
         region = Region(module, function)
@@ -60,6 +61,38 @@ def _of_givers(module: Module, project: Project) -> Iterator[Match]:
         for call in passes:
             if not (told | known) & {call, *module.ancestors(call)}:
                 yield _giver(region, call, None, switched=True)
+
+
+_ENDING = LEAVING | {"eval"}
+
+
+def _of_dropped(module: Module, project: Project) -> Iterator[Match]:
+    """Passes over batches of which nothing is taken: they fill statistics, or what hooks keep."""
+    for function in {module.function_of(each) for each in _left(module) if loop_around(module, each) is not None}:
+        if function is None or not DIFFERENTIATING.isdisjoint(module.called_in(function)):
+            continue
+        if not HOOKS.search(function.name) and _may_give(project, module, function):
+            for call in recorded_passes(project, Region(module, function), doubtful=True):
+                loop = loop_around(module, call) if call in _left(module) else None
+                if loop is not None and project.loops.goes_through_batches(Turns(module, loop, Kind.EVALUATION)):
+                    yield _dropped(module, call, loop)
+
+
+def _left(module: Module) -> set[ast.expr]:
+    """The calls whose result nobody takes: statements by themselves, or what `_` is given."""
+    given = (each for each in module.all(ast.Assign) if isinstance(each.targets[0], ast.Name))
+    unnamed = {each.value for each in given if getattr(each.targets[0], "id", "") == "_"}
+    return unnamed | {each.value for each in module.all(ast.Expr) if isinstance(each.value, ast.Call)}
+
+
+def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
+    return Match(
+        loop,
+        f"`{module.quote(call)}` records autograd's history for nothing",
+        "what it gives is dropped, and nothing here differentiates",
+        SUSPECTED,
+        Severity.NOTE,
+    )
 
 
 def _given_away(project: Project, region: Region) -> Iterator[ast.Call]:
