@@ -76,6 +76,7 @@ class Session:
         finally:
             if self._stream is not None:
                 self._intake.detach(self._stream)
+            self._task = self._stream = None  # they lead back here
         self._counts.rejected_streams[ending.reason] += 1
         self._call.abort(ending.code, ending.message)
 

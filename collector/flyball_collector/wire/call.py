@@ -56,8 +56,9 @@ class Call:
         raise CallEnded(code, message)
 
     def end(self, code: StatusCode, message: str) -> None:
-        """It is over."""
+        """It is over. What would keep it alive in a circle is let go: a fleet breaks off at once, now and then."""
         self._peer.end(self.stream, code, message)
+        self.task = self._at_once = None
 
     def give(self, message: bytes) -> None:
         """A message came."""
