@@ -14,10 +14,9 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
     `in_place`: methods whose names end with `_` and that put no data into a tensor.
     """
     function = module.function_of(name)
-    above = [
+    above: list[Assigning] = [
         each
-        for kind in (ast.Assign, ast.AnnAssign)
-        for each in module.all(kind)
+        for each in (*module.all(ast.Assign), *module.all(ast.AnnAssign))
         if each.lineno < name.lineno and module.function_of(each) is function and name.id in stored(each)
     ]
     last = max(above, key=lambda each: each.lineno, default=None)

@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.assigned import stored
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.flow.values import Literal, Tag, Value
+from flyball_planner.audit.flow.values import Literal, Value
 from flyball_planner.audit.given import argument, hides_arguments
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
@@ -43,7 +44,9 @@ class Loader:
     later: tuple[ast.Call, ...] | None = ()
     """Of `partial(DataLoader, …)`: the calls that add the rest; None if they are not known."""
     within: tuple[str, ...] = ()
-    """Of a function that hands its keywords on to a loader: those that it gives itself."""
+    """Those that stand elsewhere: in a function that hands its keywords on to a loader, in a dict that is unpacked."""
+    unpacks_unknown: bool = False
+    """Whether `**` may hand over anything: no dict in the code tells what."""
 
     def misses(self, name: str) -> bool:
         """Whether nobody gives an argument, as far as is seen."""
@@ -54,7 +57,7 @@ class Loader:
         """Whether all arguments are seen: none is unpacked."""
         calls = (self.call, *(self.later or ()))
         unpacked = any(isinstance(each, ast.Starred) for call in calls for each in call.args)
-        return self.later is not None and not unpacked and all(each.arg for call in calls for each in call.keywords)
+        return self.later is not None and not unpacked and not self.unpacks_unknown
 
     def argument(self, name: str) -> ast.expr | None:
         """An argument's expression, by keyword or position; None if it is not given, or hidden by unpacking."""
@@ -106,26 +109,55 @@ def loaders(module: Module, project: "Project") -> tuple[Loader, ...]:
 def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
     inner = _inner(module, project, call)
     within = tuple(each.arg for each in inner.keywords if each.arg) if inner is not None else ()
-    given = Loader(module, call, Value(), (), _later(module, call), within)
+    later = _later(module, call)
+    rest = [word.value for each in (call, *(later or ())) for word in each.keywords if word.arg is None]
+    dicts = [_keys(module, each) for each in rest]
+    within += tuple(name for each in dicts if each is not None for name in each)
+    given = Loader(module, call, Value(), (), later, within, None in dicts)
     names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
     expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
     values = tuple((name, value_or_default(project, module, each)) for name, each in expressions)
     unpacked = [project.flow.value(module, each.value) for each in call.keywords if each.arg is None]
     values += tuple(field for each in unpacked for field in each.fields)
-    return Loader(module, call, dict(values).get("dataset", Value()), values, given.later, within)
+    return replace(given, dataset=dict(values).get("dataset", Value()), values=values)
+
+
+def _keys(module: Module, node: ast.expr) -> list[str] | None:
+    """The keys of a dict that the code writes out; None if others may be in it."""
+    if isinstance(node, ast.Name):
+        known = [_keys(module, each) for each in _dicts(module, node)]
+        return None if not known or None in known else [name for each in known for name in each or ()]
+    keys = node.keys if isinstance(node, ast.Dict) else [None]
+    names = [each.value for each in keys if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return names if len(names) == len(keys) else None
+
+
+def _dicts(module: Module, name: ast.Name) -> list[ast.expr]:
+    """What a variable is given in its function, and what is put under a key, as if it were a dict of its own."""
+    changed = (each.func for each in module.calls_named("update", "setdefault", "pop", "popitem", "clear"))
+    if any(isinstance(each, ast.Attribute) and ast.unparse(each.value) == name.id for each in changed):
+        return []
+    here = [each for each in module.all(ast.Assign) if module.function_of(each) is module.function_of(name)]
+    targets = [each for assigned in here for each in assigned.targets if isinstance(each, ast.Subscript)]
+    entries = [each for each in targets if ast.unparse(each.value) == name.id]
+    given: list[ast.expr] = [each.value for each in here if name.id in stored(each)]
+    return given + [ast.Dict([each.slice], [each]) for each in entries] if given else []
 
 
 def _inner(module: Module, project: "Project", call: ast.Call) -> ast.Call | None:
-    """The loader that a called function of the project makes, and hands all its keywords on to."""
+    """The loader that a called function of the project makes, and hands all its keywords on to; a class's own too."""
     if "oader" not in last_name(call):
         return None
     own = project.find(module.qualified(call.func))
+    if own is not None and isinstance(own.node, ast.ClassDef) and _is_loader(project, own):
+        own = project.flow.method(own, "__init__")
     if own is None or not isinstance(own.node, Function) or own.node.args.kwarg is None:
         return None
     for each in own.module.calls_of(own.node):
         rest = [word.value for word in each.keywords if word.arg is None]
         whole = len(rest) == 1 and isinstance(rest[0], ast.Name) and rest[0].id == own.node.args.kwarg.arg
-        if whole and own.module.qualified(each.func) in LOADERS:
+        begins = last_name(each) == "__init__" and _begins_loader(own.module, project, each)
+        if whole and (begins or own.module.qualified(each.func) in LOADERS):
             return each
     return None
 
@@ -194,13 +226,6 @@ def named_for(loader: Loader) -> str:
     return " ".join([*(ast.unparse(each) for each in targets), *([function.name] if function else [])])
 
 
-def streams(project: "Project", loader: Loader) -> bool:
-    """Whether it reads a stream, which several workers would each read whole, unless the data set shares it out."""
-    own = loader.dataset_class
-    iterable = own is not None and any(each.endswith("IterableDataset") for each in project.flow.bases(own))
-    return iterable or loader.constant("batch_size") is None
-
-
 def loops_over(project: "Project", loader: Loader) -> list[tuple[Module, ast.For]]:
     """The loops whose iterable is, or wraps, what the call makes."""
     return project.loops.over_values.get(loader.call, [])
@@ -256,7 +281,9 @@ def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     own = project.find(full)
     if own is not None and isinstance(own.node, Function):
         return _inner(module, project, call) is not None
-    return own is not None and _is_loader(project, own) and project.flow.method(own, "__init__") is None
+    if own is None or not _is_loader(project, own):
+        return False
+    return project.flow.method(own, "__init__") is None or _inner(module, project, call) is not None
 
 
 def _begins_loader(module: Module, project: "Project", call: ast.Call) -> bool:
@@ -270,31 +297,3 @@ def _begins_loader(module: Module, project: "Project", call: ast.Call) -> bool:
 
 def _is_loader(project: "Project", definition: Definition) -> bool:
     return isinstance(definition.node, ast.ClassDef) and bool(project.flow.bases(definition) & LOADERS)
-
-
-_CHEAP_CALLS = frozenset({
-    "len", "int", "float", "slice", "tensor", "as_tensor", "from_numpy", "long", "float32", "clone", "astype",
-    "to", "copy", "range", "min", "max", "dict", "list", "tuple", "int64", "type", "reshape", "view",
-    "unsqueeze", "squeeze", "permute", "transpose", "numel", "size", "isinstance", "IndexError", "randint",
-    "contiguous", "stack", "IntTensor", "LongTensor", "FloatTensor", "Tensor", "item", "tolist", "narrow",
-    "select", "flatten", "array", "asarray", "bool", "narrow_copy", "numpy", "index_select",
-})  # fmt: skip
-"""Calls in `__getitem__` that take microseconds."""
-
-
-def costs_little(project: "Project", loader: Loader) -> bool:
-    """Whether a sample is a slice of what already lies in memory, or what is loaded is a list or a tensor."""
-    if loader.dataset_made_by in {"torch.utils.data.TensorDataset", "builtins.range"}:
-        return True
-    if loader.dataset.tags & {Tag.TENSOR, Tag.DEVICE, Tag.HOST}:
-        return True
-    if loader.dataset.items is not None or (loader.dataset.element is not None and loader.dataset.definition is None):
-        return True
-    own = loader.dataset_class
-    if own is None:
-        return False
-    for name in ("__getitem__", "__getitems__", "__iter__"):
-        method = project.flow.method(own, name)
-        if method is not None:
-            return all(last_name(each) in _CHEAP_CALLS for each in method.module.calls_of(method.node))
-    return False

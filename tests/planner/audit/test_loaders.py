@@ -7,15 +7,14 @@ import pytest
 from flyball_planner.audit.loaders import (
     Loader,
     behind,
-    costs_little,
     keyword,
     loaders,
     loops_over,
     named_for,
-    streams,
     trainer_settings,
 )
 from flyball_planner.audit.project import Project
+from flyball_planner.audit.sample_costs import costs_little, streams
 from tests.planner.audit.projects import module_of
 
 HEAD = "import torch\nfrom torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset\n"
@@ -251,3 +250,47 @@ def test_a_function_that_hands_its_keywords_on_makes_a_loader_where_it_is_called
     assert outer.misses("pin_memory")
     assert not outer.misses("num_workers")
     assert not inner.misses("pin_memory")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("def f(d):\n    o = {'num_workers': 2}\n    o['drop_last'] = True\n    return DataLoader(d, **o)\n", True),
+        ("def f(d):\n    o = {'pin_memory': True}\n    return DataLoader(d, **o)\n", False),
+        ("def f(d):\n    o = {'num_workers': 2}\n    o['pin_memory'] = True\n    return DataLoader(d, **o)\n", False),
+        ("def f(d, x):\n    o = {'num_workers': 2}\n    o.update(x)\n    return DataLoader(d, **o)\n", False),
+        ("def f(d, x):\n    o = {'num_workers': 2, **x}\n    return DataLoader(d, **o)\n", False),
+        ("def f(d, x):\n    o = {'num_workers': 2}\n    o[x] = True\n    return DataLoader(d, **o)\n", False),
+        ("def f(d, o):\n    return DataLoader(d, **o)\n", False),
+        ("def f(d):\n    return DataLoader(d, **{'num_workers': 2})\n", True),
+    ],
+)
+def test_a_dict_that_the_code_writes_out_hides_nothing(text: str, missing: bool) -> None:
+    """What is unpacked is known where the code says all of it; else anything may be in it."""
+    _, loader = _only(text)
+    assert loader.misses("pin_memory") is missing
+
+
+def test_classes_that_hand_their_keywords_on_are_loaders_too() -> None:
+    """A class derived from a loader has what it is handed, and what it hands on itself."""
+    text = """
+class BoxLoader(DataLoader):
+    def __init__(self, dataset, **options):
+        super().__init__(dataset, collate_fn=list, pin_memory=True, **options)
+
+def make(data):
+    return BoxLoader(data, shuffle=True)
+"""
+    project, module = module_of(HEAD + text)
+    made = [each for each in loaders(module, project) if ast.unparse(each.call.func) == "BoxLoader"]
+    assert [(each.misses("num_workers"), each.misses("pin_memory")) for each in made] == [(True, False)]
+
+
+def test_parts_of_a_data_set_are_no_lists() -> None:
+    """What a split gives may cost as much as the whole did; a list of numbers in the code costs nothing."""
+    for text, cheap in (
+        ("from torch.utils.data import random_split\na, b = random_split(thing, [8, 2])\nDataLoader(a)\n", False),
+        ("DataLoader([1.0, 2.0])\n", True),
+    ):
+        project, loader = _only(text)
+        assert costs_little(project, loader) is cheap

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal
-from flyball_planner.audit.loaders import costs_little, keyword, loaders, streams, trainer_settings
+from flyball_planner.audit.loaders import keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, Match, Rule
 from flyball_planner.audit.rules.loader_without_workers import WORKERS
+from flyball_planner.audit.sample_costs import costs_little, streams
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:

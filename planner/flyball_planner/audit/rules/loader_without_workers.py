@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal
-from flyball_planner.audit.loaders import Loader, costs_little, keyword, loaders, trainer_settings
+from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.sample_costs import costs_little
 
 WORKERS = 4
 """A beginning: PyTorch's tutorial “Data Loading Optimization” starts at 2–4 a GPU and raises it while that helps."""
