@@ -141,7 +141,7 @@ class Collector:
         pulse = FleetPulse(
             self._fleet,
             self._metrics,
-            diagnose=lambda now_ns: self._accounts.slices(now_ns, events.tell),
+            diagnose=lambda now_ns, hurried: self._accounts.slices(now_ns, events.tell, hurried=hurried),
             behind=lambda: ingest.behind,
             vanish_after_seconds=self._settings.vanish_after_seconds,
         )

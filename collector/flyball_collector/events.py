@@ -68,6 +68,7 @@ class Events:
         stood = await self.timeline.load()
         await self.notifier.load()
         self._diagnosis.conditions.load(stood, self._clock())
+        self._diagnosis.loaded = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._write(), name="timeline")
             tasks.create_task(self._take_rest(), name="timeline-rest")

@@ -25,13 +25,18 @@ class Accounts:
         self._failures: dict[str, int] = {}
         self._failed = False
 
-    def slices(self, now_ns: int, tell: Callable[[Sequence[Event]], object]) -> Iterator[None]:
-        """One second of the diagnosis, and what follows from it, in slices."""
+    def slices(
+        self, now_ns: int, tell: Callable[[Sequence[Event]], object], *, hurried: bool = False
+    ) -> Iterator[None]:
+        """One second of the diagnosis, and what follows from it, in slices; `hurried`: only what is urgent."""
 
         def hear(events: Sequence[Event]) -> None:
             self.waste.hear(events)
             tell(events)
 
+        if hurried:
+            yield from self._diagnosis.hurried(now_ns, hear)
+            return
         yield from self._diagnosis.slices(now_ns, hear)
         yield
         view = self._diagnosis.view

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import structlog
@@ -26,6 +27,10 @@ from flyball_collector.diagnosis.view import View, Viewer
 from flyball_collector.fleet.fleet import Fleet
 
 _log = structlog.get_logger(__name__)
+
+URGENT = (MemoryExhaustion.name,)
+"""Asked each second also while the rest is not, and told also while windows are not warm: memory may be used up within
+ten seconds, and these remember themselves what they need. Names of detectors, and of their kinds."""
 
 WORTH_A_TURN = 0.002
 """Seconds of work after which others are served: a turn of the loop costs some hundredths of this."""
@@ -61,7 +66,8 @@ class Diagnosis:
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
         self.scores: ScoreTable | None = None  # of the same moment as the conditions
-        self.holds = False  # while set, detectors look but nothing is raised or cleared
+        self.holds = False  # while set, detectors look but nothing is raised or cleared …
+        self.loaded = False  # … but what is urgent is raised, once what stood before a restart is known
         self.failures: dict[str, int] = {}  # by detector
         self.seconds: dict[str, float] = {}  # CPU time of each detector's last look, and of the last second's advice
         built = build_detectors(settings, shows_scores=not events_only) if detectors is None else detectors
@@ -85,6 +91,14 @@ class Diagnosis:
             pass
         return events
 
+    def hurried(self, now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
+        """A second in which only what is urgent is looked at, in slices."""
+        view = self._viewer.view(now_ns)
+        yield
+        urgent = [detector for detector in self._awake(view) if detector.name in URGENT]
+        claims = [claim for detector in urgent for said in self._ask(detector, view) for claim in said]
+        yield from self._conclude(claims, now_ns, tell)
+
     def slices(self, now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
         """The same in slices, so that an event loop may serve others between two detectors, or two of one's claims."""
         view = self.view = self._viewer.view(now_ns)
@@ -98,17 +112,24 @@ class Diagnosis:
                 if time.thread_time() - begun >= WORTH_A_TURN:
                     yield
                     begun = time.thread_time()
-        if not self.holds:
-            for number, events in enumerate(self.conditions.parts(claims, now_ns)):
-                if number:  # else conditions and scores are of one moment for whoever is served meanwhile
-                    yield
-                tell(events)
+        yield from self._conclude(claims, now_ns, tell)
         if self._events_only:
             return
         self.scores = weigh_primaries(self.detectors, self.conditions.raised, self._primary, view.now)
         if not self.holds:
             yield
             yield from self._advise(view)
+
+    def _conclude(self, claims: list[Claims], now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
+        """From claims to events, in slices."""
+        if self.holds and not self.loaded:
+            return
+        if self.holds:
+            claims = [_entering(claim) for claim in claims if claim.kind.name in URGENT]
+        for number, events in enumerate(self.conditions.parts(claims, now_ns)):
+            if number:  # else conditions and scores are of one moment for whoever is served meanwhile
+                yield
+            tell(events)
 
     def _awake(self, view: View) -> list[Detector]:
         """Those that can have anything to see: a recording of one metric is not asked for a hundred."""
@@ -151,3 +172,8 @@ class Diagnosis:
         if name not in self.failures:
             _log.exception("detector_failed", detector=name, error=repr(error))
         self.failures[name] = self.failures.get(name, 0) + 1
+
+
+def _entering(claims: Claims) -> Claims:
+    """What begins alone: of the rest nothing is known yet, so that nothing that stood ends."""
+    return replace(claims, known=claims.enters if claims.known is None else claims.enters & claims.known)

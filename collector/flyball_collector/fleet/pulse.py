@@ -12,12 +12,13 @@ from flyball_proto.silence import Reason
 _SECOND = 10**9
 
 RESTS_SECONDS = 5
-"""Between two looks of the diagnosis while the collector is behind: what it costs is better spent on catching up."""
+"""Between two whole looks of the diagnosis while the collector is behind: what they cost is better spent on catching
+up. What is urgent is looked at each second."""
 
 _COUNT_ABSENCES_EVERY = 10  # beats: each host's silences are walked through
 
 
-def _nothing_to_do(_: int) -> Iterator[None]:
+def _nothing_to_do(_now_ns: int, _hurried: bool) -> Iterator[None]:
     return iter(())
 
 
@@ -29,12 +30,13 @@ class FleetPulse:
         fleet: Fleet,
         metrics: OwnMetrics,
         *,
-        diagnose: Callable[[int], Iterator[None]] = _nothing_to_do,
+        diagnose: Callable[[int, bool], Iterator[None]] = _nothing_to_do,
         behind: Callable[[], bool] = bool,
         vanish_after_seconds: float = 15.0,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """`diagnose` looks at the second that was just written, in slices between which the loop serves others.
+        """`diagnose` looks at the second that was just written, in slices between which the loop serves others;
+        hurried, where it is told so: at what is urgent alone.
 
         `behind` says whether much that was missed is still to be taken.
         """
@@ -57,11 +59,11 @@ class FleetPulse:
 
     async def look(self, now_ns: int) -> None:
         """The diagnosis of this second; what it costs is the sum of its slices."""
-        if self._behind() and 0 <= now_ns - self._looked_ns < RESTS_SECONDS * _SECOND:
-            return
-        self._looked_ns = now_ns // _SECOND * _SECOND
+        hurried = self._behind() and 0 <= now_ns - self._looked_ns < RESTS_SECONDS * _SECOND
+        if not hurried:
+            self._looked_ns = now_ns // _SECOND * _SECOND
         spent, started = 0.0, time.thread_time()
-        for _ in self._diagnose(now_ns):
+        for _ in self._diagnose(now_ns, hurried):
             spent += time.thread_time() - started
             await asyncio.sleep(0)
             started = time.thread_time()

@@ -13,7 +13,7 @@ from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.engine import Diagnosis, build_detectors
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.player import Key, Player, Recording, Sample, recording
+from flyball_collector.diagnosis.player import EPOCH, Key, Player, Recording, Sample, recording
 from flyball_collector.diagnosis.runs.testing import step
 from flyball_collector.diagnosis.scores.quantities import SIGNALS
 from flyball_collector.diagnosis.settings import DiagnosisSettings
@@ -66,6 +66,44 @@ def test_a_detector_that_fails_stops_no_other() -> None:
 def test_nothing_is_raised_while_the_diagnosis_holds() -> None:
     """Until the windows are loaded detectors look, and nothing is told."""
     assert events_of([Busy()], holds=True) == []
+
+
+class Starting(Diagnosis):
+    """Just started: until windows are warm it looks at everything in each fifth second, and at what is urgent else."""
+
+    warm_from = 0
+    loaded_from = 0
+
+    def step(self, now_ns: int) -> list[Event]:
+        second = now_ns // 10**9 - EPOCH
+        self.holds, self.loaded = second < self.warm_from, second >= self.loaded_from
+        events: list[Event] = []
+        for _ in (self.hurried if self.holds and second % 5 else self.slices)(now_ns, events.extend):
+            pass
+        return events
+
+
+def filling(*, warm_from: int, loaded_from: int = 0) -> list[tuple[int, str, str]]:
+    """What is told of a memory that is used up from the twentieth second to the thirtieth, and when since then."""
+    samples = [Sample(n, "a", {("memory_used_ratio", ()): min(1.0, 0.5 + 0.05 * max(0, n - 20))}) for n in range(40)]
+    player = Player(recording(samples))
+    player.diagnosis = starting = Starting(player.fleet, DiagnosisSettings(), events_only=True)
+    starting.warm_from, starting.loaded_from = warm_from, loaded_from
+    told = [event for _, events in player.play() for event in events]
+    return [(event.time_ns // 10**9 - EPOCH - 20, event.kind.name, event.state.value) for event in told]
+
+
+def test_memory_is_told_in_time_while_the_collector_catches_up() -> None:
+    """Neither cold windows nor rests between whole looks keep it."""
+    told = filling(warm_from=40)
+    assert told[0][1:] == ("memory_exhaustion", "raised")
+    assert told[0][0] <= 10
+    assert filling(warm_from=0)[0] == told[0]
+
+
+def test_nothing_is_told_before_what_stood_is_known() -> None:
+    """Not even what is urgent: it may stand already."""
+    assert filling(warm_from=40, loaded_from=40) == []
 
 
 def test_who_needs_a_metric_is_asked_once_a_host_has_it() -> None:

@@ -41,11 +41,14 @@ def test_a_beat_writes_a_line_and_counts() -> None:
 
 
 async def test_the_diagnosis_rests_while_the_collector_is_behind() -> None:
-    """It looks at every fifth second then, and at each again as soon as nothing more is to be caught up with."""
-    start_ns, looked, behind = 1_700_000_000 * 10**9, [], True
+    """It looks at every fifth second then, at what is urgent in each, and at all of each as soon as nothing more is to
+    be caught up with."""
+    start_ns, behind = 1_700_000_000 * 10**9, True
+    looked: list[int] = []
+    in_hurry: list[int] = []
 
-    def diagnose(now_ns: int) -> Iterator[None]:
-        looked.append((now_ns - start_ns) // 10**9)
+    def diagnose(now_ns: int, hurried: bool) -> Iterator[None]:
+        (in_hurry if hurried else looked).append((now_ns - start_ns) // 10**9)
         yield
 
     pulse = FleetPulse(Fleet(), OwnMetrics(), diagnose=diagnose, behind=lambda: behind)
@@ -53,6 +56,7 @@ async def test_the_diagnosis_rests_while_the_collector_is_behind() -> None:
         behind = second < 12
         await pulse.look(start_ns + second * 10**9)
     assert looked == [0, 5, 10, 12, 13, 14]
+    assert in_hurry == [1, 2, 3, 4, 6, 7, 8, 9, 11]
 
 
 async def test_it_beats_on_the_second() -> None:
