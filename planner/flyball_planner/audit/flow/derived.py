@@ -18,21 +18,11 @@ def combine(values: Sequence[Value]) -> Value:
     if not tags & PLACED:
         return ON_HOST if tags == {Tag.HOST} and all(each.tags for each in values) else UNKNOWN
     kept = tags & _KEPT
-    if kept.issuperset(_PLACES):  # a number, or a tensor without dimensions, takes part on the device
-        kept -= {Tag.BATCH if any(map(_was_brought, values)) else Tag.CPU}
+    if Tag.DEVICE in kept:  # a number, or a tensor without dimensions, takes part on the device
+        kept -= {Tag.CPU}
     if Tag.SUPPOSED in kept and any(each.is_seen_tensor for each in values):
         kept -= {Tag.SUPPOSED}
     return Value(kept)
-
-
-_PLACES = frozenset({Tag.DEVICE, Tag.CPU})
-_OF_MODELS = frozenset({Tag.OUTPUT, Tag.GRAPH, Tag.LOSS})
-
-
-def _was_brought(value: Value) -> bool:
-    """Whether it came of a model and was brought to the host, on some way: what is computed with it is there too."""
-    of_model = not value.tags.isdisjoint(_OF_MODELS) and Tag.BATCH not in value.tags
-    return of_model and Tag.CPU in value.tags
 
 
 def part(value: Value, index: int, length: int) -> Value:
