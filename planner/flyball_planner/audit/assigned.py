@@ -14,9 +14,10 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
     `in_place`: methods whose names end with `_` and that put no data into a tensor.
     """
     function = module.function_of(name)
-    above: list[Assigning] = [
+    both: list[Assigning] = [*module.all(ast.Assign), *module.all(ast.AnnAssign)]
+    above = [
         each
-        for each in (*module.all(ast.Assign), *module.all(ast.AnnAssign))
+        for each in both
         if each.lineno < name.lineno and module.function_of(each) is function and name.id in stored(each)
     ]
     last = max(above, key=lambda each: each.lineno, default=None)

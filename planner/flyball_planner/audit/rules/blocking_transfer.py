@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.given import argument, hides_arguments, is_constant
+from flyball_planner.audit.given import argument, handed_over, hides_arguments, is_constant
 from flyball_planner.audit.loaders import Loader, behind, loaders, named_for
 from flyball_planner.audit.loops import EVALUATION, Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
@@ -22,7 +22,10 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         for region in project.loops.regions(turns) if confidence is not None else ():
             for call in region.all(ast.Call):
                 if _blocks(project, region, call):
-                    yield _match(turns, region, call, confidence or SUSPECTED)
+                    yield _match(turns, region, call, confidence or SUSPECTED, "non_blocking")
+                elif _is_handed_batch(project, region, call):
+                    for copy, name in (*_in_lambdas(call), *_in_helpers(project, region, call)):
+                        yield _match(turns, region, copy, confidence or SUSPECTED, name)
 
 
 def _pinned(project: Project, turns: Turns) -> float | None:
@@ -59,17 +62,63 @@ def _sources(project: Project, turns: Turns) -> Iterator[tuple[Module, ast.expr]
 
 
 def _blocks(project: Project, region: Region, call: ast.Call) -> bool:
-    if last_name(call) not in {"to", "cuda"} or not isinstance(call.func, ast.Attribute) or hides_arguments(call):
+    if not _is_copy(call) or not isinstance(call.func, ast.Attribute) or hides_arguments(call):
         return False
     said = argument(call, "non_blocking")
     if (said is not None and not is_constant(said, False)) or any(is_constant(each, True) for each in call.args):
         return False
-    held = project.flow.value(region.module, call.func.value)
-    is_batch = held.has(Tag.BATCH) and not held.has(Tag.DEVICE)
-    return is_batch and project.flow.value(region.module, call).on_device
+    return _is_batch(project, region, call.func.value) and project.flow.value(region.module, call).on_device
 
 
-def _match(turns: Turns, region: Region, call: ast.Call, confidence: float) -> Match:
+def _is_copy(call: ast.Call) -> bool:
+    return last_name(call) in {"to", "cuda"} and isinstance(call.func, ast.Attribute)
+
+
+def _is_batch(project: Project, region: Region, node: ast.expr) -> bool:
+    held = project.flow.value(region.module, node)
+    return held.has(Tag.BATCH) and not held.has(Tag.DEVICE)
+
+
+def _is_handed_batch(project: Project, region: Region, call: ast.Call) -> bool:
+    return any(_is_batch(project, region, each) for each in call.args)
+
+
+def _in_lambdas(call: ast.Call) -> Iterator[tuple[ast.Call, str]]:
+    """The copies that a call is to make of each part of a batch: `tree_map(lambda x: x.to(device), batch)`."""
+    for each in (given for given in call.args if isinstance(given, ast.Lambda)):
+        names = {own.arg for own in each.args.args}
+        copies = (copy for copy in ast.walk(each.body) if isinstance(copy, ast.Call) and _is_copy(copy))
+        yield from ((copy, "non_blocking") for copy in copies if _waits_for_own(copy, names))
+
+
+def _waits_for_own(copy: ast.Call, names: set[str]) -> bool:
+    held = copy.func.value if isinstance(copy.func, ast.Attribute) else None
+    own = isinstance(held, ast.Name) and held.id in names
+    to_device = last_name(copy) == "cuda" or (len(copy.args) == 1 and _DEVICES.search(ast.unparse(copy.args[0])))
+    return own and bool(to_device) and argument(copy, "non_blocking") is None and not hides_arguments(copy)
+
+
+def _in_helpers(project: Project, region: Region, call: ast.Call) -> Iterator[tuple[ast.Call, str]]:
+    """The call itself, where it leaves it at a helper's own default to wait for the copy."""
+    for home, function in project.flow.callees(region.module, call):
+        waiting = [] if isinstance(function, ast.ClassDef | ast.Lambda) else _left_to_callers(home, function)
+        for name in waiting:
+            bound = home.class_of(function) is not None
+            said = handed_over(function, call, name, bound=bound) if isinstance(function, Function) else None
+            if is_constant(said, False) and not hides_arguments(call):
+                yield call, name
+
+
+def _left_to_callers(home: Module, function: ast.AST) -> set[str]:
+    """The arguments of a function that tell its copies whether to wait."""
+    said = (argument(each, "non_blocking") for each in home.calls_of(function) if _is_copy(each))
+    return {each.id for each in said if isinstance(each, ast.Name)}
+
+
+_DEVICES = re.compile(r"(^|[._\[])(device|dev|gpu|cuda|rank)|^['\"]cuda")
+
+
+def _match(turns: Turns, region: Region, call: ast.Call, confidence: float, name: str) -> Match:
     module = region.module
     seen = "pins its batches" if confidence == CERTAIN else "pins its batches, as one among the files does"
     return Match(
@@ -79,7 +128,7 @@ def _match(turns: Turns, region: Region, call: ast.Call, confidence: float) -> M
         "beside the kernels",
         confidence,
         module=module,
-        edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", "non_blocking"),), safe=True),
+        edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", name),), safe=True),
     )
 
 

@@ -117,7 +117,7 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
         rarity = region.rarity(call) if made is not None else Rarity.RARE
         if made is not None and rarity in _OFTEN | {_NOW_AND_THEN} and not _is_kept(region, call):
             often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
-            often = often and last_name(call) != "type_as" and project.flow.value(region.module, call).on_device
+            often = often and last_name(call) != "type_as" and not _goes_to_batch(project, region, call)
             yield _match(region.module, call, made, often=often)
 
 
@@ -180,12 +180,15 @@ def _is_kept(region: Region, call: ast.Call) -> bool:
     """Whether the tensor is put where the next turn finds it: then a condition asks for it first."""
     holder = region.module.parent(call)
     targets = holder.targets if isinstance(holder, ast.Assign) else []
-    kept = any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets)
-    return kept and any(_ASKED_FIRST.search(ast.unparse(each.test)) for each in region.guards(call))
+    tests = [ast.unparse(each.test) for each in region.guards(call)]
+    if any(isinstance(each, ast.Attribute) for each in targets):
+        return any(_ASKED_FIRST.search(each) or _COMPARED.search(each) for each in tests)
+    return any(isinstance(each, ast.Subscript) for each in targets) and any(map(_ASKED_FIRST.search, tests))
 
 
-_ASKED_FIRST = re.compile(r"\bnot in\b|\bNone\b|hasattr|^not |[!=<>]")
-"""In conditions on what is kept: whether it is there, large enough, where the batch is."""
+_ASKED_FIRST = re.compile(r"\bnot in\b|\bNone\b|hasattr|^not ")
+_COMPARED = re.compile(r"[!=<>]")
+"""In conditions on what is kept: whether it is there; large enough, where the batch is."""
 
 
 def _match(module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
