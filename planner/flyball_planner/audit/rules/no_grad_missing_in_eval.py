@@ -78,11 +78,12 @@ def _of_dropped(module: Module, project: Project) -> Iterator[Match]:
                     yield _dropped(module, call, loop)
 
 
-def _left(module: Module) -> set[ast.expr]:
+def _left(module: Module) -> set[ast.Call]:
     """The calls whose result nobody takes: statements by themselves, or what `_` is given."""
     given = (each for each in module.all(ast.Assign) if isinstance(each.targets[0], ast.Name))
-    unnamed = {each.value for each in given if getattr(each.targets[0], "id", "") == "_"}
-    return unnamed | {each.value for each in module.all(ast.Expr) if isinstance(each.value, ast.Call)}
+    unnamed = (each.value for each in given if getattr(each.targets[0], "id", "") == "_")
+    values = (*unnamed, *(each.value for each in module.all(ast.Expr)))
+    return {each for each in values if isinstance(each, ast.Call)}
 
 
 def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
