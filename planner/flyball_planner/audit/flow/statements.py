@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flyball_planner.audit.flow.again import evaluate_again, variables_read
+from flyball_planner.audit.flow.again import evaluate_again
 from flyball_planner.audit.flow.derived import iterated
 from flyball_planner.audit.flow.expressions import evaluate, number_asked_for, tensor_asked_for
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
@@ -59,7 +59,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> bool:
 def _expression(frame: Frame, node: ast.Expr) -> bool:
     call = frame.unused = node.value
     method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
-    if method in _SETTING_UP or (not frame.is_default and method not in _GROWING and _is_for_nobody(frame, call)):
+    if method in _SETTING_UP:
         return True
     evaluate_again(frame, call)
     if method in _GROWING and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
@@ -73,14 +73,6 @@ _SETTING_UP = frozenset({"add_argument"})
 
 _BY_ONE = frozenset({"append", "add", "appendleft", "insert"})
 _GROWING = _BY_ONE | {"extend", "update"}
-
-
-def _is_for_nobody(frame: Frame, node: ast.expr) -> bool:
-    """Whether an expression only reads: a frame that stands for one call is followed for what it gives back."""
-    reads = frame.flow.reads
-    if node not in reads:
-        reads[node] = variables_read(node)
-    return reads[node] is not None
 
 
 def _grow(frame: Frame, holder: ast.expr, added: Value) -> None:
