@@ -4,9 +4,7 @@ A row is one column (metric × resource) of one host. Gauges stand as they are; 
 a reset or a gap. One vectorised pass a second writes one line; whoever reads asks for the rows of a metric.
 """
 
-import mmap
 from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.line import LineReader, Times, Values, rates_of
-from flyball_collector.fleet.means import HORIZONS, SlidingMeans
+from flyball_collector.fleet.lines import Lines
 from flyball_collector.fleet.seating import Places, Seating, matching
 from flyball_collector.fleet.windowed import WINDOWED
 from flyball_collector.tick import KnownLayout
@@ -37,8 +35,6 @@ FLOCK_SECONDS = 15
 
 _SECOND = 10**9
 _CALM_SECONDS = 2  # nobody new in so many: all are there
-_FALL_BACK = 5
-"""Seconds that a clock may fall back before the window begins anew; it waits for the clock until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +72,9 @@ class Window:
         self._moves = 0  # as of the last admission
         self._admitted = -FLOCK_SECONDS  # second of it
         self._seated_at = -FLOCK_SECONDS  # second in which somebody was given rows
-        self._second = -1  # of the newest line
-        self._times: Times = np.zeros(seconds, dtype=np.int64)  # 0: no such line
-        self._matrix = _reserve(seconds, max_rows)  # a row is filled when it is seated
-        self._means = SlidingMeans(max_rows, [horizon for horizon in HORIZONS if horizon <= seconds])
         self._seating = Seating(metrics, max_rows)
         self._room = self._seating.room
+        self._lines = Lines(seconds, max_rows, self._room)
         self._reader = LineReader(
             max_rows, hold_seconds=hold_seconds, hold_intervals=hold_intervals, gap_seconds=gap_seconds
         )
@@ -106,13 +99,9 @@ class Window:
         place in the arena of one that did not change is another: then nobody may go by the places of before.
         """
         self.seat(now_ns, hosts, generation, moves)
-        if not self._roll(now_ns // _SECOND):
+        if not self._lines.roll(now_ns // _SECOND):
             return False
-        line = self._second % self.seconds
-        self._times[line] = now_ns
-        read = self._reader.read(now_ns, arena)
-        self._matrix[line, : len(read)] = read
-        self._means.add(self._matrix[line, : self._room.used])
+        self._lines.write(now_ns, self._reader.read(now_ns, arena))
         return True
 
     @property
@@ -138,15 +127,15 @@ class Window:
 
     def newest(self) -> Values:
         """The newest line."""
-        return self._matrix[self._second % self.seconds, : self._room.used]
+        return self._lines.newest()
 
     def means(self, horizon: int, rows: Places) -> NDArray[np.float64]:
         """The mean of some rows over one of `HORIZONS` that the window is long enough for."""
-        return self._means.means(horizon, rows)
+        return self._lines.means.means(horizon, rows)
 
     def counts(self, horizon: int, rows: Places) -> NDArray[np.int32]:
         """How many lines are behind each of them."""
-        return self._means.counts(horizon, rows)
+        return self._lines.means.counts(horizon, rows)
 
     def select(self, metric: str) -> Rows:
         """Every row of a metric, host by host."""
@@ -170,18 +159,18 @@ class Window:
 
     def take(self, rows: Places, seconds: int | None = None) -> tuple[Times, Values]:
         """The newest lines, oldest first: their times, and the values of the given rows, time × row."""
-        lines = self._lines(seconds or self.seconds)
-        return self._times[lines], self._matrix[np.ix_(lines, rows)]
+        lines, times = self._lines.known(seconds or self.seconds)
+        return times, self._lines.matrix[np.ix_(lines, rows)]
 
     def recent(self, host: str, metric: str) -> tuple[Times, tuple[Column, ...], Values]:
         """One metric of one host: times, its columns, and values time × column; empty when it has no window."""
         seat = self._seating.of(host)
         part = seat.slices.get(metric) if seat is not None else None
-        lines = self._lines(self.seconds)
+        lines, times = self._lines.known(self.seconds)
         if seat is None or part is None:
-            return self._times[lines], (), np.empty((len(lines), 0), dtype=np.float32)
+            return times, (), np.empty((len(lines), 0), dtype=np.float32)
         rows = slice(seat.first + part.start, seat.first + part.stop)
-        return self._times[lines], seat.columns[part], self._matrix[lines, rows]
+        return times, seat.columns[part], self._lines.matrix[lines, rows]
 
     def seat(self, now_ns: int, hosts: Sequence[HostState], generation: int, moves: int) -> None:
         """Give hosts their rows, some a pass, and admit them; what a column said under the layout before stays."""
@@ -241,8 +230,8 @@ class Window:
         seat = self._seating.of(state.name)
         if seat is None or not len(corrected_ns):
             return
-        if now_ns // _SECOND > self._second + 2:  # nobody writes lines yet
-            self._roll(now_ns // _SECOND)
+        if now_ns // _SECOND > self._lines.second + 2:  # nobody writes lines yet
+            self._lines.roll(now_ns // _SECOND)
         offsets = self.windowed(layout)
         readings = np.where(valid, values / layout.scales[offsets], np.nan)
         own: Places = np.arange(len(seat.columns))
@@ -255,60 +244,10 @@ class Window:
         shown[:, counters] = rates_of(
             np.append(before, corrected_ns), np.vstack([self._reader.last[rows], readings])[:, counters], self._gap_ns
         )
-        self._fill(corrected_ns // _SECOND, rows, shown)
+        self._lines.fill(corrected_ns // _SECOND, rows, shown)
         if before < corrected_ns[-1]:
             self._reader.meet(state.name, int(corrected_ns[-1]))
             self._reader.last[rows] = readings[-1]
-
-    def _fill(self, seconds: Times, rows: Places, lines: Values) -> None:
-        """Set what is unknown in the lines of these seconds."""
-        inside = (seconds > self._second - self.seconds) & (seconds <= self._second)
-        slots, lines = seconds[inside] % self.seconds, lines[inside]
-        times = self._times[slots]
-        self._times[slots] = np.where(times > 0, times, seconds[inside] * _SECOND)
-        if not len(rows):
-            return
-        span = slice(int(rows.min()), int(rows.max()) + 1)
-        there, here = rows - span.start, self._matrix[slots, span]
-        cells = here[:, there]
-        here[:, there] = np.where(np.isnan(cells), lines, cells)
-        self._matrix[slots, span] = here
-        self._recount(span)
-
-    def _roll(self, second: int) -> bool:
-        """Begin the line of a second; lines that nobody wrote become unknown."""
-        if 0 <= self._second - second <= _FALL_BACK and self._second >= 0:
-            return False
-        if self._second < 0 or not self._second < second < self._second + self.seconds:
-            self._times[:] = 0
-            self._matrix[:, : self._room.used] = np.nan
-            self._means.clear()
-        else:
-            for begun in range(self._second + 1, second + 1):
-                self._begin(begun)
-        self._second = second
-        return True
-
-    def _begin(self, second: int) -> None:
-        """One line on: some leave the horizons of the means, and the oldest becomes this one."""
-        for horizon in self._means.horizons:
-            slot = (second - horizon) % self.seconds
-            if self._times[slot]:
-                self._means.leave(horizon, self._matrix[slot, : self._room.used])
-        self._times[second % self.seconds] = 0
-        self._matrix[second % self.seconds, : self._room.used] = np.nan
-
-    def _recount(self, rows: slice) -> None:
-        """Begin the means of some rows anew: their lines have changed."""
-        lines = self._lines(self.seconds)
-        ages, values = (self._second - lines) % self.seconds, self._matrix[lines, rows]
-        for horizon in self._means.horizons:
-            self._means.recount(horizon, rows, values[ages < horizon])
-
-    def _lines(self, seconds: int) -> Places:
-        newest = self._second + 1
-        lines = np.arange(newest - min(seconds, self.seconds), newest) % self.seconds
-        return lines[self._times[lines] > 0]
 
     def _sit(self, state: HostState) -> None:
         """Give one host rows for its layout, if it has not got them; nothing is written there until it is admitted."""
@@ -326,16 +265,16 @@ class Window:
             self._seating.leave_out(state.name)
             return
         seat = self._seating.offer(layout, first, offsets)
-        self._matrix[:, seat.rows] = np.nan
+        self._lines.matrix[:, seat.rows] = np.nan
         self._reader.sit(seat)
         if old is not None:
             kept, before = matching(seat.columns, old.columns)
-            for array in (self._matrix.T, self._reader.last, self._reader.rates):
+            for array in (self._lines.matrix.T, self._reader.last, self._reader.rates):
                 array[first + kept] = array[old.first + before]
             self._unseat(state.name)
-            self._recount(seat.rows)
+            self._lines.recount(seat.rows)
         else:
-            self._means.forget(seat.rows)
+            self._lines.means.forget(seat.rows)
         self._seating.take(state.name, seat)
 
     def _allot(self, count: int) -> int | None:
@@ -347,22 +286,11 @@ class Window:
     def _repack(self) -> None:
         """Close the gaps between seats, in place."""
         rows = self._seating.close_up()
-        for line in (*self._matrix, self._reader.last, self._reader.rates):
+        for line in (*self._lines.matrix, self._reader.last, self._reader.rates):
             line[: len(rows)] = line[rows]
-        self._recount(slice(0, len(rows)))
+        self._lines.recount(slice(0, len(rows)))
 
     def _unseat(self, name: str) -> None:
         self._seating.stand_up(name)
         self._seated = None
         self._found.clear()
-
-
-def _reserve(seconds: int, rows: int) -> Values:
-    """A matrix that takes memory only where it is used: small pages, none of them touched.
-
-    Growing it would copy some hundred megabytes at once on the event loop; NumPy would ask for huge pages.
-    """
-    memory = mmap.mmap(-1, seconds * rows * 4, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=np.float32).reshape(seconds, rows)
