@@ -1,7 +1,7 @@
 """How files lie: the dotted name of each, from the folder that all of them share."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from os.path import commonpath
 from pathlib import PurePath
 
@@ -37,11 +37,20 @@ def _package_root(root: PurePath, paths: Iterable[PurePath], texts: Iterable[str
     above = {each.name: each.parent for each in (*reversed(root.parents), root) if each.name.isidentifier()}
     if not above:
         return root
-    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+((?:{'|'.join(above)})(?:\.\w+)+)", re.MULTILINE)
+    names = "|".join(above)
+    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+((?:{names})(?:\.\w+)+)", re.MULTILINE)
+    whole = re.compile(rf"^import[ \t]+({names})[ \t]*$", re.MULTILINE)
     there = set(paths)
-    parts = {tuple(name.split(".")) for text in texts for name in imports.findall(text)}
+    said = [name for text in texts for name in (*imports.findall(text), *_used(text, whole.findall(text)))]
+    parts = {tuple(name.split(".")) for name in said}
     bases = [above[each[0]] for each in parts if above[each[0]].joinpath(*each).with_suffix(".py") in there]
     return min(bases, key=lambda each: len(each.parts), default=root)
+
+
+def _used(text: str, packages: Iterable[str]) -> Iterator[str]:
+    """What a text that imports a whole package uses of it: `app.data.loader` behind `import app`."""
+    for each in packages:
+        yield from re.findall(rf"(?<![\w.]){each}(?:\.\w+)+", text)
 
 
 def _dotted(path: PurePath, root: PurePath) -> str:

@@ -201,6 +201,8 @@ class Project:
         if module is not None:
             return self._top_level(module).get(name)
         holder = self.find(head) if head else None
+        if holder is None and qualified in self.modules:  # a package that is not at hand gives out `loader.loader`
+            return self._top_level(self.modules[qualified]).get(name)
         if holder is None or not isinstance(holder.node, ast.ClassDef):
             return None
         method = method_of(holder.node, name)

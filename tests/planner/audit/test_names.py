@@ -78,6 +78,15 @@ def test_a_package_named_for_a_library_does_not_hide_it() -> None:
     assert _qualified(lone, "torch.zeros") == "lone.torch.zeros"
 
 
+def test_a_function_called_like_its_file_is_found_without_the_package() -> None:
+    """Where `__init__.py` is not among the files, `app.data.loader` is the function that `loader.py` holds."""
+    files = {"app/data/loader.py": "def loader(): pass\n", "app/run/main.py": "import app\napp.data.loader()\n"}
+    project = project_of({f"/src/{path}": text for path, text in files.items()})
+    found = project.find("app.data.loader")
+    assert found is not None
+    assert getattr(found.node, "name", None) == "loader"
+
+
 def test_circles_of_imports_end() -> None:
     """Modules that hand each other's names on for ever give some name, not an endless search."""
     project = project_of({"a.py": "from b import x\nx\n", "b.py": "from a import x\n"})
