@@ -38,7 +38,7 @@ def _targets(assigned: Assigning) -> list[ast.expr]:
 
 
 def _is_written_to(module: Module, given: Assigning, name: ast.Name, in_place: frozenset[str]) -> bool:
-    """Whether data is put into a variable's tensor before it is used: `x[i] = row`, `x.scatter_(1, y, 1)`."""
+    """Whether data is put into a variable's tensor before it is used: `x[i] = row`, `x[i].copy_(row)`."""
     function = module.function_of(name)
     subscripts = [
         each
@@ -46,12 +46,19 @@ def _is_written_to(module: Module, given: Assigning, name: ast.Name, in_place: f
         if isinstance(each.ctx, ast.Store) and not _is_filled_at_once(module, given, each)
     ]
     methods = [each for each in module.all(ast.Attribute) if each.attr.endswith("_") and each.attr not in in_place]
-    written = [(each, each.value) for each in subscripts] + [(each, each.value) for each in methods]
+    written = [(each, each.value) for each in subscripts] + [(each, _whole(each.value)) for each in methods]
     return any(
         isinstance(holder, ast.Name) and holder.id == name.id and given.lineno < each.lineno <= name.lineno
         and module.function_of(each) is function
         for each, holder in written
     )  # fmt: skip
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """The tensor of which it may be a part: `x` of `x[i].copy_(row)`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _is_filled_at_once(module: Module, given: Assigning, entry: ast.Subscript) -> bool:

@@ -194,7 +194,7 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, ask
         mask,
         f"`{region.module.quote(mask)}` is made in every forward pass",
         f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}"
-        f"{'' if asked else '; no file asks for the option that leads there'}",
+        f"{'' if asked else '; an option leads there that shows weights, or that no file asks for'}",
         CERTAIN if sure else SUSPECTED if fallback or not asked else LIKELY,
         Severity.WARNING if sure else Severity.NOTE,
         module=region.module,
