@@ -101,6 +101,14 @@ def test_memory_is_told_in_time_while_the_collector_catches_up() -> None:
     assert filling(warm_from=0)[0] == told[0]
 
 
+def test_what_can_wait_is_told_when_the_windows_are_warm() -> None:
+    """Although what stood is known."""
+    player = Player(recording(SAMPLES))
+    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy()])
+    player.diagnosis.holds = player.diagnosis.loaded = True
+    assert [event for _, events in player.play() for event in events] == []
+
+
 def test_nothing_is_told_before_what_stood_is_known() -> None:
     """Not even what is urgent: it may stand already."""
     assert filling(warm_from=40, loaded_from=40) == []
