@@ -3,12 +3,21 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.leads import (
+    BACKWARD,
+    FORWARD_ONLY,
+    HANDED,
+    STEP,
+    Leads,
+    closure,
+    handed_names,
+    is_schedule,
+    receivers,
+)
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
 
@@ -97,6 +106,8 @@ class Effects:
         name = last_name(call)
         if name in BACKWARD and isinstance(call.func, ast.Attribute):
             return _BACKWARD if "ctx" not in code_of(call.func.value) else NONE
+        if is_schedule(call):
+            return _BACKWARD
         if name == "optimizer_step":
             return _STEP
         if name.endswith("scaler") and _SCALING_STEP.search(name):
@@ -108,11 +119,12 @@ class Effects:
         return NONE
 
     def _zeroed(self, module: Module) -> frozenset[str]:
-        """What a module calls `.zero_grad()` on: if it has steps too, it is an optimizer or wraps one."""
+        """What empties gradients, or differentiates a loss: if it has steps too, it is an optimizer or wraps one."""
         found = self._zeroing.get(module)
         if found is None:
-            held = (each.func.value for each in module.calls_named("zero_grad") if isinstance(each.func, ast.Attribute))
-            found = self._zeroing[module] = frozenset(map(code_of, held))
+            empties = receivers(module.calls_named("zero_grad"))
+            engines = receivers(each for each in module.calls_named("backward") if each.args)
+            found = self._zeroing[module] = empties | (engines - {"self"})
         return found
 
     def _is_optimizer(self, module: Module, receiver: ast.expr, text: str) -> bool:
@@ -144,7 +156,7 @@ class Effects:
     def _handed_by(self, call: ast.Call) -> Sequence[str]:
         found = self._handed.get(call)
         if found is None:
-            found = self._handed[call] = _handed_names(call) if call.args or call.keywords else ()
+            found = self._handed[call] = handed_names(call) if call.args or call.keywords else ()
         return found
 
     def _stepping(self, module: Module) -> list[ast.AST]:
@@ -165,7 +177,7 @@ class Effects:
 
     def _names_in(self, module: Module, body: ast.AST) -> frozenset[str]:
         handed = {name for call in module.calls_of(body) for name in self._handed_by(call)}
-        return module.called_in(body).union([f"{_HANDED}{each}" for each in handed])
+        return module.called_in(body).union([f"{HANDED}{each}" for each in handed])
 
     def _follow(self, module: Module, body: ast.AST) -> EffectSet:
         """Bring each call's effects up to the loop that they make a training loop, or out of the body."""
@@ -185,7 +197,7 @@ class Effects:
                 effects.setdefault(above, set()).update(inside)
         return frozenset(effects.get(body, ()))
 
-    def _leading(self, module: Module) -> "Leads":
+    def _leading(self, module: Module) -> Leads:
         """Names of functions that may lead to a backward pass or a step, by the text of files that know each other."""
         found = self._leads.get(module)
         if found is None:
@@ -194,9 +206,11 @@ class Effects:
             self._leads |= dict.fromkeys(connected, found)
         return found
 
-    def _of_group(self, group: Iterable[Module]) -> "Leads":
+    def _of_group(self, group: Iterable[Module]) -> Leads:
         spoken = (each for each in group if "scaler" in each.source.text)  # the others need not be indexed for it
         scaling = frozenset(name for each in spoken for name in each.called_names if _SCALING_STEP.search(name))
+        timed = (each for each in group if FORWARD_ONLY in each.source.text)
+        passes = frozenset(last_name(call) for each in timed for call in each.all(ast.Call) if is_schedule(call))
         if not scaling and not any("backward" in each.source.text for each in group):
             return Leads(NO_NAMES, NO_NAMES)  # who never differentiates does not train: its steps are others
         callers: dict[str, set[str]] = {}
@@ -205,7 +219,7 @@ class Effects:
                 for each in called:
                     callers.setdefault(each, set()).add(name)
         steps = frozenset(each for module in group for each in module.called_names if each.startswith("step_"))
-        return Leads(_closure(callers, BACKWARD | scaling), _closure(callers, STEP | steps | scaling))
+        return Leads(closure(callers, BACKWARD | scaling | passes), closure(callers, STEP | steps | scaling))
 
     def _called_by_name(self, module: Module) -> Iterator[tuple[str, Iterable[str]]]:
         named = self._names_of(module)
@@ -214,68 +228,6 @@ class Effects:
             holder = module.class_of(function) if function.name == "__init__" else None
             if holder is not None:
                 yield holder.name, (function.name,)
-
-
-@dataclass(frozen=True)
-class Leads:
-    """The names of functions that may lead to a backward pass, and to a step."""
-
-    backward: frozenset[str]
-    step: frozenset[str]
-
-    @cached_property
-    def all(self) -> frozenset[str]:
-        """Those that may lead to either."""
-        return self.backward | self.step
-
-    @cached_property
-    def handed(self) -> frozenset[str]:
-        """Those that lead to either where they are handed over, not called."""
-        return self.all - SEEDS
-
-    @cached_property
-    def _said(self) -> tuple[frozenset[str], frozenset[str]]:
-        """How a body that may lead to a backward pass, or to a step, says so: it calls a name, or hands it over."""
-        both = (self.backward, self.step)
-        return both[0] | _as_handed(both[0]), both[1] | _as_handed(both[1])
-
-    def may_step(self, names: frozenset[str]) -> bool:
-        """Whether what is called, or handed over, may lead to both."""
-        return not any(names.isdisjoint(each) for each in self._said)
-
-
-def _as_handed(names: frozenset[str]) -> frozenset[str]:
-    return frozenset(f"{_HANDED}{each}" for each in names - SEEDS)
-
-
-_HANDED = "→"
-"""Before a name that is handed over, not called: `step` is a number in `log(step)`, a function in `run(train_step)`."""
-
-
-def _closure(callers: Mapping[str, set[str]], seeds: frozenset[str]) -> frozenset[str]:
-    """The seeds, and the names of functions that call them, or hand over one that does, and so on."""
-    leading: set[str] = set()
-    waiting = list(seeds)
-    while waiting:
-        name = waiting.pop()
-        if name in leading:
-            continue
-        leading.add(name)
-        handed = set() if name in SEEDS else callers.get(f"{_HANDED}{name}", set())
-        waiting.extend((callers.get(name, set()) | handed) - leading)
-    return frozenset(leading)
-
-
-BACKWARD = frozenset({"backward", "manual_backward"})
-STEP = frozenset({"step", "optimizer_step"})
-SEEDS = BACKWARD | STEP
-"""What everything that trains calls in the end."""
-
-
-def _handed_names(call: ast.Call) -> list[str]:
-    handed = (*call.args, *[each.value for each in call.keywords])
-    names = [each.id for each in handed if type(each) is ast.Name]
-    return names + [each.attr for each in handed if type(each) is ast.Attribute]
 
 
 def _around(module: Module, call: ast.Call, body: ast.AST) -> list[Loop]:

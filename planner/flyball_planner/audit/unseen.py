@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit import hooks
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.fed import is_fed, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.guards import SELDOM
@@ -135,6 +136,8 @@ class Unseen:
             return self._is_read(module, node)
         if node.name in hooks.TRAINING or (STEP.search(node.name) and _takes_any(node)):
             return True
+        if _reads(module, node) and is_fed(self._project, module, node):
+            return True
         return (node in doing or node.name in self._called) and not _NO_STEPS.search(node.name)
 
     def _is_read(self, module: Module, node: Function) -> bool:
@@ -151,11 +154,11 @@ class Unseen:
         return any(_reads(module, each) for each in methods if each.name != "__init__")
 
     def _differentiating(self, module: Module) -> Iterator[Function]:
-        """Functions with a backward pass or an optimizer's step of their own, in no loop of theirs."""
+        """Functions with a backward pass or an optimizer's step of their own, in no loop of theirs but over parts."""
         names = [each for each in module.called_names if each in _DOING or each.startswith("step")]
         for call in module.calls_named(*names):
             function = module.function_of(call)
-            if function is not None and not _loops_around(module, call) and self._effects.direct(module, call):
+            if function is not None and is_turn_of(module, call, function) and self._effects.direct(module, call):
                 yield function
 
     def _unresolved(self, regions: Iterable[Region]) -> Iterator[str]:
@@ -235,13 +238,3 @@ def _takes_any(node: Function) -> bool:
     arguments = node.args
     named = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return bool(set(named) - {"self", "cls"}) or arguments.vararg is not None
-
-
-def _loops_around(module: Module, node: ast.AST) -> bool:
-    """Whether a loop stands between a node and its function."""
-    for above in module.ancestors(node):
-        if isinstance(above, Function | ast.Lambda):
-            return False
-        if isinstance(above, Loop):
-            return True
-    return False

@@ -21,7 +21,9 @@ class Surroundings(Classes):
 
     def uses_torch(self, module: Module) -> bool:
         """Whether names may be guessed by the habits of training code in a file."""
-        return bool(module.frameworks & {"torch", "lightning", "transformers", "accelerate", "deepspeed"})
+        if module.frameworks:
+            return bool(module.frameworks & _HABITUAL)
+        return module.says_any((".backward(",)) and not self.project.defines(module, "backward")
 
     def backward_names(self, module: Module) -> frozenset[str]:
         """Names, of variables or attributes, on which the module calls `.backward()`, or hands to one."""
@@ -41,3 +43,7 @@ class Surroundings(Classes):
             group = sorted(key[0], key=lambda each: each.name)
             found = self._callers[key] = [(caller, each) for caller in group for each in caller.calls_named(name)]
         return found
+
+
+_HABITUAL = frozenset({"torch", "lightning", "transformers", "accelerate", "deepspeed"})
+"""Whose code has habits; a file without any may be handed all it differentiates, a project's own autograd aside."""

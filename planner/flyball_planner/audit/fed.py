@@ -1,0 +1,76 @@
+"""Functions that code elsewhere runs for each batch, as what they are handed tells, or the class where they stand."""
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.names import code_of
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+_BATCH = re.compile(
+    r"^(\w+_)?(batch|mini_?batch|inputs?|targets?|labels?|images?|imgs?|samples?|features|logits|preds?|predictions)"
+    r"(_\w+)?$"
+)
+"""In names of arguments that hold a batch, or what a model makes of one."""
+
+_ONE_TURN = re.compile(
+    r"^_?(step|feed(_\w+)?|iterate|iteration|one_(step|batch|iter(ation)?)|(shared|common|model|base|generic|gan)_step"
+    r"|forward_(and_)?backward|fwd_bwd|run_(model|on_batch))$"
+)
+"""In names of functions that are one turn if they are handed a batch; without one they may be anything."""
+
+_OPTIMIZER = re.compile(r"^torch\.optim\..*\bOptimizer$|^torch\.optim\.\w+$")
+
+_TURN = re.compile(r"^(forward|(train|training|shared|model)_step|compute_loss)$")
+"""Methods of modules; heirs' parts of them run whenever they do."""
+
+_SELDOM = re.compile(r"init|setup|reset|build|create|make|check|valid|load|save|plot|log|repr|sample|generate|fit")
+"""In names of parts that a turn may call once, or in other places besides."""
+
+
+def is_handed_batch(node: Function) -> bool:
+    """Whether an argument is called a batch, or what a model makes of one."""
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return any(_BATCH.search(each.arg) for each in arguments)
+
+
+def is_fed(project: "Project", module: Module, node: Function) -> bool:
+    """Whether what a function is called and handed, or where it stands, tells that it runs for each batch."""
+    if _ONE_TURN.search(node.name) and is_handed_batch(node):
+        return True
+    holder = module.class_of(node)
+    if holder is None:
+        return False
+    definition = Definition(module, holder)
+    if node.name == "step":
+        return any(_OPTIMIZER.search(each) for each in project.flow.bases(definition))
+    regular = not node.name.startswith("__") and not _SELDOM.search(node.name)
+    return regular and _is_part_of_turn(project, definition, node.name)
+
+
+def _is_part_of_turn(project: "Project", holder: Definition, name: str) -> bool:
+    """Whether a class above calls a method of that name in each of its turns, and has its own."""
+    for above in project.flow.lineage(holder):
+        if above != holder and isinstance(above.node, ast.ClassDef):
+            methods = [each for each in above.node.body if isinstance(each, Function)]
+            turns = [each for each in methods if _TURN.search(each.name)]
+            calls = any(name in above.module.called_in(each) for each in turns)
+            if calls and any(name == each.name for each in methods) and project.flow.is_module(above):
+                return True
+    return False
+
+
+def is_turn_of(module: Module, node: ast.AST, function: Function) -> bool:
+    """Whether a function comes to a node once a call, or, of one batch that it is handed, some times that it counts."""
+    around: list[Loop] = []
+    for above in module.ancestors(node):
+        if isinstance(above, Function | ast.Lambda):
+            break
+        if isinstance(above, Loop):
+            around.append(above)
+    counted = all(isinstance(each, ast.For) and code_of(each.iter).startswith("range(") for each in around)
+    return not around or (counted and is_handed_batch(function))
