@@ -20,6 +20,8 @@ def handed_over(
     """What a call hands a function over under a name, or the default; bound: it is called of an instance."""
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     place = names.index(name) - bound if name in names else None
+    if place is not None and place < 0:
+        return None  # the instance itself is handed over by the dot
     said = argument(call, name, place)
     if said is not None:
         return said

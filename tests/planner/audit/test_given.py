@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.given import argument, hides_arguments, is_constant
+from flyball_planner.audit.given import argument, handed_over, hides_arguments, is_constant
 
 
 def _call(code: str) -> ast.Call:
@@ -29,6 +29,16 @@ def test_what_is_hidden_or_absent_is_not_given(code: str) -> None:
 def test_unpacking_hides_arguments(code: str, hidden: bool) -> None:
     """Stars may hand over anything."""
     assert hides_arguments(_call(code)) is hidden
+
+
+@pytest.mark.parametrize(("name", "given"), [("self", None), ("rows", "r"), ("width", "8")])
+def test_a_method_is_handed_what_stands_in_brackets(name: str, given: str | None) -> None:
+    """The instance stands before the dot, also where nothing else is handed over."""
+    method = ast.parse("def scale(self, rows, width=8): ...").body[0]
+    assert isinstance(method, ast.FunctionDef)
+    found = handed_over(method, _call("layer.scale(r)"), name, bound=True)
+    assert (found and ast.unparse(found)) == given
+    assert handed_over(method, _call("layer.scale()"), "self", bound=True) is None
 
 
 def test_zero_is_not_false() -> None:
