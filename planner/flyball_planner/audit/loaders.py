@@ -124,8 +124,9 @@ def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
 
 def _keys(module: Module, node: ast.expr) -> list[str] | None:
     """The keys of a dict that the code writes out; None if others may be in it."""
-    if isinstance(node, ast.Name):
-        known = [_keys(module, each) for each in _dicts(module, node)]
+    if isinstance(node, ast.Name | ast.IfExp):
+        parts = _dicts(module, node) if isinstance(node, ast.Name) else [node.body, node.orelse]
+        known = [_keys(module, each) for each in parts]
         return None if not known or None in known else [name for each in known for name in each or ()]
     keys = node.keys if isinstance(node, ast.Dict) else [None]
     names = [each.value for each in keys if isinstance(each, ast.Constant) and isinstance(each.value, str)]

@@ -263,6 +263,8 @@ def test_a_function_that_hands_its_keywords_on_makes_a_loader_where_it_is_called
         ("def f(d, x):\n    o = {'num_workers': 2}\n    o[x] = True\n    return DataLoader(d, **o)\n", False),
         ("def f(d, o):\n    return DataLoader(d, **o)\n", False),
         ("def f(d):\n    return DataLoader(d, **{'num_workers': 2})\n", True),
+        ("def f(d, x):\n    o = {'num_workers': 2} if x else {}\n    return DataLoader(d, **o)\n", True),
+        ("def f(d, x):\n    o = {'num_workers': 2} if x else x\n    return DataLoader(d, **o)\n", False),
     ],
 )
 def test_a_dict_that_the_code_writes_out_hides_nothing(text: str, missing: bool) -> None:

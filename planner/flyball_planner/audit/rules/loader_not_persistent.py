@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.built import is_built_for_training
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
@@ -12,6 +13,7 @@ from flyball_planner.audit.module import Function, Loop
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.worker_counts import has_none_by_default
 
 SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=")
 SEVERAL_EPOCHS = re.compile(r"max_epochs\s*=")
@@ -22,19 +24,33 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for loader in loaders(module, project):
         kept = loader.argument("persistent_workers")
         let_go = loader.misses("persistent_workers") or (isinstance(kept, ast.Constant) and kept.value is False)
-        workers = loader.argument("num_workers")
-        several = workers is not None and loader.constant("num_workers") != 0
-        seen = let_go and several and _has_epochs(project, loader)
-        if seen or (let_go and several and _is_beside_epochs(project, loader)):
+        given = loader.argument("num_workers") is not None or "num_workers" in loader.within
+        several = given and loader.constant("num_workers") != 0
+        why = _why(project, loader) if let_go and several else None
+        if why is not None:
             change = Change(Action.SET_ARGUMENT, module.span(loader.call), "True", "persistent_workers")
             yield Match(
                 loader.call,
                 f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
-                ("several epochs run over it" if seen else "it is handed on beside a loop over epochs")
-                + ", and `persistent_workers` is not set: each begins with starting processes and filling queues",
-                LIKELY if seen else SUSPECTED,
+                f"{why}, and `persistent_workers` is not set: each begins with starting processes and filling queues",
+                LIKELY if why == _SEEN else SUSPECTED,
                 edit=Edit((change,)),
             )
+
+
+_SEEN = "several epochs run over it"
+
+
+def _why(project: Project, loader: Loader) -> str | None:
+    """What tells that each epoch goes through a loader; None if nothing does."""
+    if _has_epochs(project, loader):
+        return _SEEN
+    if _is_beside_epochs(project, loader):
+        return "it is handed on beside a loop over epochs"
+    one_epoch = mentions(project, loader.module, SINGLE_EPOCH)
+    if not one_epoch and is_built_for_training(project, loader) and not has_none_by_default(project, loader):
+        return "it is built for what goes through it in each epoch in all likelihood, though by no loop among the files"
+    return None
 
 
 def _has_epochs(project: Project, loader: Loader) -> bool:

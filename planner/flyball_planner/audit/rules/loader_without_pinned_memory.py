@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.built import is_built_for_training
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal, Tag
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
-from flyball_planner.audit.mentions import DEVICE, is_for_a_device
+from flyball_planner.audit.mentions import DEVICE, is_for_a_device, stays_on_host
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -18,7 +19,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         given = loader.argument("pin_memory")
         missing = loader.misses("pin_memory")
         refused = isinstance(given, ast.Constant) and given.value is False
-        if (missing or refused) and is_for_a_device(project, module) and not _is_on_device(project, loader):
+        if (missing or refused) and not _is_on_device(project, loader) and _is_for_a_device(project, loader):
             yield _match(loader, missing=missing)
     for call in trainer_settings(module, project):
         setting = keyword(call, "dataloader_pin_memory")
@@ -26,6 +27,13 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 setting, "`dataloader_pin_memory=False`", "the Trainer copies its batches from pageable memory", LIKELY
             )
+
+
+def _is_for_a_device(project: Project, loader: Loader) -> bool:
+    """Whether its batches go to a GPU, as files say, or are for a training elsewhere that nobody keeps on the host."""
+    if is_for_a_device(project, loader.module):
+        return True
+    return not stays_on_host(loader.module) and is_built_for_training(project, loader)
 
 
 def _is_on_device(project: Project, loader: Loader) -> bool:

@@ -8,6 +8,7 @@ from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_sett
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.sample_costs import costs_little
+from flyball_planner.audit.worker_counts import has_none_by_default
 
 WORKERS = 4
 """A beginning: PyTorch's tutorial “Data Loading Optimization” starts at 2–4 a GPU and raises it while that helps."""
@@ -18,10 +19,10 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for loader in loaders(module, project):
         workers = loader.argument("num_workers")
         missing = loader.misses("num_workers")
-        if (missing or (workers is not None and loader.constant("num_workers") == 0)) and not costs_little(
-            project, loader
-        ):
-            yield _match(loader, missing=missing)
+        none = missing or (workers is not None and loader.constant("num_workers") == 0)
+        by_default = not none and has_none_by_default(project, loader)
+        if (none or by_default) and not costs_little(project, loader):
+            yield _match(loader, missing=missing, by_default=by_default)
     for call in trainer_settings(module, project):
         given = keyword(call, "dataloader_num_workers")
         if given is not None and project.flow.value(module, given.value).literal == Literal(0):
@@ -33,16 +34,17 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             )
 
 
-def _match(loader: Loader, *, missing: bool) -> Match:
-    known = loader.dataset_class is not None or loader.dataset_made_by is not None
+def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
+    known = (loader.dataset_class is not None or loader.dataset_made_by is not None) and not by_default
     what = "has no `num_workers`" if missing else "has `num_workers=0`"
+    what += " unless it is asked for more" if by_default else ""
     change = Change(Action.SET_ARGUMENT, loader.module.span(loader.call), str(WORKERS), "num_workers")
     return Match(
         loader.call,
         f"`{loader.module.quote(loader.call)}` {what}",
         f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
         LIKELY if known else SUSPECTED,
-        edit=Edit((change,)),
+        edit=None if by_default else Edit((change,)),
     )
 
 

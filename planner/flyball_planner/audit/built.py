@@ -1,0 +1,100 @@
+"""Loaders that are built for a training whose loop is not among the files: handed back, kept, or given to a `fit`."""
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.loaders import Loader, loops_over
+from flyball_planner.audit.module import Function, Loop
+from flyball_planner.audit.names import code_of
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+_TRAINING = re.compile(r"(?<![a-z])(train|trn|fit|val(id)?|dev)", re.IGNORECASE)
+"""In names of loaders, of what builds them and of their data: each epoch goes through them."""
+
+_BUILDER = re.compile(
+    r"^_?(get|make|create|build|setup|prepare|load)?_?(\w+_)?(data_?)?loaders?(_(by|for)_\w+)?$", re.IGNORECASE
+)
+"""Names of functions that are there to build loaders."""
+
+_ONCE = re.compile(
+    r"(?<![a-z])(test|infer|predict|demo|toy|dummy|example|debug|bench|calib|embed|extract|export|plot|show|sampl(e|ing)"
+    r"|stat(s|istic)|mean_std|oracle|once)",
+    re.IGNORECASE,
+)
+"""In those names: it is gone through once, or nobody waits for it."""
+
+_FITTING = ("fit", "fit_one_cycle", "fit_generator")
+"""Methods of libraries that go through the loader that they are handed, epoch by epoch."""
+
+
+def is_built_for_training(project: "Project", loader: Loader) -> bool:
+    """Whether code elsewhere goes through a loader in each epoch, as its names tell, and nothing tells of less."""
+    in_memory = loader.dataset_made_by == "torch.utils.data.TensorDataset"
+    if in_memory or loops_over(project, loader) or not _leaves(project, loader):
+        return False
+    own = " ".join(_own_names(loader))
+    function = loader.module.function_of(loader.call)
+    built_by = function.name if function is not None else ""
+    if _ONCE.search(own or built_by):
+        return False
+    data = loader.argument("dataset")
+    said = f"{own} {built_by} {code_of(data) if data is not None else ''}"
+    return bool(_TRAINING.search(said)) or loader.constant("shuffle") is True or bool(_BUILDER.search(built_by))
+
+
+def _targets(loader: Loader) -> list[ast.expr]:
+    statement = loader.module.statement(loader.call)
+    if isinstance(statement, ast.Assign) and statement.value is loader.call:
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign) and statement.value is loader.call else []
+
+
+def _own_names(loader: Loader) -> Iterator[str]:
+    """What a loader is kept as, without whose it is."""
+    for each in _targets(loader):
+        yield each.attr if isinstance(each, ast.Attribute) else code_of(each)
+
+
+def _leaves(project: "Project", loader: Loader) -> bool:
+    """Whether a loader is given back, kept in an instance, or handed to a library that trains."""
+    module, statement = loader.module, loader.module.statement(loader.call)
+    function, targets = module.function_of(loader.call), _targets(loader)
+    if _is_made_again(loader):
+        return False
+    if isinstance(statement, ast.Return):
+        return True
+    if any(isinstance(each, ast.Attribute) for each in targets):
+        return True
+    names = {each.id for each in targets if isinstance(each, ast.Name)}
+    fits = (each for each in module.calls_named(*_FITTING) if module.function_of(each) is function)
+    if any(names & _handed(each) and not project.flow.callees(module, each) for each in fits):
+        return True
+    given = module.within(function, ast.Return) if isinstance(function, Function) else ()
+    return any(names & set(_given(each)) for each in given)
+
+
+def _is_made_again(loader: Loader) -> bool:
+    """Whether a loop around the call makes a loader for each turn."""
+    around = itertools.takewhile(lambda each: not isinstance(each, Function), loader.module.ancestors(loader.call))
+    return any(isinstance(each, Loop) for each in around)
+
+
+def _handed(call: ast.Call) -> set[str]:
+    handed = (*call.args, *(each.value for each in call.keywords))
+    return {each.id for each in handed if isinstance(each, ast.Name)}
+
+
+def _given(returned: ast.Return) -> Iterator[str]:
+    """The names that a function gives back as they are, alone, or as parts of a tuple, list or dict."""
+    value = returned.value
+    parts: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Tuple | ast.List):
+        parts = [*value.elts]
+    elif isinstance(value, ast.Dict):
+        parts = [*value.values]
+    yield from (each.id for each in parts if isinstance(each, ast.Name))
