@@ -150,7 +150,9 @@ LOSSES = re.compile(
     r"|\w*iou_loss)$"
 )
 CRITERIA = re.compile(r"(^|\.)\w*(Loss|Criterion|CrossEntropy)\w*$")
-CLIPPING = re.compile(r"(^|\.)clip_grad_(norm|value)_?$|(^|\.)clip_grads_with_norm_$|(^|\.)get_total_norm$")
+CLIPPING = re.compile(r"(^|\.)clip_grad_(norm|value)_?$|(^|\.)clip_grads_with_norm_$")
+NORMS = re.compile(r"(^|\.)get_total_norm$")
+"""Take the norm of gradients, and leave them as they are."""
 
 DATASETS = re.compile(
     r"^torch\.utils\.data\.(TensorDataset|ConcatDataset|ChainDataset|StackDataset)$|^torch(vision|audio)\.datasets\."
@@ -169,7 +171,7 @@ def made(qualified: str) -> Value | None:
     if qualified == "deepspeed.initialize":
         parts = ({Tag.MODEL, Tag.ENGINE}, {Tag.OPTIMIZER}, {Tag.LOADER}, {Tag.SCHEDULER})
         return Value(items=tuple(Value(frozenset(each)) for each in parts))
-    if CLIPPING.search(qualified):
+    if CLIPPING.search(qualified) or NORMS.search(qualified):
         return NORM
     if qualified.startswith(("torch.nn.", "monai.losses.", "pytorch_metric_learning.")) and CRITERIA.search(qualified):
         return Value(frozenset({Tag.CRITERION, Tag.MODEL}))

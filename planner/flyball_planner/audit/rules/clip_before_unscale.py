@@ -134,6 +134,7 @@ def _match(module: Module, clip: Clip, step: ast.Call, *, seen: bool) -> Match:
     scaler = ast.unparse(step.func.value) if isinstance(step.func, ast.Attribute) else "scaler"
     optimizer = ast.unparse(step.args[0]) if step.args else "optimizer"
     line = f"{scaler}.unscale_({optimizer})"
+    by_norm = last_name(clip.node) == "clip_grads_with_norm_"  # of a norm that was taken above
     change = Change(Action.BEFORE, module.span(module.statement(clip.site)), line)
     return Match(
         clip.node,
@@ -144,9 +145,9 @@ def _match(module: Module, clip: Clip, step: ast.Call, *, seen: bool) -> Match:
         else f"`{module.quote(step)}` follows, so that a scaled backward pass went before, and nothing unscales them",
         CERTAIN if seen else SUSPECTED,
         None if seen else Severity.NOTE,
-        change=f"Put `{line}` before the clipping.",
+        change=f"Put `{line}` before the {'norm is taken' if by_norm else 'clipping'}.",
         module=clip.module,
-        edit=Edit((change,)) if clip.node is clip.site else None,
+        edit=Edit((change,)) if clip.node is clip.site and not by_norm else None,
     )
 
 
