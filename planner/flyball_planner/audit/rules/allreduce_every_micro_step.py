@@ -12,6 +12,7 @@ from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -51,7 +52,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             if accumulates or project.loops.is_micro(region, call):
                 exchanges = wrapped or _is_accelerated(project, region, call)
                 if exchanges or (distributed and _is_of_loss(project, region, call)):
-                    yield _match(turns, region, call, seen=exchanges)
+                    doubt = _doubt(project, region, call, seen=exchanges)
+                    yield _match(turns, region, call, doubt)
 
 
 def _backward_passes(project: Project, turns: Turns) -> Iterator[tuple[Region, ast.Call]]:
@@ -127,15 +129,50 @@ def _wraps(module: Module, scope: ast.AST) -> bool:
     return any(module.qualified(call.func) in _WRAPPERS or _SMART.search(last_name(call)) for call in calls)
 
 
-def _match(turns: Turns, region: Region, call: ast.Call, *, seen: bool) -> Match:
-    doubt = "" if seen else "; that somebody wraps the model for several processes is supposed"
+def _doubt(project: Project, region: Region, call: ast.Call, *, seen: bool) -> str | None:
+    """What is not certain, in words that end a sentence."""
+    if not seen:
+        return "that somebody wraps the model for several processes is supposed"
+    held = next((each for each in _contexts(region, call) if _is_unknown(project, *each)), None)
+    return None if held is None else f"unless `{held[0].quote(held[1])}`, which no file here defines, does"
+
+
+def _contexts(region: Region, call: ast.Call) -> Iterator[tuple[Module, ast.expr]]:
+    """The context managers around a backward pass, on the whole way from the loop."""
+    for module, place in ((region.module, call), *region.calls):
+        for above in module.ancestors(place):
+            if isinstance(above, Function):
+                break
+            if isinstance(above, ast.With | ast.AsyncWith):
+                yield from ((module, each.context_expr) for each in above.items)
+
+
+def _is_unknown(project: Project, module: Module, context: ast.expr) -> bool:
+    """Whether nobody here knows what a context does: it is handed over, or another package's."""
+    made = context.func if isinstance(context, ast.Call) else context
+    if isinstance(context, ast.Call) and project.flow.callees(module, context):
+        return False
+    name = project.flow.name(module, made) or ""
+    return not name.startswith(_KNOWN_CONTEXTS) and _HARMLESS.search(code_of(made)) is None
+
+
+_KNOWN_CONTEXTS = ("torch.", "builtins.", "contextlib.nullcontext", "contextlib.suppress", "apex.amp")
+_HARMLESS = re.compile(
+    r"autocast|amp\b|precision|grad\b|anomaly|stream|device|time|profil|record|nvtx|annotat|range|trace|span|scope|lock"
+    r"|tqdm|bar\b|progress|open|log|warn|catch|scale_loss",
+    re.IGNORECASE,
+)
+"""In names of contexts that leave gradients where they are."""
+
+
+def _match(turns: Turns, region: Region, call: ast.Call, doubt: str | None) -> Match:
     return Match(
         call,
         f"`{region.module.quote(call)}` exchanges gradients in each micro-step",
         f"the loop at {turns.module.path}:{turns.node.lineno} steps after several of them, and nothing holds the "
-        f"exchange back (`no_sync`){doubt}",
-        LIKELY if seen else SUSPECTED,
-        None if seen else Severity.NOTE,
+        f"exchange back (`no_sync`){'' if doubt is None else f'; {doubt}'}",
+        LIKELY if doubt is None else SUSPECTED,
+        None if doubt is None else Severity.NOTE,
         module=region.module,
     )
 
