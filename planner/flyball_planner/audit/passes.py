@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.index import nodes_below, parts_of
 from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, model_called
 
 if TYPE_CHECKING:
@@ -66,6 +68,17 @@ def _records(project: "Project", region: Region, call: ast.Call, *, doubtful: bo
     steps = ((region.module, call), *region.calls)
     known = all(project.flow.records_history(module, each) for module, each in steps)
     return known and not any(is_wrapped(module, each, telling=doubtful) for module, each in steps)
+
+
+def is_wanted(project: "Project", region: Region, call: ast.Call) -> bool:
+    """Whether the other arm of a condition runs the same without history: who wrote it wants it in this one."""
+    module, same = region.module, code_of(call.func)
+    return any(
+        code_of(each.func) == same
+        and is_exclusive(module, call, each)
+        and not project.flow.records_history(module, each)
+        for each in region.all(ast.Call)
+    )
 
 
 def is_wrapped(module: Module, call: ast.Call, *, telling: bool = False) -> bool:

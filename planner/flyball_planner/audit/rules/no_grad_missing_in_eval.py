@@ -10,7 +10,15 @@ from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.loops import Kind, Turns, fetches_batches
 from flyball_planner.audit.module import Function, Loop, last_name
-from flyball_planner.audit.passes import DIFFERENTIATING, LEAVING, is_wrapped, leaves, loop_around, recorded_passes
+from flyball_planner.audit.passes import (
+    DIFFERENTIATING,
+    LEAVING,
+    is_wanted,
+    is_wrapped,
+    leaves,
+    loop_around,
+    recorded_passes,
+)
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -184,7 +192,8 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
 
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
     for region in project.loops.regions(turns):
-        yield from recorded_passes(project, region)
+        passes = recorded_passes(project, region)
+        yield from (each for each in passes if not is_wanted(project, region, each))
 
 
 def _is_looked_after(project: Project, turns: Turns) -> bool:
