@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from flyball_planner.audit.counters import starts_anew, updates
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import code_of
 
@@ -60,7 +61,7 @@ _ENDS = re.compile(
     r"|==\s*len\(|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
     re.IGNORECASE,
 )
-_CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]", re.IGNORECASE)
+_CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]|tick(er)?\.\w+\(", re.IGNORECASE)
 _EVERY = re.compile(
     r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)\w*_?(every|interval|freq"
     r"|steps?|period|iters?)|every_n",
@@ -225,6 +226,9 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     text = code_of(test)
     if _ACCUMULATION.search(text):
         return Rarity.ACCUMULATED
+    block = None if negated else starts_anew(module, test)
+    if block is not None:
+        return Rarity.ACCUMULATED if updates(block) else Rarity.PERIODIC
     if _FAULT.search(text):
         return Rarity.OTHER if _means_sound(text, negated=negated) else Rarity.RARE
     if _RANK.search(text):
