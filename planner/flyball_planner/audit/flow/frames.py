@@ -3,7 +3,7 @@
 import ast
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.flow.values import UNKNOWN, Value, join
+from flyball_planner.audit.flow.values import ON_HOST, UNKNOWN, Value, join
 from flyball_planner.audit.module import Module
 
 if TYPE_CHECKING:
@@ -86,8 +86,18 @@ class Frame:
 
     @property
     def result(self) -> Value:
-        """What calling the body gives."""
-        return self.returned or UNKNOWN
+        """What calling the body gives; of what is unknown, its author may say that it is a number."""
+        found = self.returned or UNKNOWN
+        return ON_HOST if found == UNKNOWN and _says_number(self.node) else found
+
+
+def _says_number(node: Body) -> bool:
+    """Whether a function is annotated to return a number of Python: `-> float`."""
+    said = getattr(node, "returns", None)
+    return isinstance(said, ast.Name) and said.id in _NUMBERS
+
+
+_NUMBERS = frozenset({"float", "int", "bool"})
 
 
 def body_of(module: Module, node: ast.AST) -> Body:
