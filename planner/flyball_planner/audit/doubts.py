@@ -17,6 +17,7 @@ from flyball_planner.audit.steering import (
     condition_around,
     ends_turns,
     ends_turns_by_number,
+    evaluates,
     feeds_host,
     keeps_best,
     refuses,
@@ -31,7 +32,7 @@ class Doubt(Enum):
     """What is not certain, in words that end a sentence."""
 
     VALUE = "that it is a tensor there is supposed"
-    HOST = "no file speaks of a device, and the batch is made on the host"
+    HOST = "no file speaks of a device"
     TRIAL = "that loop only tries something out"
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
@@ -47,6 +48,7 @@ class Doubt(Enum):
     OPTION = "the optimizer is set by it, on the host"
     UNASKED = "a switch leads there that the calls from the loop leave off"
     PERIOD = "a setting says every how many steps, and may say each"
+    OTHER = "the branch is that of an evaluation"
     LEAVES = "what an evaluation is for may be just that"
 
 
@@ -76,6 +78,8 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.VALUE
     if is_unasked(region, wait.node):
         return Doubt.UNASKED
+    if evaluates(region, wait.node):
+        return Doubt.OTHER
     need = _need_of(turns, region, wait)
     if need is not None:
         return need

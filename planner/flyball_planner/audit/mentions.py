@@ -50,7 +50,9 @@ def names_no_device(project: "Project", module: Module) -> bool:
 
 
 _MAY_LEAVE = re.compile(
-    r"cuda|device|\.to\(|gpu|accelerat|lightning|fabric|trainer|\b(xpu|npu|mps|hpu)\b", re.IGNORECASE
+    r"cuda|device|\.to\(|gpu|accelerat|lightning|fabric|transformers|composer|fastai|ignite|deepspeed|catalyst"
+    r"|mmengine|horovod|\b(xpu|npu|mps|hpu|xla)\b",
+    re.IGNORECASE,
 )
 
 

@@ -36,6 +36,31 @@ def refuses(region: Region, node: ast.expr) -> bool:
     return raising or isinstance(region.module.statement(node), ast.Assert)
 
 
+def evaluates(region: Region, node: ast.AST) -> bool:
+    """Whether a branch on the way to a node asks for a state that is called an evaluation: `mode == "valid"`."""
+    for module, place in (*region.calls, (region.module, node)):
+        below: ast.AST = place
+        for above in module.ancestors(place):
+            if isinstance(above, Function | Loop):
+                break
+            if isinstance(above, ast.If) and below in above.body and _asks_for_evaluation(above.test):
+                return True
+            below = above
+    return False
+
+
+def _asks_for_evaluation(test: ast.expr) -> bool:
+    """Whether something is compared with a name or text that means validation or a test."""
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.ops[0], ast.Eq | ast.Is):
+        return False
+    state = test.comparators[0]
+    said = state.value if isinstance(state, ast.Constant) else code_of(state).rpartition(".")[2]
+    return isinstance(said, str) and _EVALUATION.search(said) is not None
+
+
+_EVALUATION = re.compile(r"^(val|valid|validat\w+|dev|eval\w*|test|testing|infer\w*|predict\w*)$", re.IGNORECASE)
+
+
 def ends_turns(region: Region, node: ast.expr) -> bool:
     """Whether the loop that a region is ends by a condition on a value: the optimisation has converged."""
     test = condition_around(region.module, node, region.root)

@@ -79,7 +79,13 @@ def test_a_text_is_looked_for_in_files_that_know_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("code", "none"),
-    [("loss.backward()", True), ("x.to(given)", False), ("device = 3", False), ("from lightning import x", False)],
+    [
+        ("loss.backward()", True),
+        ("class Trainer: ...", True),
+        ("x.to(given)", False),
+        ("device = 3", False),
+        ("from lightning import x", False),
+    ],
 )
 def test_code_that_names_no_device_stays_where_it_is(code: str, none: bool) -> None:
     """A file that it is connected with may name one for it."""

@@ -64,7 +64,7 @@ def _arms(site: Site) -> Iterator[tuple[ast.If, bool]]:
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:
-    on_host = Doubt.HOST if _stays_where_it_is_made(project, turns) else None
+    on_host = Doubt.HOST if names_no_device(project, turns.module) else None
     for region in project.loops.regions(turns):
         for wait in waits(project, region):
             rarity = region.rarity(wait.node)
@@ -72,15 +72,6 @@ def _sites(project: Project, turns: Turns) -> Iterator[Site]:
                 yield Site(region, wait, rarity, on_host or doubt_of(turns, region, wait))
             elif rarity is Rarity.PERIODIC and may_be_each_turn(project, region, wait.node):
                 yield Site(region, wait, rarity, Doubt.PERIOD)
-
-
-def _stays_where_it_is_made(project: Project, turns: Turns) -> bool:
-    """Whether a turn makes its batch of what the host has, and no file speaks of another place."""
-    names = (turns.module.qualified(each.func) for each in turns.region.all(ast.Call))
-    return any(each in _FROM_HOST for each in names) and names_no_device(project, turns.module)
-
-
-_FROM_HOST = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
 
 
 def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:

@@ -4,10 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.doubts import GIVING, doubt_in_evaluation, doubt_of, is_worth_a_note
+from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, doubt_of, is_worth_a_note
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.mentions import names_no_device
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -25,8 +26,9 @@ _WRITING = re.compile(r"(?<![a-z])(generat|decod|sampl)")
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's evaluation loops."""
     for turns in project.loops.evaluation_of(module):
+        on_host = Doubt.HOST if names_no_device(project, module) else None
         for region, wait in _sites(project, turns):
-            yield _match(turns, region, wait)
+            yield _match(turns, region, wait, on_host)
     for turns in project.loops.supposed_of(module, Kind.EVALUATION):
         for region, wait in _sites(project, turns):
             plain = wait.is_plain or wait.value.is_seen_tensor
@@ -50,10 +52,10 @@ def _sites(project: Project, turns: Turns) -> Iterator[tuple[Region, Wait]]:
                 yield region, wait
 
 
-def _match(turns: Turns, region: Region, wait: Wait) -> Match:
+def _match(turns: Turns, region: Region, wait: Wait, on_host: Doubt | None = None) -> Match:
     nested = region.nesting(wait.node) > 0 and not region.calls  # what a callee does for each may be its task
     often = "several times for each batch" if nested else "for each batch"
-    doubt = doubt_in_evaluation(turns, region, wait) if nested else None
+    doubt = on_host or doubt_in_evaluation(turns, region, wait) if nested else None
     because = f"it runs {often} of the evaluation at {turns.module.path}:{turns.node.lineno}"
     return Match(
         wait.node,
