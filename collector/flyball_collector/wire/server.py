@@ -23,7 +23,7 @@ from flyball_collector.wire.status import CallEnded, StatusCode
 _log = structlog.get_logger(__name__)
 
 PAUSE_SECONDS = 0.05
-AT_ONCE = 64  # connections a look: then others have their turn
+AT_ONCE = 128  # connections a look: then others have their turn
 AGE_SPREAD = 0.1  # of the most, either way: a fleet that came at once need not leave at once; gRPC's figure
 _SPARE_CONNECTIONS = 1024  # beside those with a stream: health checks, newcomers
 
