@@ -1,7 +1,5 @@
 """Intake: what every message of every agent does to books, blocks and fleet. No waiting, no wires."""
 
-import asyncio
-
 import msgspec
 import structlog
 
@@ -32,9 +30,6 @@ log = structlog.get_logger()
 _INVENTORY_BYTES = 256 * 1024
 
 
-_REPLAYS_A_TURN = 8  # messages: the loop's turns are long where a fleet returns, and one a turn would take minutes
-
-
 class Intake:
     """Everything that ingest knows; called from the event loop only."""
 
@@ -49,7 +44,6 @@ class Intake:
     ) -> None:
         limits = settings.limits
         self.sources: dict[str, Source] = {}
-        self.replaying = asyncio.Semaphore(_REPLAYS_A_TURN)  # of those who take a replayed message
         self.grants = ReplayQueue(limits.replaying_hosts, 4 * limits.replay_message_bytes)
         self._settings = settings
         self._fleet = fleet

@@ -1,7 +1,6 @@
 """One agent's stream with its wires: reads and checks messages, sends orders, and ends with a clear status."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -16,6 +15,7 @@ from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.source import Source
 from flyball_collector.ingest.stream import Stream
+from flyball_collector.ingest.turns import by_turns
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.status import CallEnded, StatusCode
 from flyball_proto.ranges import RangeSet
@@ -23,7 +23,6 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 HELLO_SECONDS = 10.0
 WRITE_SECONDS = 30.0
-TURN_SECONDS = 0.01  # of a replay: of a turn of the loop in which a hundred connections are read, a part worth having
 
 AskStore = Callable[[str, Sequence[Spooled]], Awaitable[dict[bytes, RangeSet | None]]]
 
@@ -162,13 +161,8 @@ class Session:
         # a kind of a newer version, or an echo alone: nothing to do
 
     async def _replay(self, source: Source, stream: Stream, records: pb.Records, size: int, received_ns: int) -> None:
-        """Some replays at a time, and their records come between those of others: a fleet that returns has many."""
-        async with self._intake.replaying:
-            due = time.monotonic() + TURN_SECONDS
-            for _ in self._intake.records.replay(source, stream, records, size, received_ns):
-                if time.monotonic() >= due:
-                    await asyncio.sleep(0)  # whoever takes the host over ends this task here
-                    due = time.monotonic() + TURN_SECONDS
+        """Whoever takes the host over ends this task where it gives way."""
+        await by_turns(self._intake.records.replay(source, stream, records, size, received_ns), self._clock)
 
     @staticmethod
     def _parse(raw: bytes) -> pb.AgentMessage:
