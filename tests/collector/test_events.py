@@ -68,11 +68,13 @@ async def test_nothing_is_raised_before_what_stood_is_known() -> None:
     async with running(again):
         await asyncio.sleep(0.3)
         assert again.diagnosis.holds
+        early = again.diagnosis.loaded
         store.down = False
         async with asyncio.timeout(10):
             await again.events.timeline.loaded.wait()
         await asyncio.sleep(0.3)
         assert again.diagnosis.holds
+        assert (early, again.diagnosis.loaded) == (False, True)  # what is urgent may be told while windows are cold
         again.warming = False
         await until_released(again)
         assert [standing.event for standing in again.diagnosis.conditions.standing()] == [event]

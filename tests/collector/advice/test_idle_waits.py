@@ -58,3 +58,13 @@ def test_means_follow_hosts_that_come() -> None:
     on.host("0-first")
     on.step(2)
     assert waits.shares(on.view)[1] == pytest.approx(0.3)
+
+
+def test_hosts_are_looked_at_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finds its own ranks in its slice."""
+    monkeypatch.setattr("flyball_collector.advice.idle_waits.HOSTS_A_SLICE", 1)
+    on, waits = Stage(), IdleWaits()
+    on.host("0-first")
+    train(on, busy=0.8, wait=0.4)
+    unknown = pytest.approx(np.nan, nan_ok=True)
+    assert look(on, waits, matters=True) == [unknown, pytest.approx(0.2), unknown]

@@ -175,13 +175,16 @@ def test_who_does_not_take_messages_is_not_sent_more() -> None:
 
 
 def test_empty_messages_fill_the_window_too() -> None:
-    """Each takes a place among those that wait: without `taken` there is no room for ever more of them."""
+    """Each takes a place among those that wait: no room is given back for them before they are taken."""
     connection = greeted()
     empty = said(1, *[b""] * 100)  # 500 bytes
     for _ in range(8):
         assert connection.receive(empty) == [Received(1, b"")] * 100
-    assert frames.WINDOW_UPDATE not in kinds(connection.outgoing)
-    assert connection.receive(empty)[-1] == Broken("more data than stream 1 has room for")
+    connection.taken(1, 0)
+    assert given_back(connection) == 0
+    for _ in range(799):
+        connection.taken(1, 0)
+    assert given_back(connection) == 4000
 
 
 def test_a_message_longer_than_the_window_comes_through() -> None:
