@@ -1,9 +1,9 @@
-"""What a variable was given last above its use, on every way that leads there."""
+"""What a variable was given last above its use: on every way that leads there, or as the text stands."""
 
 import ast
 
 from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.module import Loop, Module
+from flyball_planner.audit.module import Function, Loop, Module
 
 Assigning = ast.Assign | ast.AnnAssign
 
@@ -25,6 +25,18 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
         return None
     plain = _is_always_run(module, last, {*module.ancestors(name)}) and not _is_written_to(module, last, name, in_place)
     return last.value if plain else None
+
+
+def given_above(module: Module, function: Function, name: ast.Name) -> ast.expr | None:
+    """What a function last gave a variable above its use in the text: where it came another way, it may be another."""
+    found = [
+        assigned
+        for assigned in module.all(ast.Assign)
+        if assigned.lineno < name.lineno
+        and module.function_of(assigned) is function
+        and any(isinstance(each, ast.Name) and each.id == name.id for each in assigned.targets)
+    ]
+    return max(found, key=lambda each: each.lineno).value if found else None
 
 
 def stored(assigned: Assigning) -> set[str]:

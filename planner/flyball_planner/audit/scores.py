@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flyball_planner.audit.assigned import given_above
 from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.given import handed_over, hides_arguments
 from flyball_planner.audit.module import Function, Module, last_name
@@ -73,7 +74,7 @@ def _is_asked_its_shape(module: Module, name: ast.Name) -> bool:
 def _made_of(module: Module, here: Source) -> Iterator[Source]:
     function, node = here
     if isinstance(node, ast.Name):
-        given = given_last(module, function, node)
+        given = given_above(module, function, node)
         yield from [Source(function, given)] if given is not None else _handed(module, here)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
         yield from (Source(function, each) for each in (node.left, node.right))
@@ -95,18 +96,6 @@ def _handed(module: Module, here: Source) -> Iterator[Source]:
         given = None if hides_arguments(call) else handed_over(function, call, name, bound=bound)
         if caller is not None and caller is not function and given is not None:
             yield Source(caller, given)
-
-
-def given_last(module: Module, function: Function, name: ast.Name) -> ast.expr | None:
-    """What a function last gave a variable above its use."""
-    found = [
-        assigned
-        for assigned in module.all(ast.Assign)
-        if assigned.lineno < name.lineno
-        and module.function_of(assigned) is function
-        and any(isinstance(each, ast.Name) and each.id == name.id for each in assigned.targets)
-    ]
-    return max(found, key=lambda each: each.lineno).value if found else None
 
 
 def _added(module: Module, here: Source) -> Iterator[ast.expr]:
