@@ -62,6 +62,9 @@ class OwnMetrics:
         self.open_blocks = self._gauge("open_blocks", "Blocks that still gather records.")
         self.open_blocks_bytes = self._gauge("open_blocks_bytes", "Memory of records that are not stored yet.")
         self.dropped_blocks = self._counter("dropped_blocks_total", "Open blocks let go for want of memory.")
+        self.builder_failures = self._counter(
+            "builder_failures_total", "Times the process that builds a large fleet's blocks was lost."
+        )
         self.failed_blocks = self._counter("failed_blocks_total", "Blocks that the store would not have.")
         self.written_blocks = self._counter("written_blocks_total", "Blocks written to the store.")
         self.written_bytes = self._counter("written_bytes_total", "Bytes of blocks written to the store.")

@@ -74,13 +74,14 @@ def slow_gpu(gpus: int) -> int:
 
 
 def _straggler(scenario: Scenario) -> None:
-    """One GPU is slow, and all others wait for it."""
+    """One GPU is slow, for it is hot, and all others wait for it."""
     slow = slow_gpu(scenario.gpus)
     scenario.set({"utilization_gpu": noise(97, 2), "power": noise(420_000, 12_000), "energy": count(420_000)})
     scenario.set({"gpm_sm_active": noise(88 * STRAGGLER_FACTOR, 3), "gpm_tensor_active": noise(30, 3)})
     scenario.set({
         "clock_sm": noise(1_875 * STRAGGLER_FACTOR, 10), "throttle_reasons": _HW_THERMAL,
         "throttle_hw_thermal": count(1e9), "gpm_sm_active": noise(93, 2), "power": noise(330_000, 9_000),
+        "temperature": noise(90, 1), "temperature_margin": noise(1, 1), "memory_temperature": noise(94, 1),
     }, slow)  # fmt: skip
 
 

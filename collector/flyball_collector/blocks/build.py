@@ -1,6 +1,6 @@
 """Making blocks from rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -28,6 +28,12 @@ def build_block(
     layouts: Mapping[int, KnownLayout],
 ) -> Block:
     """A block of checked rows; rows of one layout may come in several groups, in any order."""
+    check_columns(groups, layouts)
+    return assemble(key, ticks, groups, lost, refused, received_ns)
+
+
+def check_columns(groups: Iterable[RowGroup], layouts: Mapping[int, KnownLayout]) -> None:
+    """Rows are as wide as their layout; else a `BlockError`."""
     for group in groups:
         known = layouts.get(group.layout)
         if known is None or known.count != group.values.shape[1]:
@@ -35,7 +41,6 @@ def build_block(
             raise BlockError(
                 f"rows of {group.values.shape[1]} columns for layout {group.layout:016x}, which is {count}"
             )
-    return assemble(key, ticks, groups, lost, refused, received_ns)
 
 
 def assemble(

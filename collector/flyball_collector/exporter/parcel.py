@@ -1,5 +1,7 @@
 """How the order of a page travels to another process: what seldom changes of a host is sent once."""
 
+import pickle
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,12 +53,12 @@ class Moving(NamedTuple):
 
 
 class Parcel(NamedTuple):
-    """An order; `lasting` holds only the hosts of which something else is to be said than before."""
+    """An order; `lasting` holds only the hosts of which something else is to be said than before, each by itself."""
 
     own: bytes
     generation: int
     metrics: list[Metric]
-    lasting: dict[str, Lasting]
+    lasting: dict[str, bytes]  # pickled
     moving: list[Moving]
     arena: NDArray[np.float64]
     diagnosis: DiagnosisSnapshot
@@ -81,7 +83,7 @@ class Packer:
         sent = {host.name: _lasting_parts(host) for host in snapshot.hosts}
         numbers = _Numbers()
         changed = [host for host in snapshot.hosts if self._is_news(host.name, sent[host.name])]
-        news = {host.name: _lasting(host, numbers) for host in changed}
+        news = {host.name: _alone(_lasting(host, numbers)) for host in changed}
         self._sent = sent
         moving = [_moving(host) for host in snapshot.hosts]
         return Parcel(
@@ -112,7 +114,7 @@ class Unpacker:
     def unpack(self, parcel: Parcel) -> PageOrder:
         """The order of a parcel."""
         metrics = [self._metrics.setdefault(metric, metric) for metric in parcel.metrics]
-        known = self._lasting | {name: _known(lasting, metrics) for name, lasting in parcel.lasting.items()}
+        known = self._lasting | {name: _known(_unpickled(body), metrics) for name, body in parcel.lasting.items()}
         self._lasting = {moving.name: known[moving.name] for moving in parcel.moving}
         hosts = tuple(_view(moving, known[moving.name]) for moving in parcel.moving)
         snapshot = Snapshot(parcel.generation, hosts, parcel.arena)
@@ -156,6 +158,19 @@ def _lasting(host: HostView, numbers: _Numbers) -> Lasting:
         None if host.tenancy is None else host.tenancy.SerializeToString(),
         None if host.inventory is None else host.inventory.SerializeToString(),
     )
+
+
+def _alone(lasting: Lasting) -> bytes:
+    """Pickled host by host: in one piece, of thousands of layouts, the event loop would wait a millisecond or two for
+    the interpreter after each socket that it reads meanwhile."""
+    body = pickle.dumps(lasting, protocol=pickle.HIGHEST_PROTOCOL)
+    time.sleep(0)  # whoever waits has it now
+    return body
+
+
+def _unpickled(body: bytes) -> Lasting:
+    lasting: Lasting = pickle.loads(body)  # noqa: S301  packed by the process that started this one
+    return lasting
 
 
 def _moving(host: HostView) -> Moving:

@@ -10,12 +10,13 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
+from flyball_collector.apart import GoneError
 from flyball_collector.exporter.compression import gzip_at_once
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pages import Page, PageOrder, Pages, heard_of
-from flyball_collector.exporter.process import RendererGoneError, RenderingProcess
+from flyball_collector.exporter.process import RenderingProcess
 from flyball_collector.exporter.text import ending, render_host
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
@@ -86,11 +87,11 @@ class Renderings:
     @property
     def renderer_pid(self) -> int | None:
         """Of the process that renders, while there is one."""
-        return self._process.pid
+        return self._process.apart.pid
 
     def close(self) -> None:
         """End the process, if there is one."""
-        self._process.close()
+        self._process.apart.close()
 
     async def of_fleet(self, format_: Format, *, gzip: bool) -> bytes:
         """The page of all hosts, each line labelled with its `instance`."""
@@ -147,7 +148,7 @@ class Renderings:
         if len(order.snapshot.hosts) >= self._large_fleet:
             try:
                 return self._process.render(order)
-            except RendererGoneError as error:
+            except GoneError as error:
                 self._own.renderer_failures.inc()
                 _log.warning("renderer_lost", error=str(error), remedy="the next page starts it again")
         return self._pages.render(order)

@@ -18,6 +18,7 @@ class Counts:
     blocks_bytes: int = 0  # written
     blocks_failed: int = 0
     blocks_dropped: int = 0
+    builder_failures: int = 0
     rewinds: int = 0
     superseded: int = 0
     duplicate_hosts: int = 0

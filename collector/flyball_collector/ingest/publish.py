@@ -32,6 +32,7 @@ class Publisher:
             "superseded": metrics.superseded_streams,
             "duplicate_hosts": metrics.duplicate_hosts,
             "blocks_failed": metrics.failed_blocks,
+            "builder_failures": metrics.builder_failures,
             "refused_definitions": metrics.refused_definitions,
         }
         self._labelled: dict[str, Counter] = {

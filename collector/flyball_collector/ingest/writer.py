@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from flyball_collector.blocks.block import Block, BlockKey
-from flyball_collector.blocks.build import build_block
+from flyball_collector.blocks.block import BlockKey
 from flyball_collector.blocks.errors import BlockError
+from flyball_collector.ingest.builder import Builder
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.gather import Gatherer, OpenBlock
 from flyball_collector.store.contract import Store, StoreError, StoreUnavailable
@@ -46,6 +46,7 @@ class BlockWriter:
         self._counts = counts
         self._stored = stored
         self._time_limit_seconds = time_limit_seconds
+        self._builder = Builder(counts)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._definitions: dict[tuple[str, str], bytes] = {}
         self._documents: dict[tuple[str, str], bytes] = {}
@@ -65,6 +66,11 @@ class BlockWriter:
         """What waits under this name is not wanted any more."""
         for key in [key for key in self._documents if key[1] == name]:
             del self._documents[key]
+
+    @property
+    def builder_pid(self) -> int | None:
+        """Of the process that builds blocks, while there is one."""
+        return self._builder.pid
 
     @property
     def idle(self) -> bool:
@@ -91,6 +97,7 @@ class BlockWriter:
     def shut_down(self) -> None:
         """Let go of the thread; a call that hangs is left behind."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self._builder.close()
 
     async def _work(self) -> None:
         """Wait until there is something to do, and a moment longer, so that it comes in batches."""
@@ -180,7 +187,7 @@ class BlockWriter:
             self._settle(block, ranges)
 
     def _build_and_put(self, taken: Sequence[OpenBlock]) -> list[RangeSet]:
-        blocks = [build(block) for block in taken]
+        blocks = self._builder.build(taken, hosts=self._gatherer.open_blocks)
         ranges = self._store.put_blocks(blocks)
         self._counts.blocks_bytes += sum(len(block.payload) + len(block.summary) for block in blocks)
         return ranges
@@ -217,10 +224,3 @@ class BlockWriter:
         if not self.store_up:
             log.warning("store_up_again", failures=self._counts.store_failures)
         self.store_up = True
-
-
-def build(block: OpenBlock) -> Block:
-    """An open block in the form that is stored."""
-    return build_block(
-        block.key, block.ticks, block.groups(), block.lost, block.refused, block.received_ns, block.layouts()
-    )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from flyball_collector.apart import GoneError
 from flyball_collector.exporter.pages import Pages
-from flyball_collector.exporter.process import RendererGoneError, RenderingProcess
+from flyball_collector.exporter.process import RenderingProcess
 from tests.collector.exporter.busy_fleet import busy_fleet, order_of, say
 from tests.processes import wait_for
 
@@ -16,7 +17,7 @@ from tests.processes import wait_for
 def process() -> Iterator[RenderingProcess]:
     process = RenderingProcess(15, limit_seconds=20)
     yield process
-    process.close()
+    process.apart.close()
 
 
 def test_pages_are_those_of_a_thread(process: RenderingProcess) -> None:
@@ -26,7 +27,7 @@ def test_pages_are_those_of_a_thread(process: RenderingProcess) -> None:
         order = order_of(fleet, second)
         whole = here.render(order)
         assert process.render(order_of(fleet, second)) == whole
-        pids.add(process.pid)
+        pids.add(process.apart.pid)
         say(fleet, "b", second + 1, fleet.ensure("b").layout or pytest.fail("b has a layout"))
     assert len(pids) == 1
 
@@ -35,9 +36,9 @@ def test_a_lost_process_says_so_and_is_started_again(process: RenderingProcess) 
     """Killed between two pages: the next one fails, the one after it is whole."""
     fleet = busy_fleet()
     first = process.render(order_of(fleet))
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    with pytest.raises(RendererGoneError, match="status -9"):
+    assert process.apart.pid is not None
+    os.kill(process.apart.pid, signal.SIGKILL)
+    with pytest.raises(GoneError, match="status -9"):
         process.render(order_of(fleet))
     assert process.render(order_of(fleet)) == first
 
@@ -45,21 +46,22 @@ def test_a_lost_process_says_so_and_is_started_again(process: RenderingProcess) 
 def test_one_that_hangs_is_ended(process: RenderingProcess) -> None:
     """Stopped, it never answers: it is killed when its time is over."""
     process.render(order_of(busy_fleet()))
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGSTOP)
-    process.limit_seconds = 0.2
-    with pytest.raises(RendererGoneError, match="status -9"):
+    assert process.apart.pid is not None
+    os.kill(process.apart.pid, signal.SIGSTOP)
+    process.apart.limit_seconds = 0.2
+    with pytest.raises(GoneError, match="status -9"):
         process.render(order_of(busy_fleet()))
 
 
 def test_it_ends_with_whom_it_works_for(process: RenderingProcess) -> None:
-    """When its input ends it ends, by itself and content; an interrupt from the terminal is not for it."""
+    """When its input ends it ends, by itself and content; what a terminal or systemd sends to all is not for it."""
     process.render(order_of(busy_fleet()))
-    child = process._process
+    child = process.apart._process
     assert child is not None
     assert child.stdin is not None
-    os.kill(child.pid, signal.SIGINT)
-    process.render(order_of(busy_fleet()))
+    for each in (signal.SIGINT, signal.SIGTERM):
+        os.kill(child.pid, each)
+        process.render(order_of(busy_fleet()))
     child.stdin.close()
     wait_for("it has ended", lambda: child.poll() is not None)
     assert child.returncode == 0
@@ -68,6 +70,6 @@ def test_it_ends_with_whom_it_works_for(process: RenderingProcess) -> None:
 def test_a_program_that_is_not_there_is_told() -> None:
     """Where no process can be started, the reason is said."""
     process = RenderingProcess(15)
-    process._command[0] = "/nowhere/python"
-    with pytest.raises(RendererGoneError, match=r"cannot be started: .*nowhere"):
+    process.apart.command[0] = "/nowhere/python"
+    with pytest.raises(GoneError, match=r"cannot be started: .*nowhere"):
         process.render(order_of(busy_fleet()))

@@ -1,12 +1,21 @@
 """The writer: one block that the store will not have must not hold up the others, nor its own host for ever."""
 
+import asyncio
+import os
 from collections.abc import Sequence
 
-from flyball_collector.blocks.block import Block
+import pytest
+
+from flyball_collector.blocks.block import Block, BlockKey
+from flyball_collector.ingest.builder import LARGE_FLEET
+from flyball_collector.ingest.counts import Counts
+from flyball_collector.ingest.gather import Gatherer, OpenBlock
+from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.store.contract import StoreError
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.testing import AgentDouble, make_epoch, make_layout, make_record, running_ingest
 from flyball_proto.ranges import RangeSet
+from tests.collector.ingest.test_gather import open_block, tick
 
 LAYOUT = make_layout()
 EPOCH = make_epoch()
@@ -55,3 +64,27 @@ async def test_definitions_are_stored_before_the_blocks_that_need_them() -> None
         await agent.send(EPOCH.id, [make_record(n, LAYOUT) for n in range(60)])
         await agent.acknowledged(60)
         await agent.close()
+
+
+async def test_a_large_fleet_has_a_builder_that_ends_with_the_writer() -> None:
+    """A process is started by the first block of so many hosts, and nobody is left behind."""
+    gatherer, stored = Gatherer(1 << 30), asyncio.Queue[BlockKey]()
+
+    async def write(block: OpenBlock) -> None:
+        gatherer.add(block, tick(block.key.number * block.ticks))
+        gatherer.ready(block)
+        assert await asyncio.wait_for(stored.get(), 20) == block.key
+
+    writer = BlockWriter(MemoryStore(), gatherer, Counts(), lambda key, _: stored.put_nowait(key), 20)
+    running = asyncio.create_task(writer.run())
+    await write(open_block(gatherer))
+    assert not writer.builder_pid
+    newest = [open_block(gatherer, number) for number in range(1, LARGE_FLEET + 1)][-1]
+    await write(newest)
+    pid = writer.builder_pid
+    assert pid is not None
+    writer.close()
+    await running
+    writer.shut_down()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
