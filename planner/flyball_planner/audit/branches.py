@@ -37,3 +37,10 @@ def _conditions(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.If
         if isinstance(above, ast.If) and below is not above.test:
             yield below, above
         below = above
+
+
+def before(above: ast.AST, below: ast.AST) -> list[ast.stmt]:
+    """The statements of the same block before one."""
+    blocks = (getattr(above, field, None) for field in ("body", "orelse", "finalbody"))
+    block = next((each for each in blocks if isinstance(each, list) and below in each), [])
+    return block[: block.index(below)] if block else []

@@ -17,7 +17,7 @@ _TRAINING = re.compile(r"(?<![a-z])(train|trn|fit|val(id)?|dev)", re.IGNORECASE)
 """In names of loaders, of what builds them and of their data: each epoch goes through them."""
 
 _BUILDER = re.compile(
-    r"^_?(get|make|create|build|setup|prepare|load)?_?(\w+_)?(data_?)?loaders?(_(by|for)_\w+)?$", re.IGNORECASE
+    r"^_?(get|make|create|build|setup|prepare|load)?_?(\w+_)?(data_?)?loaders?(_(by|for|from|of)_\w+)?$", re.IGNORECASE
 )
 """Names of functions that are there to build loaders."""
 

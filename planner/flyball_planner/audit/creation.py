@@ -8,7 +8,7 @@ from flyball_planner.audit.assigned import last_given, stored
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.module import Function, Module, last_name
-from flyball_planner.audit.sizes import is_of_numpy, is_setting, is_size
+from flyball_planner.audit.sizes import TENSORS, is_of_host_numbers, is_of_numpy, is_setting, is_size
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -42,14 +42,15 @@ _SHAPING = frozenset({
 _OF_ONE_SIZE = frozenset({"expand_as", "view_as", "reshape_as"})
 """… that ask another for its size alone."""
 
-_JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+_JOINING = frozenset({
+    "torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack", "torch.meshgrid",
+    "torch.cartesian_prod", "torch.broadcast_tensors",
+})  # fmt: skip
 
 _PASSING = frozenset({"torch.autograd.Variable", "torch.nn.Parameter"})
 
 DEEPEST = 10
 """Operations and assignments on the way back: nobody writes more between making a tensor and moving it."""
-
-_TENSORS = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH, Tag.OUTPUT})
 
 
 def made_on_host(project: "Project", module: Module, node: ast.expr, depth: int = 0) -> ast.Call | None:
@@ -81,7 +82,7 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
     if argument(call, "device") is not None or argument(call, "generator") is not None or _hides_names(call):
         return False
     if name in _COPYING and len(call.args) == 1:
-        return is_of_numpy(module, call.args[0]) or (name != "from_numpy" and _is_of_numbers(module, name, call))
+        return is_of_numpy(module, call.args[0]) or (name != "from_numpy" and _is_of_numbers(project, module, call))
     if name in _SIZED and _is_empty(call):
         return False
     if not full.startswith("torch.") or not _lies_on_host(project, module, call, name):
@@ -104,19 +105,21 @@ _TYPES = frozenset({
 _COPYING = _TYPES | {"from_numpy", "tensor", "as_tensor"}
 
 
-def _is_of_numbers(module: Module, name: str, call: ast.Call) -> bool:
-    """Whether numbers of the code are put into a tensor; a type of tensors that is handed a size makes an empty one."""
+def _is_of_numbers(project: "Project", module: Module, call: ast.Call) -> bool:
+    """Whether numbers of the host are put into a tensor; a type of tensors that is handed a size makes an empty one."""
     only = call.args[0]
-    if name in _TYPES and not isinstance(only, ast.List | ast.Tuple | ast.BinOp):
+    if last_name(call) in _TYPES and not isinstance(only, ast.List | ast.Tuple | ast.BinOp | ast.ListComp):
         return is_size(only)
-    return is_setting(module, only)
+    return is_setting(module, only) or is_of_host_numbers(project, module, only)
 
 
 def is_few_numbers(module: Module, call: ast.Call) -> bool:
     """Whether a call puts those numbers alone into a tensor that stand in the code: to copy them costs a wait."""
     name = (module.qualified(call.func) or "").removeprefix("torch.")
     only = call.args[0] if name in _COPYING and len(call.args) == 1 else None
-    return only is not None and not isinstance(only, ast.BinOp) and not is_of_numpy(module, only) and not is_size(only)
+    if only is None or is_of_numpy(module, only) or is_size(only):
+        return False
+    return not isinstance(only, ast.BinOp) or not is_setting(module, only)
 
 
 def _hides_names(call: ast.Call) -> bool:
@@ -159,8 +162,10 @@ def _through_call(project: "Project", module: Module, node: ast.Call, depth: int
     full = module.qualified(node.func) or ""
     if full in _PASSING:
         return made_on_host(project, module, node.args[0], depth + 1) if node.args else None
-    if full in _JOINING and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
-        return _of_sides(project, module, node.args[0].elts, depth)
+    if full in _JOINING and node.args:
+        first = node.args[0]
+        parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first, *node.args[1:]]
+        return _of_sides(project, module, parts, depth)
     if last_name(node) not in _SHAPING:
         return node if _is_made_by_own(project, module, node, depth) else None
     rest = [*node.args, *(each.value for each in node.keywords)]
@@ -196,4 +201,4 @@ def _of_sides(project: "Project", module: Module, sides: list[ast.expr], depth: 
 def _is_plain(project: "Project", module: Module, node: ast.expr) -> bool:
     """Whether an operand is no tensor, as far as anybody knows."""
     value: Value = project.flow.value(module, node)
-    return not value.tags & _TENSORS
+    return not value.tags & TENSORS

@@ -7,6 +7,7 @@ from enum import Enum
 
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
+from flyball_planner.audit.host_work import feeds_host
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
@@ -18,7 +19,7 @@ from flyball_planner.audit.steering import (
     ends_turns,
     ends_turns_by_number,
     evaluates,
-    feeds_host,
+    fits,
     keeps_best,
     refuses,
     sets_optimizer,
@@ -33,6 +34,7 @@ class Doubt(Enum):
 
     VALUE = "that it is a tensor there is supposed"
     HOST = "no file speaks of a device"
+    ARRAY = "the code takes tensors for arrays without a copy, as only works on the host"
     TRIAL = "that loop only tries something out"
     ASIDE = "it stands in code that saves, loads, shows or makes up something, which may run seldom"
     CONTROL = "the loop around it ends by it"
@@ -49,6 +51,7 @@ class Doubt(Enum):
     UNASKED = "a switch leads there that the calls from the loop leave off"
     PERIOD = "a setting says every how many steps, and may say each"
     OTHER = "the branch is that of an evaluation"
+    BEHIND = "the condition that leads there waits already"
     LEAVES = "what an evaluation is for may be just that"
 
 
@@ -108,7 +111,7 @@ def _need_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return None
     if _leaves_out(region, wait.node):
         return Doubt.SKIPPED
-    if wait.reads_number and sizes(region, wait.node):
+    if fits(region, wait.node) or (wait.reads_number and sizes(region, wait.node)):
         return Doubt.SIZED
     return Doubt.ANSWER if _answers(region, wait) else None
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from flyball_planner.audit.finding import Action, Change, Edit, Span
 from flyball_planner.errors import PlanError
 
-_POINTS = {Action.BEFORE, Action.AFTER, Action.IMPORT}
 _WHOLE = {Action.REPLACE, Action.REMOVE}
 
 

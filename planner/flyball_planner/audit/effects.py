@@ -48,6 +48,9 @@ _STEPPERS = re.compile(
 _SCALING_STEP = re.compile(r"(^|_)scaler$")
 """What is called with a loss and an optimizer does both, as in `loss_scaler(loss, optimizer, clip_grad=1.0)`."""
 
+_SEARCHING = re.compile(r"(find|search|suggest|tune)_(\w+_)?(lr|learning_rate|batch_size)|(lr|batch_size)_find")
+"""In names of calls that try a step a few times, before any training."""
+
 _NO_STEPPERS = re.compile(r"sched|lr_|env|prof|warmup", re.IGNORECASE)
 
 
@@ -143,7 +146,7 @@ class Effects:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
         leading = self._leading(module).handed
-        if leading.isdisjoint(self._handed_by(call)):
+        if leading.isdisjoint(self._handed_by(call)) or _SEARCHING.search(last_name(call)):
             return NONE
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
             name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""

@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.module import Function, Loop, Module
 from flyball_planner.audit.names import code_of
 
@@ -25,6 +26,9 @@ _ONE_TURN = re.compile(
 
 _OPTIMIZER = re.compile(r"^torch\.optim\..*\bOptimizer$|^torch\.optim\.\w+$")
 
+_OF_LOSS = re.compile(r"loss(es)?(?![a-z])|criteri(on|a)|objective", re.IGNORECASE)
+"""In names of classes, files and folders whose instances are called for each batch, whether they are modules or not."""
+
 _TURN = re.compile(r"^(forward|(train|training|shared|model)_step|compute_loss)$")
 """Methods of modules; heirs' parts of them run whenever they do."""
 
@@ -34,8 +38,23 @@ _SELDOM = re.compile(r"init|setup|reset|build|create|make|check|valid|load|save|
 
 def is_handed_batch(node: Function) -> bool:
     """Whether an argument is called a batch, or what a model makes of one."""
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    return any(_BATCH.search(each.arg) for each in arguments)
+    return any(_BATCH.search(each.arg) for each in named_arguments(node))
+
+
+def is_metric(module: Module, node: Function) -> bool:
+    """Whether a function is called like a measure, or stands among such, and compares what a model gives."""
+    holder = module.class_of(node)
+    home = f"{module.name.rpartition('.')[2]} {holder.name if holder is not None else ''} {node.name}"
+    if _MEASURES.search(home) is None:
+        return False
+    arguments = [each.arg for each in named_arguments(node)]
+    return any(map(_GIVEN.search, arguments)) and any(map(_TRUTHS.search, arguments))
+
+
+_MEASURES = re.compile(r"metric|(?<![a-z])scor(e|ing)|accura|precision|recall", re.IGNORECASE)
+_GIVEN = re.compile(r"^(y_?)?(preds?|predict\w*|outputs?|logits?|probs?|hat)$|_(preds?|predictions|logits)$")
+_TRUTHS = re.compile(r"^(y_?)?(true|targets?|labels?|golds?|gts?|ground_?truths?)$|_(targets?|labels?|gts?)$")
+"""In names of arguments: what a model made of a batch, and what it should have been."""
 
 
 def is_fed(project: "Project", module: Module, node: Function) -> bool:
@@ -46,6 +65,8 @@ def is_fed(project: "Project", module: Module, node: Function) -> bool:
     if holder is None:
         return False
     definition = Definition(module, holder)
+    if node.name == "__call__":
+        return is_handed_batch(node) and _OF_LOSS.search(f"{module.name} {holder.name}") is not None
     if node.name == "step":
         return any(_OPTIMIZER.search(each) for each in project.flow.bases(definition))
     regular = not node.name.startswith("__") and not _SELDOM.search(node.name)

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from flyball_planner.audit.branches import before
 from flyball_planner.audit.counters import starts_anew, updates
+from flyball_planner.audit.given import constant_defaults
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import code_of
+from flyball_planner.audit.once import clears_its_flag, fills_what_is_missing
 
 
 class Rarity(Enum):
@@ -41,7 +44,7 @@ _ACCUMULATION = re.compile(
 )
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
-    r"|first)\w*|(main|master)_process|is_root\b",
+    r"|first(?!_?(step|iter|batch|epoch|time|call|turn|run)))\w*|(main|master)_process|is_root\b",
     re.IGNORECASE,
 )
 _OTHER_RANKS = re.compile(r"\b\w*rank\w*(\(\))?\s*(!=|>)\s*0", re.IGNORECASE)
@@ -57,10 +60,12 @@ _LOGGING = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"\b(\w+_step|step|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
+    r"\b(\w+_step|steps?|i|it|iter|idx|batch_idx|epoch|iteration|batch|n|global_step|iter_num|t|k)\s*==|len\(\w+\)\s*-\s*1"
     r"|==\s*len\(|is_last|last_(step|batch)|max_steps|total_steps|num_steps",
     re.IGNORECASE,
 )
+_FIRST = re.compile(r"^(\w+\.)*(is_)?first_(step|iter\w*|batch|turn)$", re.IGNORECASE)
+"""A flag of one step alone."""
 _CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]|tick(er)?\.\w+\(", re.IGNORECASE)
 _EVERY = re.compile(
     r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)\w*_?(every|interval|freq"
@@ -93,7 +98,7 @@ _CONDITIONAL = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.
 
 def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:
     if isinstance(above, ast.If) and below is not above.test:
-        once = below in above.body and fills_what_is_missing(above)
+        once = below in above.body and (fills_what_is_missing(above) or clears_its_flag(above))
         yield Guard(Rarity.RARE if once else _rarity(module, above.test, negated=below in above.orelse), above.test)
     elif isinstance(above, ast.IfExp) and below is not above.test:
         yield Guard(_rarity(module, above.test, negated=below is above.orelse), above.test)
@@ -110,43 +115,14 @@ def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:
 
 def _skips(module: Module, below: ast.stmt, above: ast.AST) -> Iterator[Guard]:
     """`if …: continue` and its like, before a statement in the same block; what nobody knows is the exception there."""
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(above, field, None)
-        if isinstance(block, list) and below in block:
-            for each in block[: block.index(below)]:
-                if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _JUMPS):
-                    rarity = _rarity(module, each.test, negated=True)
-                    if rarity is not Rarity.OTHER:
-                        yield Guard(rarity, each.test)
+    for each in before(above, below):
+        if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _JUMPS):
+            rarity = _rarity(module, each.test, negated=True)
+            if rarity is not Rarity.OTHER:
+                yield Guard(rarity, each.test)
 
 
 _JUMPS = (ast.Continue, ast.Return, ast.Break, ast.Raise)
-
-
-def fills_what_is_missing(node: ast.If) -> bool:
-    """Whether a condition asks for an attribute or entry that its body then makes: `if self.mask is None: …`."""
-    asked = {code_of(each) for each in _asked_for(node.test)}
-    made = [target for each in node.body if isinstance(each, ast.Assign) for target in each.targets]
-    holders = [*made, *(each.value for each in made if isinstance(each, ast.Subscript))]
-    return any(isinstance(each, ast.Attribute | ast.Subscript) and code_of(each) in asked for each in holders)
-
-
-def _asked_for(test: ast.expr) -> Iterator[ast.expr]:
-    """What a condition says to be missing: None, false, not in a table, not among an object's attributes."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        ends = test.comparators[0]
-        if isinstance(test.ops[0], ast.Is | ast.Eq) and isinstance(ends, ast.Constant) and ends.value is None:
-            yield test.left
-        elif isinstance(test.ops[0], ast.NotIn):
-            yield ends
-    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = test.operand
-        if not isinstance(inner, ast.Call):
-            yield inner
-        elif len(inner.args) == 1:
-            yield inner.args[0]
-        elif code_of(inner.func) == "hasattr" and isinstance(inner.args[1], ast.Constant):
-            yield ast.Attribute(inner.args[0], str(inner.args[1].value), ast.Load())
 
 
 def _leads_to_raise(below: ast.stmt, above: ast.AST) -> bool:
@@ -243,7 +219,7 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
         return Rarity.CONFIG if _is_on_unless_told(module, test) else Rarity.RARE
     if _LOGGING.search(text) or _CLOCK.search(text) or _EVERY.search(text):
         return Rarity.PERIODIC
-    if _ENDS.search(text) and isinstance(test, ast.Compare):
+    if _FIRST.search(text) or (_ENDS.search(text) and isinstance(test, ast.Compare)):
         return Rarity.RARE
     if isinstance(test, ast.Name):
         return _of_variable(module, test)
@@ -255,11 +231,7 @@ def _is_on_unless_told(module: Module, test: ast.expr) -> bool:
     function = module.function_of(test)
     if function is None:
         return False
-    given = function.args
-    positional = (*given.posonlyargs, *given.args)
-    defaults = [*zip(reversed(positional), reversed(given.defaults), strict=False)]
-    defaults += [(each, default) for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
-    on = {each.arg for each, default in defaults if isinstance(default, ast.Constant) and default.value}
+    on = {name for name, default in constant_defaults(function).items() if default.value}
     return any(isinstance(each, ast.Name) and each.id in on for each in ast.walk(test))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.module import Function, Module
@@ -95,9 +95,8 @@ def repeated(project: "Project", module: Module, call: ast.Call, through: Path =
     if function.name == "__getitem__" and is_dataset(project, module, function):
         yield Item(module, call, function, through)
         return
-    for caller, site in project.flow.callers(function.name, module):
-        if Definition(module, function) in project.flow.callees(caller, site):
-            yield from repeated(project, caller, site, (*through, (module, function)))
+    for caller, site in calls_to(project.flow, module, function):
+        yield from repeated(project, caller, site, (*through, (module, function)))
 
 
 def _loop_around(module: Module, call: ast.Call) -> Repeating | None:

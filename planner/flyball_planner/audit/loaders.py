@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.assigned import stored
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.values import Literal, Value
-from flyball_planner.audit.given import argument, hides_arguments
+from flyball_planner.audit.given import argument, constant_defaults, hides_arguments
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
 
@@ -26,6 +26,12 @@ LOADERS = frozenset({
     "torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "monai.data.DataLoader",
     "torchdata.stateful_dataloader.StatefulDataLoader", "torch_geometric.loader.DataLoader",
     "torch_geometric.data.DataLoader", "torch_geometric.loader.NeighborLoader", "dgl.dataloading.GraphDataLoader",
+    "torch_geometric.loader.LinkNeighborLoader", "torch_geometric.loader.DenseDataLoader",
+    "torch_geometric.loader.DataListLoader", "torch_geometric.data.DataListLoader", "dgl.dataloading.DataLoader",
+    "torch_geometric.loader.HGTLoader", "torch_geometric.loader.NeighborSampler",
+    "torch_geometric.data.NeighborSampler", "dgl.dataloading.NodeDataLoader", "dgl.dataloading.EdgeDataLoader",
+    "torch_geometric.loader.dataloader.DataLoader", "torch_geometric.data.dataloader.DataLoader",
+    "torchio.SubjectsLoader", "speechbrain.dataio.dataloader.SaveableDataLoader",
 })  # fmt: skip
 """PyTorch's own, and those derived from it that have no workers either, and pin nothing, unless they are told to."""
 
@@ -187,17 +193,8 @@ def value_or_default(project: "Project", module: Module, node: ast.expr) -> Valu
     function = module.function_of(node)
     if value.literal is not None or not isinstance(node, ast.Name) or function is None:
         return value
-    default = defaults(function).get(node.id)
+    default = constant_defaults(function).get(node.id)
     return value if default is None or _is_handed(project, module, function, node.id) else _constant(default, value)
-
-
-def defaults(function: Function) -> dict[str, ast.Constant]:
-    """The constants that a function's arguments are unless they are handed over."""
-    plain = [*function.args.posonlyargs, *function.args.args]
-    pairs = [*zip(reversed(plain), reversed(function.args.defaults), strict=False)]
-    pairs += [(each, value) for each, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-              if value is not None]  # fmt: skip
-    return {each.arg: value for each, value in pairs if isinstance(value, ast.Constant)}
 
 
 def _constant(node: ast.Constant, otherwise: Value) -> Value:

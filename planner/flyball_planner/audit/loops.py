@@ -10,37 +10,28 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, is_handed_on
 from flyball_planner.audit.effects import Effect, Effects
+from flyball_planner.audit.evaluating import trains_on_condition
 from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.hooks import Hook, hooks
 from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.module import Function, Loop, Module
 from flyball_planner.audit.names import code_of
+from flyball_planner.audit.nested import over_batches
 from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, model_called, reached
 from flyball_planner.audit.unseen import Unseen
+from flyball_planner.audit.walks import EVALUATION, OF_DATA, OF_PARTS, fetches_batches, goes_through_kept
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
-
-EVALUATION = re.compile(
-    r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
-)
-"""In names of functions and loaders: no training goes on there."""
-
-_OF_DATA = re.compile(r"load|data|batch|_dl\b")
-_OF_PARTS = re.compile(r"\.(named_)?(children|modules|parameters|buffers)\(")
-"""In what a loop goes through: batches, or the parts of a model."""
 
 MODEL_LIBRARIES = (
     "torch", "lightning", "transformers", "accelerate", "deepspeed", "timm", "peft", "segmentation_models", "open_clip",
     "monai", "efficientnet", "diffusers", "composer", "fairseq", "mmengine", "huggingface_hub", ".cuda(", ".to(", "nn.",
 )  # fmt: skip
 """Where none of these stands, nothing makes a model that runs on a device."""
-
-_FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
-"""Functions that give one batch a call."""
 
 STEP_FUNCTION = re.compile(r"step|update|learn|optimi|train|iter|batch|fit", re.IGNORECASE)
 """Names of functions that are one step each, called from a loop that is not among the files."""
@@ -86,7 +77,12 @@ class Loops:
     @cached_property
     def training(self) -> tuple[Turns, ...]:
         """Every loop whose turns are steps, micro-steps included where the optimizer steps in the same loop."""
-        loops = [Turns(module, node, Kind.STEP) for module in self._modules for node in self.effects.step_loops(module)]
+        loops = [
+            Turns(module, node, Kind.STEP)
+            for module in self._modules
+            for node in self.effects.step_loops(module)
+            if not self._shares_step(module, node)
+        ]
         return (*loops, *self._hooks(Kind.STEP), *self._uncalled(loops))
 
     @cached_property
@@ -99,9 +95,8 @@ class Loops:
             for node in module.loops
             if self._evaluates(module, node)
         ]
-        inner = {each.node for each in loops for other in loops if other.node in set(each.module.ancestors(each.node))}
-        kept = [each for each in loops if each.node in inner or not _has_inner(each, loops)]
-        return (*kept, *self._hooks(Kind.EVALUATION))
+        kept = over_batches({each.node: each.module for each in loops}, self._goes_through_batches)
+        return (*(each for each in loops if each.node in kept), *self._hooks(Kind.EVALUATION))
 
     @cached_property
     def supposed(self) -> tuple[Turns, ...]:
@@ -215,18 +210,26 @@ class Loops:
                     yield Turns(module, node, Kind.STEP, "caller")
 
     def _evaluates(self, module: Module, node: Loop) -> bool:
-        if not isinstance(node, ast.For | ast.AsyncFor) or _OF_PARTS.search(code_of(node.iter)):
+        if not isinstance(node, ast.For | ast.AsyncFor) or OF_PARTS.search(code_of(node.iter)):
             return False
         function = module.function_of(node)
         by_function = function is not None and _only_evaluates(function.name)
         named = by_function or EVALUATION.search(code_of(node.iter)) or is_switched_to_eval(module, node)
         if not named and self._project.flow.records_history(module, _first(node)):
             return False
-        if self.effects.inside(module, node):
+        if self.effects.inside(module, node) and not self._shares_step(module, node):
             return False
-        if not by_function and not self._gives_batches(module, node) and not fetches_batches(module, node):
+        taken = self._gives_batches(module, node) or fetches_batches(module, node) or goes_through_kept(node)
+        if not by_function and not taken:
             return False
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
+
+    def _shares_step(self, module: Module, node: Loop) -> bool:
+        """Whether a loop evaluates, as its function's name says, by a function that trains on a condition alone."""
+        function = module.function_of(node)
+        if function is None or not _only_evaluates(function.name):
+            return False
+        return trains_on_condition(self._project, self.effects, module, node)
 
     def _may_run_models(self, module: Module) -> bool:
         """Whether a file, or one that it is connected with, uses a library that makes models."""
@@ -254,12 +257,14 @@ class Loops:
 
     def goes_through_batches(self, turns: Turns) -> bool:
         """Whether each turn takes a batch: of what is gone through, or fetched."""
-        module, node = turns.module, turns.node
+        return self._goes_through_batches(turns.module, turns.node)
+
+    def _goes_through_batches(self, module: Module, node: ast.AST) -> bool:
         over = isinstance(node, ast.For | ast.AsyncFor) and self._gives_batches(module, node)
         return over or (isinstance(node, Loop) and fetches_batches(module, node))
 
     def _gives_batches(self, module: Module, node: ast.For | ast.AsyncFor) -> bool:
-        if _OF_DATA.search(code_of(node.iter)):
+        if OF_DATA.search(code_of(node.iter)) or "batch" in module.names_in(node.target):
             return True
         each = iterated_value(self._project.flow.value(module, node.iter))
         parts = (each, *(each.items or ()))
@@ -289,12 +294,3 @@ _TRAINING = re.compile(r"(?<![a-z])(train|fit)(?![a-z])|train_and|fit_and")
 
 _CALLED_ON_DEVICE = frozenset({Tag.DEVICE})
 """Of what is called: a module of a class that is not at hand, moved to a device. Tensors are not called."""
-
-
-def fetches_batches(module: Module, node: Loop) -> bool:
-    """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
-    return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))
-
-
-def _has_inner(turns: Turns, loops: list[Turns]) -> bool:
-    return any(turns.node in set(other.module.ancestors(other.node)) for other in loops if other is not turns)

@@ -45,8 +45,14 @@ def stays_on_host(module: Module) -> bool:
 
 
 def names_no_device(project: "Project", module: Module) -> bool:
-    """Whether no file connected with a file speaks of a device, or of a framework that moves what it has."""
-    return not any(each.says(_MAY_LEAVE) for each in project.connected(module))
+    """Whether no file connected with a file speaks of a device, or of a framework that moves what it has.
+
+    A script, which no file imports, knows what it uses; what else stands in a library tells nothing of it.
+    """
+    if module.says(_MAY_LEAVE):
+        return False
+    known = project.used_by(module) if project.is_script(module) else project.connected(module)
+    return not any(each.says(_MAY_LEAVE) for each in known)
 
 
 _MAY_LEAVE = re.compile(

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.module import Function, Module
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
 
-DEEPEST = 8
-"""Assignments, attributes and calls that are followed back."""
+DEEPEST = 16
+"""Assignments, attributes and calls that are followed back: the cursor of a connection of a pool that a method opens
+when it is first asked for takes more than eight."""
 
 MOST_CALLERS = 3
 """Calls of a function that are looked at for what its arguments are."""
@@ -32,6 +34,8 @@ class Origins:
         """The path to a value; a part of a container has the container's. None if it does not begin in a library."""
         if depth > DEEPEST:
             return None
+        if isinstance(node, ast.Call) and (given := self._of_own(module, node, depth)):
+            return given
         known = module.qualified(node)
         if known is not None:
             return known
@@ -47,6 +51,33 @@ class Origins:
         if isinstance(node, ast.Attribute):
             return self._of_attribute(module, node, depth)
         return self._of_name(module, node, depth) if isinstance(node, ast.Name) else None
+
+    def _of_own(self, module: Module, call: ast.Call, depth: int) -> str | None:
+        """What a function of the project gives: `self.client()`, `with connection() as held`."""
+        for home, function in self._project.flow.callees(module, call):
+            if not isinstance(function, Function) or function.name == "__init__":
+                continue
+            if said := self._annotated(home, function.returns):
+                return said
+            given: list[ast.Return | ast.Yield] = [
+                *home.within(function, ast.Return),
+                *home.within(function, ast.Yield),
+            ]
+            for each in given:
+                if each.value is not None and (found := self.of(home, each.value, depth + 1)):
+                    return found
+        return None
+
+    def _annotated(self, module: Module, said: ast.expr | None) -> str | None:
+        """The path to an instance of a library's class that an annotation names; `X | None` is an `X` too."""
+        if isinstance(said, ast.BinOp):
+            return self._annotated(module, said.left) or self._annotated(module, said.right)
+        if isinstance(said, ast.Subscript):
+            known = module.qualified(said.value) == "typing.Optional"
+            return self._annotated(module, said.slice) if known else None
+        name = module.qualified(said) if said is not None else None
+        own = name is None or name.startswith(("builtins.", "typing.")) or self._project.find(name) is not None
+        return None if own else f"{name}()"
 
     def _of_attribute(self, module: Module, node: ast.Attribute, depth: int) -> str | None:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
@@ -71,12 +102,12 @@ class Origins:
         return next((found for each in given if (found := self.of(module, each, depth + 1))), None)
 
     def _of_argument(self, module: Module, function: Function, name: str, depth: int) -> str | None:
-        arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+        arguments = named_arguments(function)
         own = next((each for each in arguments if each.arg == name), None)
         if own is None:
             return None
-        if own.annotation is not None and (said := module.qualified(own.annotation)):
-            return f"{said}()"
+        if said := self._annotated(module, own.annotation):
+            return said
         place = arguments.index(own) - (1 if module.class_of(function) is not None else 0)
         for caller, call in self._project.flow.callers(function.name, module)[:MOST_CALLERS]:
             handed = [each.value for each in call.keywords if each.arg == name]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
+from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.index import nodes_below, parts_of
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
-from flyball_planner.audit.regions import Region, model_called
+from flyball_planner.audit.regions import CHECKS, Region, model_called
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -45,6 +46,7 @@ def recorded_passes(project: "Project", region: Region, *, doubtful: bool = Fals
         if (
             runs
             and learns
+            and not (last_name(call) in CHECKS and project.flow.callees(region.module, call))
             and not _is_predictor(project, region, call, value)
             and _records(project, region, call, doubtful=doubtful)
         ):
@@ -55,10 +57,10 @@ def _is_predictor(project: "Project", region: Region, call: ast.Call, model: Val
     """Whether what is called wraps a network: modules take tensors, while pictures and arrays need a predictor."""
     first = project.flow.value(region.module, call.args[0]) if call.args else UNKNOWN
     from_host = first.has(Tag.HOST) and not first.has(Tag.TENSOR) and first.literal is None
-    return from_host or _calls_its_own_way(project, model)
+    return from_host or calls_its_own_way(project, model)
 
 
-def _calls_its_own_way(project: "Project", model: Value) -> bool:
+def calls_its_own_way(project: "Project", model: Value) -> bool:
     """Whether a model's class says itself what calling it does: that may run without history."""
     return model.definition is not None and project.flow.method(model.definition, "__call__") is not None
 
@@ -66,8 +68,16 @@ def _calls_its_own_way(project: "Project", model: Value) -> bool:
 def _records(project: "Project", region: Region, call: ast.Call, *, doubtful: bool) -> bool:
     """Neither the call nor any of those that lead to it stands in `no_grad`."""
     steps = ((region.module, call), *region.calls)
-    known = all(project.flow.records_history(module, each) for module, each in steps)
+    known = all(project.flow.records_history(module, each) and not _is_volatile(module, each) for module, each in steps)
     return known and not any(is_wrapped(module, each, telling=doubtful) for module, each in steps)
+
+
+def _is_volatile(module: Module, call: ast.Call) -> bool:
+    """Whether the function around a call turns history off as PyTorch did before 0.4: `Variable(x, volatile=True)`."""
+    if not module.says_any(("volatile",)):
+        return False
+    given = (each for part in module.calls_of(module.scope_of(call)) for each in part.keywords)
+    return any(each.arg == "volatile" and not is_constant(each.value, False) for each in given)
 
 
 def is_wanted(project: "Project", region: Region, call: ast.Call) -> bool:
@@ -104,6 +114,10 @@ LEAVING = frozenset({"detach", "numpy", "item", "tolist"})
 class Body(Protocol):
     """What runs, by types of nodes: a region, or a part of one."""
 
+    @property
+    def module(self) -> Module:
+        """Where it stands."""
+
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type."""
 
@@ -113,8 +127,23 @@ def leaves(body: Body, call: ast.Call) -> bool:
     derived = _derived(body, call)
     taken = [each.func for each in body.all(ast.Call) if last_name(each) in LEAVING]
     taken += [each.value for each in body.all(ast.Attribute) if each.attr == "data"]
-    left = any(_speaks(each, call, derived) for each in taken)
-    return left and not any(_speaks(each, call, derived) for each in _outlets(body))
+    left = any(_speaks(body, each, call, derived) for each in taken)
+    return left and not any(_speaks(body, each, call, derived) for each in _outlets(body))
+
+
+def is_shown(body: Body, call: ast.Call) -> bool:
+    """Whether what a body makes of a pass is written, shown or measured, and goes nowhere else."""
+    derived = _derived(body, call)
+    shown = {part for each in body.all(ast.Call) if _SHOWING.search(last_name(each)) for part in _handed(each)}
+    if not any(_speaks(body, each, call, derived) for each in shown):
+        return False
+    return not any(_speaks(body, each, call, derived) for each in _outlets(body) if each not in shown)
+
+
+_SHOWING = re.compile(
+    r"save|write|log|print|plot|show|gif|grid|image|video|wav|audio|figure|display|export", re.IGNORECASE
+)
+"""In names of what puts a result where people see it."""
 
 
 def _derived(body: Body, call: ast.Call) -> Mapping[str, float]:
@@ -127,14 +156,18 @@ def _derived(body: Body, call: ast.Call) -> Mapping[str, float]:
 def _spread(body: Body, call: ast.Call, ends: Mapping[str, float]) -> dict[str, float]:
     """Where history gets from a pass; it ends for some variables on a line."""
     found: dict[str, float] = {}
+    given = [*_given(body)]
     for _ in range(3):  # a later line of a loop may feed an earlier one
-        for names, value, _ in _given(body):
-            if _speaks(value, call, found):
+        before = len(found)
+        for names, value, _ in given:
+            if _speaks(body, value, call, found):
                 found |= {name: ends.get(name, math.inf) for name in names - found.keys()}
         for each in body.all(ast.comprehension):
-            if _speaks(each.iter, call, found):  # whose variables end with it
+            if _speaks(body, each.iter, call, found):  # whose variables end with it
                 last = each.iter.end_lineno or each.iter.lineno
                 found |= {name: max(last, found.get(name, 0)) for name in _names(each.target)}
+        if len(found) == before:
+            break
     return found
 
 
@@ -153,10 +186,11 @@ def _names(target: ast.AST) -> set[str]:
 def _rebound(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[str, float]:
     """The lines below a pass on which variables are given what has no history: `x = x.detach()`."""
     found: dict[str, float] = {}
+    column = _column(body, call)
     for assigned in body.all(ast.Assign):
-        below = assigned.lineno > call.lineno and assigned.col_offset <= _column(body, call)
+        below = assigned.lineno > call.lineno and assigned.col_offset <= column
         for name, value in _pairs(assigned) if below else ():
-            if not _speaks(value, call, derived):
+            if not _speaks(body, value, call, derived):
                 found[name] = min(assigned.lineno, found.get(name, math.inf))
     return found
 
@@ -165,15 +199,15 @@ def _last_given(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dic
     """The last lines on which variables are given what has history."""
     found: dict[str, int] = {}
     for names, value, line in _given(body):
-        for name in names if _speaks(value, call, derived) else ():
+        for name in names if _speaks(body, value, call, derived) else ():
             found[name] = max(line, found.get(name, 0))
     return found
 
 
 def _column(body: Body, call: ast.Call) -> int:
     """Where the statement of a call begins: what is not indented deeper runs after it in any case."""
-    around = (each for each in body.all(ast.Assign) if any(call is part for part in nodes_below(each)))
-    return next((each.col_offset for each in around), 0)
+    statement = body.module.statement(call)
+    return statement.col_offset if isinstance(statement, ast.Assign) else 0
 
 
 def _pairs(assigned: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
@@ -185,7 +219,7 @@ def _pairs(assigned: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
         yield target.id, value
 
 
-def _outlets(body: Body) -> Iterator[ast.AST]:
+def _outlets(body: Body) -> Iterator[ast.expr]:
     """What a body gives back, keeps, or hands to somebody who may keep it."""
     values = [each.value for each in body.all(ast.Return)] + [each.value for each in body.all(ast.Yield)]
     yield from (each for each in values if each is not None)
@@ -194,11 +228,30 @@ def _outlets(body: Body) -> Iterator[ast.AST]:
             yield assigned.value
     for statement in body.all(ast.Expr):
         if isinstance(statement.value, ast.Call):
-            yield from (*statement.value.args, *(each.value for each in statement.value.keywords))
+            yield from _handed(statement.value)
+    for call in body.all(ast.Call):
+        if last_name(call) in DIFFERENTIATING or _LEARNING.search(last_name(call)):
+            yield from (*_handed(call), call.func)
 
 
-def _speaks(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool:
+def _handed(call: ast.Call) -> Iterator[ast.expr]:
+    yield from (*call.args, *(each.value for each in call.keywords))
+
+
+_LEARNING = re.compile(r"step|optimi|update|backward|learn|(?<![a-z])(train|fit)(?![a-z])", re.IGNORECASE)
+"""In names of what may differentiate what it is handed."""
+
+
+def _speaks(body: Body, node: ast.expr, call: ast.Call, derived: Mapping[str, float]) -> bool:
     """Whether an expression holds a pass, or what was made of it, before that leaves."""
+    near = node.lineno <= call.lineno <= (node.end_lineno or node.lineno)
+    if not near and derived.keys().isdisjoint(body.module.names_in(node)):  # so it is with most
+        return False
+    return _holds(node, call, derived)
+
+
+def _holds(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool:
+    """The same, looked for in the expression itself."""
     waiting = [node]
     while waiting:
         here = waiting.pop()

@@ -1,11 +1,11 @@
 """Periods that a setting gives: `(step + 1) % args.n_critic == 0` is each step where that is one."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.given import argument
-from flyball_planner.audit.guards import Guard, Rarity
+from flyball_planner.audit.guards import Guard, Rarity, guards
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.regions import Region
@@ -14,10 +14,26 @@ if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
 
 
-def may_be_each_turn(project: "Project", region: Region, node: ast.AST) -> bool:
-    """Whether every period around a node is a setting that is one by default, or a period of training itself."""
+def may_be_each_turn(project: "Project", regions: Sequence[Region], region: Region, node: ast.AST) -> bool:
+    """Whether every period around a node is a setting that is one by default, or a period of training itself.
+
+    `regions` are all that a turn runs.
+    """
     seldom = [each for each in region.guards(node) if each.rarity in {Rarity.PERIODIC, Rarity.RARE}]
-    return bool(seldom) and all(_may_be_each(project, region, each) for each in seldom)
+    return bool(seldom) and all(
+        _may_be_each(project, region, each) or _thins_out_steps(project, regions, each) for each in seldom
+    )
+
+
+def _thins_out_steps(project: "Project", regions: Sequence[Region], guard: Guard) -> bool:
+    """Whether all that trains where a condition stands is behind it: `if step % every: return`, and then the step."""
+    effects = project.loops.effects
+    for region in regions:
+        if region.holds(guard.test):
+            steps = [call for call in region.all(ast.Call) if effects.of_call(region.module, call)]
+            around = [{each.test for each in guards(region.module, call, region.root)} for call in steps]
+            return bool(steps) and all(guard.test in each for each in around)
+    return False
 
 
 def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:

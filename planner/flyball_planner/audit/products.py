@@ -64,16 +64,20 @@ def sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _contracts(call: ast.Call) -> bool:
-    """`einsum("b h i d, b h j d -> b h i j", …)`: one letter goes, each has one of its own, and those come last."""
+    """`einsum("b h i d, b h j d -> b h i j", …)`: one letter goes, each has one of its own, and those come last.
+
+    Several heads of queries may share keys: `einsum("b h i d, b j d -> b h i j", …)`.
+    """
     operands, output = letters(call)
     if len(operands) != 2:
         return False
     ours, theirs = map(set, operands)
-    gone, own = (ours & theirs) - set(output), ours ^ theirs
-    if len(gone) != 1 or len(ours - theirs) != 1 or len(theirs - ours) != 1:
+    gone, ends = (ours & theirs) - set(output), set(output[-2:])
+    if len(gone) != 1 or len(theirs - ours) != 1 or not ends & theirs - ours or not ends & ours - theirs:
         return False
-    places = {each.index("".join(gone)) for each in operands}
-    return len(places) == 1 and set(output[-2:]) == own
+    if len(ours - theirs) > 1:
+        return all(each[-1] in gone for each in operands)
+    return len({each.index("".join(gone)) for each in operands}) == 1
 
 
 def _is_plain_product(call: ast.Call) -> bool:

@@ -132,6 +132,16 @@ class Project:
                     self._importing[other].append(each)
         return (module, *self.imports_of(module), *self._importing[module])
 
+    def is_script(self, module: Module) -> bool:
+        """Whether none of the files imports a module."""
+        return len(self.beside(module)) == 1 + len(self.imports_of(module))
+
+    def used_by(self, module: Module) -> frozenset[Module]:
+        """The modules whose functions and classes one names, and those that these import: not all of their package."""
+        named = {self.find(module.qualified(each)) for kind in (ast.Name, ast.Attribute) for each in module.all(kind)}
+        homes = {each.module for each in named if each is not None}
+        return frozenset(homes.union(*(self._direct(each) for each in homes)))
+
     def connected(self, module: Module) -> frozenset[Module]:
         """The modules that know a module or are known to it, directly or through others; itself too."""
         found = self._connected.get(module)

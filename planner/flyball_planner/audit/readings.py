@@ -9,6 +9,7 @@ from flyball_planner.audit.flow.library import METADATA, TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -57,13 +58,31 @@ _PLACES = frozenset({Tag.DEVICE, Tag.CPU, Tag.HOST, Tag.BATCH})
 def somewhere(project: "Project", region: Region, node: ast.expr) -> Value:
     """What PyTorch computes of what nobody knows, or `.any()`, `.all()` of it: a tensor, wherever it lies."""
     value = project.flow.value(region.module, node)
-    if _is_somewhere(value) or is_buffer(region, node):
+    if _is_somewhere(value) or is_buffer(region, node) or _compares_loss(project, region, node):
         return SUPPOSED
     asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"any", "all"}
     if not asks or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
         return UNKNOWN
     return SUPPOSED if project.flow.value(region.module, node.func.value).is_unknown else UNKNOWN
 
+
+def _compares_loss(project: "Project", region: Region, node: ast.expr) -> bool:
+    """Whether what is called a loss, and nobody knows, is asked to be less or more: not one that was kept or summed."""
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return False
+    named = [each for each in (node.left, *node.comparators) if isinstance(each, ast.Name | ast.Attribute)]
+    losses = [each for each in named if _LOSS_NAMES.search(code_of(each))]
+    kept = any(_KEPT_NAMES.search(code_of(each)) for each in named)
+    return not kept and any(project.flow.value(region.module, each).is_unknown for each in losses)
+
+
+_LOSS_NAMES = re.compile(r"(^|_)loss(_[a-z]+)?$")
+_KEPT_NAMES = re.compile(
+    r"best|min|max|lowest|avg|average|mean|prev|last|old|total|sum|running|ema|epoch|val|eval|test|thresh|patience|weight"
+    r"|scale|type|fn|func|every|step",
+    re.IGNORECASE,
+)
+"""In names of losses that are numbers by now, and of settings."""
 
 _OF_TENSORS_ALONE = frozenset({"item", "cpu"})
 SUPPOSED = Value(frozenset({Tag.TENSOR, Tag.SUPPOSED}))
@@ -141,10 +160,12 @@ Look = Callable[["Project", Region, ast.expr], Value | None]
 
 
 def moves_to_host(call: ast.Call) -> bool:
+    """Whether a call asks for a copy on the host: `.cpu()`, `.to("cpu")`."""
     name = last_name(call)
     first = call.args[0] if call.args else None
     return name == "cpu" or (name == "to" and isinstance(first, ast.Constant) and first.value == "cpu")
 
 
 def is_non_blocking(call: ast.Call) -> bool:
+    """Whether a transfer is told not to wait, or told so by what is known at run time alone."""
     return any(each.arg == "non_blocking" and not is_constant(each.value, False) for each in call.keywords)

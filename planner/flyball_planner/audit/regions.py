@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.guards import Guard, Rarity, guards
 from flyball_planner.audit.module import Loop, Module
 
@@ -98,15 +99,28 @@ def reached(project: "Project", region: Region, *, barred: Sequence[ast.AST] = (
 
 def _called(project: "Project", region: Region, barred: Sequence[ast.AST]) -> Iterator[Region]:
     for call in region.all(ast.Call):
-        for module, node in project.flow.callees(region.module, call):
+        for module, node in (*project.flow.callees(region.module, call), *_closures(project, region.module, call)):
             if isinstance(node, ast.ClassDef | ast.Lambda) or node in barred:
                 continue
             path = (*region.calls, (region.module, call))
             yield Region(module, node, region.guards(call), region.nesting(call), path)
 
 
+def _closures(project: "Project", module: Module, call: ast.Call) -> Iterator[Definition]:
+    """What an optimizer's step is handed to run: `optimizer.step(closure)`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS:
+        handed = (*call.args, *(each.value for each in call.keywords if each.arg == "closure"))
+        definitions = (project.flow.value(module, each).definition for each in handed if isinstance(each, ast.Name))
+        yield from (each for each in definitions if each is not None and not isinstance(each.node, ast.ClassDef))
+
+
+_STEPS = frozenset({"step", "optimizer_step"})
+
+
 def is_switched_to_eval(module: Module, node: Loop) -> bool:
     """Whether the last that is said to a model, in the block before a loop, is `model.eval()`."""
+    if _switches(node.body[0]):
+        return True
     above = module.parent(node)
     block: list[ast.stmt] = next((held for field in ("body", "orelse", "finalbody")
                                   if node in (held := getattr(above, field, []))), [])  # fmt: skip
@@ -118,7 +132,18 @@ def is_switched_to_eval(module: Module, node: Loop) -> bool:
     return False
 
 
+def _switches(statement: ast.stmt) -> bool:
+    """Whether a statement is `model.eval()`, of each turn."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "eval"
+
+
 def model_called(call: ast.Call) -> ast.expr:
-    """What is run, if it is a model: the called thing itself, or that whose `forward…` is called."""
-    of_forward = isinstance(call.func, ast.Attribute) and call.func.attr.startswith("forward")
-    return call.func.value if of_forward and isinstance(call.func, ast.Attribute) else call.func
+    """What is run, if it is a model: what is called itself, or that whose `forward…` or `validation_step` is."""
+    if isinstance(call.func, ast.Attribute) and (call.func.attr.startswith("forward") or call.func.attr in CHECKS):
+        return call.func.value
+    return call.func
+
+
+CHECKS = frozenset({"validation_step", "valid_step", "val_step", "eval_step", "evaluation_step", "test_step"})
+"""Methods of models that run them for a batch of an evaluation; of those that are at hand, their code tells."""

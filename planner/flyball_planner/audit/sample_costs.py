@@ -1,10 +1,13 @@
 """What a sample of a loader costs the process that makes it, and whether several processes may share the work."""
 
+import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.loaders import Loader
+from flyball_planner.audit.mentions import DEVICE
 from flyball_planner.audit.module import last_name
+from flyball_planner.audit.names import code_of
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -15,6 +18,29 @@ def streams(project: "Project", loader: Loader) -> bool:
     own = loader.dataset_class
     iterable = own is not None and any(each.endswith("IterableDataset") for each in project.flow.bases(own))
     return iterable or loader.constant("batch_size") is None
+
+
+def fetches_rows(project: "Project", loader: Loader) -> bool:
+    """Whether rows of arrays in host memory are fetched, and put together, one after the other, by Python."""
+    own = loader.dataset_class
+    if lies_on_device(project, loader) or streams(project, loader):
+        return False
+    if own is None:
+        return loader.dataset_made_by == "torch.utils.data.TensorDataset"
+    return any(project.flow.method(own, name) is not None for name in ("__getitem__", "__getitems__"))
+
+
+def lies_on_device(project: "Project", loader: Loader) -> bool:
+    """Whether the items lie on the device already: workers cannot reach them, and pinning them raises an error."""
+    if loader.dataset.has(Tag.DEVICE):
+        return True
+    own = loader.dataset_class
+    if own is None:
+        made = loader.dataset.made_at
+        return made is not None and any(project.flow.value(made[0], each).has(Tag.DEVICE) for each in made[1].args)
+    item = project.flow.method_result(loader.dataset, "__getitem__")
+    on_device = item is not None and any(each.has(Tag.DEVICE) for each in (item, *(item.items or ())))
+    return on_device or bool(DEVICE.search(code_of(own.node)))
 
 
 _CHEAP_CALLS = frozenset({
@@ -29,8 +55,10 @@ _CHEAP_CALLS = frozenset({
 
 def costs_little(project: "Project", loader: Loader) -> bool:
     """Whether a sample is a slice of what already lies in memory, or what is loaded is a list or a tensor."""
-    if loader.dataset_made_by in {"torch.utils.data.TensorDataset", "builtins.range"} or _is_in_memory(loader.dataset):
+    if loader.dataset_made_by in {"torch.utils.data.TensorDataset", "builtins.range"}:
         return True
+    if _is_in_memory(loader.dataset):
+        return not _GRAPHS.match(loader.module.qualified(loader.call.func) or "")
     own = loader.dataset_class
     if own is None:
         return False
@@ -41,10 +69,16 @@ def costs_little(project: "Project", loader: Loader) -> bool:
     return False
 
 
+_GRAPHS = re.compile(r"(torch_geometric|dgl)\.")
+"""Whose loaders join graphs to a large one, or sample neighbours: work, though all lies in memory."""
+
+
 def _is_in_memory(dataset: Value) -> bool:
     """Whether a tensor, or a list of what is known, is loaded; a part of a data set is none."""
     if dataset.has(Tag.DATASET):
         return False
     if dataset.items is not None or dataset.tags & {Tag.TENSOR, Tag.DEVICE, Tag.HOST}:
         return True
+    if dataset.fields:  # what is kept of the arguments of a call that nobody knows
+        return False
     return dataset.element is not None and not dataset.element.is_unknown and dataset.definition is None

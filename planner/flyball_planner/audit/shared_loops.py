@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.effects import Effect
-from flyball_planner.audit.given import handed_over, hides_arguments
+from flyball_planner.audit.flow.callees import calls_to, is_static
+from flyball_planner.audit.given import default_of, handed_over, hides_arguments, is_off, named_arguments
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, Module
 
@@ -33,16 +34,50 @@ def evaluating_calls(project: "Project", turns: Turns, switch: ast.If) -> Iterat
     function, name = turns.module.function_of(turns.node), _asked(switch.test)
     assert function is not None  # noqa: S101  a switch is an argument of it
     assert name is not None  # noqa: S101  as above
-    for caller, call in project.flow.callers(function.name, turns.module):
-        if any(each.node is function for each in project.flow.callees(caller, call)) and not hides_arguments(call):
-            bound = turns.module.class_of(function) is not None
-            given = handed_over(function, call, name, bound=bound)
-            if isinstance(given, ast.Constant) and not given.value:
+    for caller, call in calls_to(project.flow, turns.module, function):
+        if name in _named(call) or not hides_arguments(call):
+            given = handed_over(function, call, name, bound=_is_bound(turns.module, function))
+            if is_off(given):
                 yield caller, call
 
 
+def is_of_evaluation(project: "Project", turns: Turns, node: ast.AST) -> bool:
+    """Whether an argument leads to a node of a loop for both that no call which trains hands over, but another does."""
+    function, switch = turns.module.function_of(turns.node), switch_of(project, turns)
+    trains = _asked(switch.test) if switch is not None else None
+    if function is None or trains is None:
+        return False
+    asked = {*_arguments_around(turns, function, node)} - {trains}
+    sites = calls_to(project.flow, turns.module, function) if asked else ()
+    calls = [_named(call) for _, call in sites]
+    training = [each for each in calls if trains in each and not is_off(each[trains])]
+    wanted = {name for name in asked if not any(name in each for each in training)}
+    return bool(training) and any(not wanted.isdisjoint(each) for each in calls)
+
+
+def _arguments_around(turns: Turns, function: Function, node: ast.AST) -> Iterator[str]:
+    """The arguments that are off by default of which a node's conditions ask, inside the loop."""
+    below = node
+    for above in turns.module.ancestors(node):
+        if above is turns.node:
+            return
+        name = _asked(above.test) if isinstance(above, ast.If) and below in above.body else None
+        default = default_of(function, name) if name is not None else None
+        if name is not None and is_off(default):
+            yield name
+        below = above
+
+
+def _named(call: ast.Call) -> dict[str, ast.expr]:
+    return {each.arg: each.value for each in call.keywords if each.arg is not None}
+
+
+def _is_bound(module: Module, function: Function) -> bool:
+    return module.class_of(function) is not None and not is_static(function)
+
+
 def _switch_around(turns: Turns, function: Function, site: ast.AST) -> ast.If | None:
-    names = {each.arg for each in _arguments(function)}
+    names = {each.arg for each in named_arguments(function)}
     below = site
     for above in turns.module.ancestors(site):
         if above is turns.node:
@@ -58,7 +93,3 @@ def _asked(test: ast.expr) -> str | None:
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
     return test.id if isinstance(test, ast.Name) else None
-
-
-def _arguments(function: Function) -> list[ast.arg]:
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]

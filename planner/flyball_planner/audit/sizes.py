@@ -2,16 +2,24 @@
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
-from flyball_planner.audit.given import argument
-from flyball_planner.audit.loaders import defaults
+from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.given import argument, constant_defaults
 from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.names import code_of
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
 
 _NUMPY = frozenset({
     "zeros", "ones", "full", "eye", "arange", "linspace", "randn", "rand", "randint", "uniform", "normal", "random",
     "standard_normal", "permutation", "random_sample", "tri",
 })  # fmt: skip
 """Of NumPy, where `torch.from_numpy` follows."""
+
+TENSORS = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH, Tag.OUTPUT})
+"""What only tensors carry."""
 
 _SETTINGS = re.compile(
     r"^(self\.)?(args|cfg|config|conf|opts?|hparams|hp|settings|params)\."
@@ -36,6 +44,42 @@ def is_setting(module: Module, node: ast.expr) -> bool:
     return function is not None and isinstance(node, ast.Name) and node.id in _plain_defaults(function)
 
 
+_COUNTING = frozenset({"len", "int", "float", "sum", "min", "max", "round", "item"})
+"""What gives one number of the host."""
+
+
+def is_of_host_numbers(project: "Project", module: Module, node: ast.expr) -> bool:
+    """Whether it is a number that the host holds, a short list of such, or one for each of a range."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return bool(node.elts) and all(_is_one(project, module, each) for each in node.elts)
+    if isinstance(node, ast.ListComp):
+        return all(_is_range(module, each.iter) for each in node.generators) and _is_one(project, module, node.elt)
+    part = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)  # of which nobody knows how long it is
+    return _is_range(module, node) or (not part and _is_one(project, module, node))
+
+
+def _is_range(module: Module, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and last_name(node) == "list" and len(node.args) == 1:
+        node = node.args[0]
+    return isinstance(node, ast.Call) and module.qualified(node.func) == "builtins.range"
+
+
+def _is_one(project: "Project", module: Module, node: ast.expr) -> bool:
+    """Whether an expression is one number, a tensor of one number too: only such may stand side by side in a list."""
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return all(isinstance(each, ast.Name | ast.Attribute) or _is_one(project, module, each) for each in sides)
+    if isinstance(node, ast.Call):
+        reduced = (module.qualified(node.func) or "") in {"numpy.sum", "numpy.mean"}
+        return reduced or last_name(node) in _COUNTING
+    several = _SEVERAL.search(code_of(node)) or project.flow.value(module, node).items is not None
+    return not several and isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.UnaryOp)
+
+
+_SEVERAL = re.compile(r"(?<!s)s$|\[.*:.*\]$")
+"""At the end of what is called several, or is cut out of such: a list of lists is data; a `loss` is one."""
+
+
 def _is_repeated(module: Module, node: ast.BinOp) -> bool:
     """Whether a list of one and the same number is as long as there are items: `[0] * n`."""
     if not isinstance(node.op, ast.Mult) or not isinstance(node.left, ast.List) or len(node.left.elts) != 1:
@@ -46,7 +90,7 @@ def _is_repeated(module: Module, node: ast.BinOp) -> bool:
 
 def _plain_defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """The arguments whose defaults are numbers."""
-    return {name for name, each in defaults(function).items() if isinstance(each.value, int | float)}
+    return {name for name, each in constant_defaults(function).items() if isinstance(each.value, int | float)}
 
 
 def is_size(node: ast.expr) -> bool:

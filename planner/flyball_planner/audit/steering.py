@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
@@ -27,6 +27,26 @@ def condition_around(module: Module, node: ast.expr, root: ast.AST) -> ast.If | 
 def asks_if_sound(test: ast.If) -> bool:
     """Whether a condition asks for what no sound number is."""
     return _SOUND.search(code_of(test.test)) is not None
+
+
+def follows(region: Region, node: ast.expr, asked: frozenset[ast.expr]) -> bool:
+    """Whether a condition around a node waits itself, and nothing is queued in its branch: a second wait is short."""
+    below: ast.AST = node
+    for above in region.module.ancestors(node):
+        if above is region.root:
+            return False
+        if (
+            isinstance(above, ast.If)
+            and below is not above.test
+            and any(each in asked for each in ast.walk(above.test))
+        ):
+            calls = (each for part in (*above.body, *above.orelse) for each in ast.walk(part))
+            return not any(isinstance(each, ast.Call) and last_name(each) in _QUEUING for each in calls)
+        below = above
+    return False
+
+
+_QUEUING = frozenset({"backward", "step"})
 
 
 def refuses(region: Region, node: ast.expr) -> bool:
@@ -76,7 +96,7 @@ def _loop_of(module: Module, node: ast.AST) -> ast.AST | None:
 
 def ends_turns_by_number(region: Region, node: ast.expr) -> bool:
     """Whether a number that is read ends the loop that reads it, or whose function reads it and gives it back."""
-    kept = frozenset(_named(region, node))
+    kept = frozenset(named_where_read(region, node))
     if isinstance(region.root, Loop):
         return _is_left_by(region.module, region.root, kept)
     if not region.calls:
@@ -122,28 +142,6 @@ def keeps_best(region: Region, node: ast.expr) -> bool:
     return bool(compared & made)
 
 
-def feeds_host(region: Region, node: ast.expr) -> bool:
-    """Whether a value goes where only the host has what works on it: a buffer's priorities, a reward."""
-    below: ast.AST = node
-    for above in region.module.ancestors(node):
-        if isinstance(above, ast.stmt):
-            return any(_PRIORITIES.search(each) for each in _named(region, node))
-        if isinstance(above, ast.Call) and below in above.args and _ON_HOST.search(last_name(above)):
-            return True
-        keyed = zip(above.keys, above.values, strict=True) if isinstance(above, ast.Dict) else ()
-        if any(
-            value is below and isinstance(key, ast.Constant) and _ON_HOST.search(str(key.value)) for key, value in keyed
-        ):
-            return True
-        below = above
-    return False
-
-
-_PRIORITIES = re.compile(r"(^|_)priorit(y|ies)(_|$)")
-_ON_HOST = re.compile(r"(^|_)(priorit(y|ies)|rewards?)(_|$)")
-"""In names of functions and entries: what draws from a buffer, or says what an action was worth, is no kernel."""
-
-
 def chooses_loss(region: Region, node: ast.expr) -> bool:
     """Whether the branches of a condition on a value make what is differentiated: `loss = -loss`."""
     test = condition_around(region.module, node, region.root)
@@ -175,15 +173,48 @@ def sizes(region: Region, node: ast.expr) -> bool:
         return False
     read = frozenset(_kept_as(region, node))
     slices = (part for each in region.all(ast.Slice) for part in (each.lower, each.upper) if part is not None)
-    counts = (part for call in region.all(ast.Call) if last_name(call) in _SIZED for part in call.args)
-    return any(isinstance(each, ast.Name | ast.Attribute) and code_of(each) in read for each in (*slices, *counts))
+    if any(isinstance(each, ast.Name | ast.Attribute) and code_of(each) in read for each in slices):
+        return True
+    calls = (call for call in region.all(ast.Call) if last_name(call) in _SIZED)
+    return any(_has_size(call, node, read) for call in calls)
 
 
-_SIZED = frozenset({"range", "arange", "topk", "narrow"})
+def _has_size(call: ast.Call, node: ast.expr, read: frozenset[str]) -> bool:
+    """Whether a call makes or takes as many elements as a number says, or one of several in a tuple."""
+    alone = last_name(call) in _FILLED
+    sizes = call.args[:1] if alone else [*call.args, *(each.value for each in call.keywords if each.arg in _LENGTHS)]
+    parts = [part for each in sizes for part in _parts(each)]
+    if last_name(call) in _ALLOCATING and any(node in ast.walk(each) for each in parts):
+        return True
+    return any(isinstance(each, ast.Name | ast.Attribute) and code_of(each) in read for each in parts)
+
+
+_FILLED = frozenset({"full", "new_full"})
+"""Calls of which the first argument alone says how many: the second is what they are filled with."""
+
+_ALLOCATING = _FILLED | {"zeros", "ones", "empty", "new_zeros", "new_ones", "new_empty", "pad"}
+_SIZED = _ALLOCATING | {"range", "arange", "topk", "narrow"}
 """Calls that take a number of elements from the host."""
 
+_LENGTHS = frozenset({"size", "length", "pad", "k", "end"})
 
-def _named(region: Region, node: ast.expr) -> Iterator[str]:
+
+def fits(region: Region, node: ast.expr) -> bool:
+    """Whether what a condition compares is what its branch cuts to: `if x.shape[1] != n: x = x.narrow(1, 0, n)`."""
+    test = condition_around(region.module, node, region.root)
+    if test is None or not isinstance(node, ast.Compare):
+        return False
+    asked = frozenset(code_of(each) for each in (node.left, *node.comparators) if isinstance(each, ast.Name))
+    inside = [each for part in test.body for each in ast.walk(part)]
+    return any(
+        isinstance(each, ast.Call) and last_name(each) in _CUTTING and _has_size(each, node, asked) for each in inside
+    )
+
+
+_CUTTING = frozenset({"narrow", "pad"})
+
+
+def named_where_read(region: Region, node: ast.expr) -> Iterator[str]:
     """The variables that a value is given to where it is read."""
     statement = region.module.statement(node)
     if isinstance(statement, ast.Assign):
@@ -191,16 +222,21 @@ def _named(region: Region, node: ast.expr) -> Iterator[str]:
 
 
 def _kept_as(region: Region, node: ast.expr) -> Iterator[str]:
-    """What a number is called that is read, and what the larger or smaller of it and another is called."""
-    kept = set(_named(region, node))
+    """What a number is called that is read, and what is reckoned from it and another is called."""
+    kept = set(named_where_read(region, node))
     if not kept:
         return
     yield from kept
     for each in region.all(ast.Assign):
-        value = each.value
-        limited = isinstance(value, ast.Call) and last_name(value) in {"min", "max"}
-        if limited and isinstance(value, ast.Call) and any(code_of(part) in kept for part in value.args):
+        if any(code_of(part) in kept for part in _reckoned_from(each.value)):
             yield from (code_of(target) for target in each.targets)
+
+
+def _reckoned_from(value: ast.expr) -> Sequence[ast.expr]:
+    """What the larger or smaller of several is taken of, or a sum or difference."""
+    if isinstance(value, ast.BinOp):
+        return (value.left, value.right)
+    return value.args if isinstance(value, ast.Call) and last_name(value) in {"min", "max"} else ()
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.names import code_of
-from flyball_planner.audit.passes import DIFFERENTIATING, is_wrapped, leaves
+from flyball_planner.audit.passes import DIFFERENTIATING, calls_its_own_way, is_shown, is_wrapped, leaves
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ class Rest:
 
     region: Region
     line: int
+
+    @property
+    def module(self) -> Module:
+        """The file of the function."""
+        return self.region.module
 
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type there."""
@@ -43,10 +48,12 @@ def passes_behind_eval(project: "Project", module: Module, function: Function) -
         rest, model = Rest(region, switch.lineno), code_of(switch.func.value)
         if any(last_name(each) in DIFFERENTIATING for each in rest.all(ast.Call)):
             continue
+        if calls_its_own_way(project, project.flow.value(module, switch.func.value)):
+            continue
         calls = (each for each in rest.all(ast.Call) if code_of(each.func) == model)
         recorded = (each for each in calls if _follows(module, switch, each) and _records(project, module, each))
         asked = _ANSWERS.search(function.name) is not None
-        yield from (each for each in recorded if asked or leaves(rest, each))
+        yield from (each for each in recorded if asked or leaves(rest, each) or is_shown(rest, each))
 
 
 _ANSWERS = re.compile(r"predict|infer|(?<![a-z])(logits|scores?|answer|evaluat)", re.IGNORECASE)

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.given import handed_over, hides_arguments
+from flyball_planner.audit.branches import before
+from flyball_planner.audit.given import default_of, handed_over, hides_arguments, is_constant, is_off
 from flyball_planner.audit.module import Function, Module
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region
@@ -55,19 +56,12 @@ def _switches(module: Module, node: ast.AST, root: ast.AST) -> Iterator[tuple[as
             yield from _asked(above.test, holds=below in above.body)
         elif isinstance(above, ast.IfExp) and below is not above.test:
             yield from _asked(above.test, holds=below is above.body)
-        for each in _before(above, below):
+        for each in before(above, below):
             if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], ast.Return | ast.Continue):
                 yield from _asked(each.test, holds=False)
         if above is root:
             return
         below = above
-
-
-def _before(above: ast.AST, below: ast.AST) -> list[ast.stmt]:
-    """The statements of the same block before one."""
-    blocks = (getattr(above, field, None) for field in ("body", "orelse", "finalbody"))
-    block = next((each for each in blocks if isinstance(each, list) and below in each), [])
-    return block[: block.index(below)] if block else []
 
 
 def _asked(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
@@ -83,6 +77,18 @@ def _asked(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
 def is_off_by_default(project: "Project", region: Region, node: ast.AST) -> bool:
     """Whether an option of a class leads to a node that is off unless asked for, and no file asks for it."""
     return any(_is_option_off(project, module, place) for module, place in (*region.calls, (region.module, node)))
+
+
+def is_optional(region: Region, node: ast.AST) -> bool:
+    """Whether an argument leads to a node that is off unless a call of its function asks for it."""
+    for module, place in (*region.calls, (region.module, node)):
+        function = module.function_of(place)
+        for asked, holds in _switches(module, place, function) if function is not None else ():
+            if holds and function is not None and isinstance(asked, ast.Name):
+                default = default_of(function, asked.id)
+                if is_constant(default, False):
+                    return True
+    return False
 
 
 def _is_option_off(project: "Project", module: Module, place: ast.AST) -> bool:
@@ -111,26 +117,17 @@ def _option(holder: ast.ClassDef, attribute: str) -> tuple[Function, str] | None
         for each in ast.walk(made):
             kept = isinstance(each, ast.Assign) and attribute in map(code_of, each.targets)
             if kept and isinstance(each, ast.Assign) and isinstance(each.value, ast.Name):
-                default = handed_over(made, _BARE, each.value.id, bound=True)
-                off = isinstance(default, ast.Constant) and not default.value
-                return (made, each.value.id) if off else None
+                default = default_of(made, each.value.id)
+                return (made, each.value.id) if is_off(default) else None
     return None
-
-
-_BARE = ast.Call(ast.Name("made", ast.Load()), [], [])
-"""A call that hands nothing over."""
 
 
 def _is_asked_for(project: "Project", module: Module, holder: ast.ClassDef, made: Function, name: str) -> bool:
     """Whether a file hands the argument over to anything by its name, or to the class by its place."""
     for other in project.connected(module):
-        if any(each.arg == name and not _is_off(each.value) for each in other.all(ast.keyword)):
+        if any(each.arg == name and not is_off(each.value) for each in other.all(ast.keyword)):
             return True
         for call in other.calls_named(holder.name):
-            if hides_arguments(call) or not _is_off(handed_over(made, call, name, bound=True)):
+            if hides_arguments(call) or not is_off(handed_over(made, call, name, bound=True)):
                 return True
     return False
-
-
-def _is_off(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and not node.value

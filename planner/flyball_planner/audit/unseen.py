@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit import hooks
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
-from flyball_planner.audit.fed import is_fed, is_turn_of
+from flyball_planner.audit.fed import is_fed, is_metric, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
+from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
@@ -74,7 +75,7 @@ _READING = frozenset({
 
 
 _BATCHES = re.compile(r"(?<![a-z])(data_?)?loader|(?<![a-z])batches|_dl\b|_iter\b")
-_EVALUATES = re.compile(r"(?<![a-z])(eval|val(id)?|test)")
+_EVALUATES = re.compile(r"(?<![a-z])(eval|val(id)?|test|score|metric|accuracy|measure)")
 _OTHER_WALKS = re.compile(
     r"predict|infer|generat|sampl|extract|embed|encod|export|calibrat|collect|plot|visuali|show|save"
 )
@@ -118,7 +119,7 @@ class Unseen:
             if self._is_seen(module, node) or node in self._around or _ON_HOST.search(_home(module, node)):
                 continue
             trains = self._trains(module, node, doing)
-            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION:
+            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or is_metric(module, node):
                 yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
         for loop in module.loops:
             if not self._is_seen(module, loop) and loop not in self._around:
@@ -186,7 +187,9 @@ class Unseen:
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
-        if not isinstance(loop, ast.For) or not _BATCHES.search(code_of(loop.iter)):
+        if not isinstance(loop, ast.For):
+            return False
+        if not _BATCHES.search(code_of(loop.iter)) and "batch" not in module.names_in(loop.target):
             return False
         function = module.function_of(loop)
         named = function is not None and _EVALUATES.search(function.name) is not None
@@ -235,6 +238,5 @@ def _home(module: Module, node: Function) -> str:
 
 def _takes_any(node: Function) -> bool:
     """Whether a call hands anything over, besides the instance."""
-    arguments = node.args
-    named = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    return bool(set(named) - {"self", "cls"}) or arguments.vararg is not None
+    named = {each.arg for each in named_arguments(node)}
+    return bool(named - {"self", "cls"}) or node.args.vararg is not None

@@ -177,7 +177,8 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if name in _LOGGING_FUNCTIONS:
         return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
     if name.startswith(("numpy.", "math.")):
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host")
+        taken = read if name.startswith("math.") else held  # of what was moved to the device, settings are numbers
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host", taken)
     return None
 
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.branches import blocks, is_exclusive
+from flyball_planner.audit.branches import before, blocks, is_exclusive
 from tests.planner.audit.projects import module_of
 
 
@@ -53,3 +53,12 @@ def test_blocks_lead_from_a_statement_to_its_function() -> None:
         ["Assign"],
         ["Assign", "If"],
     ]
+
+
+def test_before_a_statement_stand_those_of_its_own_block() -> None:
+    """Not those of the other arm, and none of what asks."""
+    node = ast.parse("if flag:\n    a()\n    b()\n    c()\nelse:\n    d()\n").body[0]
+    assert isinstance(node, ast.If)
+    assert [ast.unparse(each) for each in before(node, node.body[2])] == ["a()", "b()"]
+    assert before(node, node.orelse[0]) == []
+    assert before(node, node.test) == []

@@ -20,6 +20,7 @@ def _is_built(code: str) -> bool:
     [
         "def train_dataloader(self):\n    return DataLoader(Data())\n",
         "def get_loader(path):\n    return DataLoader(Data(path))\n",
+        "def loaders_from_paths(path):\n    return DataLoader(Data(path))\n",
         "def data():\n    valid = DataLoader(Data())\n    return valid\n",
         "def data():\n    train = DataLoader(Data())\n    return {'train': train}\n",
         "def data():\n    some: DataLoader = DataLoader(Data(), shuffle=True)\n    return some, 1\n",

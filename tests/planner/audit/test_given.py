@@ -4,7 +4,16 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.given import argument, handed_over, hides_arguments, is_constant
+from flyball_planner.audit.given import (
+    argument,
+    constant_defaults,
+    default_of,
+    handed_over,
+    hides_arguments,
+    is_constant,
+    is_off,
+    named_arguments,
+)
 
 
 def _call(code: str) -> ast.Call:
@@ -45,3 +54,39 @@ def test_zero_is_not_false() -> None:
     """Constants are told apart by what they are, not by what they equal."""
     assert not is_constant(ast.Constant(0), value=False)
     assert not is_constant(None, value=None)
+
+
+SIGNATURE = "def load(path, /, size=8, *rest, shuffle=False, seed=seed_of(0), depth, **more): ..."
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [("path", None), ("size", "8"), ("shuffle", "False"), ("seed", "seed_of(0)"), ("depth", None), ("rest", None)],
+)
+def test_a_signature_tells_what_an_argument_is_by_default(name: str, default: str | None) -> None:
+    """By place or by keyword alone; stars have none, nor has what each call must hand over."""
+    found = default_of(_function(SIGNATURE), name)
+    assert (found and ast.unparse(found)) == default
+
+
+def test_only_constants_are_constant_defaults() -> None:
+    """What a call computes may be anything."""
+    found = constant_defaults(_function(SIGNATURE))
+    assert {name: each.value for name, each in found.items()} == {"size": 8, "shuffle": False}
+
+
+def test_stars_have_no_name_of_their_own() -> None:
+    """The others are told in their order."""
+    assert [each.arg for each in named_arguments(_function(SIGNATURE))] == ["path", "size", "shuffle", "seed", "depth"]
+
+
+@pytest.mark.parametrize(("code", "off"), [("False", True), ("None", True), ("0", True), ("1", False), ("flag", False)])
+def test_only_constants_are_known_to_be_off(code: str, off: bool) -> None:
+    """Of a variable nobody knows."""
+    assert is_off(ast.parse(code, mode="eval").body) is off
+
+
+def _function(code: str) -> ast.FunctionDef:
+    node = ast.parse(code).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return node

@@ -88,8 +88,8 @@ def test_a_text_is_looked_for_in_files_that_know_each_other() -> None:
     ],
 )
 def test_code_that_names_no_device_stays_where_it_is(code: str, none: bool) -> None:
-    """A file that it is connected with may name one for it."""
+    """A file whose functions it uses may name one for it."""
     alone = project_of({"train.py": code})
     assert names_no_device(alone, alone.modules["train"]) is none
-    beside = project_of({"train.py": "import other", "other.py": code})
+    beside = project_of({"train.py": "from other import go\ngo()", "other.py": f"{code}\ndef go(): ..."})
     assert names_no_device(beside, beside.modules["train"]) is none

@@ -46,3 +46,28 @@ def test_an_argument_is_what_callers_hand_over() -> None:
 def test_what_begins_in_no_library_has_no_origin(code: str) -> None:
     """Unknown names, arguments nobody hands over, and circles end without an answer."""
     assert _origin({"a.py": code}, "a") is None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "def made():\n    return httpx.Client()\n",
+        "def made() -> httpx.Client:\n    return opened[0]\n",
+        "def made() -> httpx.Client | None:\n    return opened[0]\n",
+        "def made() -> Optional[httpx.Client]:\n    return opened[0]\n",
+    ],
+)
+def test_a_function_of_the_project_gives_what_it_returns(made: str) -> None:
+    """As its body says, or the annotation of what it gives."""
+    assert (
+        _origin({"a.py": f"import httpx\nfrom typing import Optional\n{made}made().get(1)"}, "a")
+        == "httpx.Client().get"
+    )
+
+
+def test_what_a_context_of_the_project_yields_is_known_too() -> None:
+    """A generator that `contextmanager` makes a context of; a function that gives nothing leads nowhere."""
+    code = "import sqlite3\nclass A:\n    def open(self):\n        yield sqlite3.connect(1)\n"
+    code += "    def f(self):\n        with self.open() as held:\n            held.commit()"
+    assert _origin({"a.py": code}, "a") == "sqlite3.connect().commit"
+    assert _origin({"a.py": "def made() -> int:\n    pass\nmade().get(1)"}, "a") != "builtins.int().get"

@@ -14,7 +14,8 @@ def _may_be(head: str, test: str, body: str = "mark()") -> bool:
     loop = f"    for step in loader:\n        if {test}:\n            {body}\n"
     project, module = module_of(f"import torch\n{head}\ndef fit(args, net, optimizer, loader):\n{loop}")
     call = next(each for each in module.all(ast.Call) if last_name(each) == "mark")
-    return may_be_each_turn(project, Region(module, module.loops[0]), call)
+    region = Region(module, module.loops[0])
+    return may_be_each_turn(project, (region,), region, call)
 
 
 @pytest.mark.parametrize(
@@ -36,9 +37,8 @@ def test_a_period_whose_default_is_one_is_each_step(head: str, each: bool) -> No
 
 
 def test_a_period_of_training_itself_may_be_each_step() -> None:
-    """Nobody reports where a backward pass stands; a number in the code is what it is."""
+    """Nobody reports where a backward pass stands."""
     assert _may_be("", "step % args.n_critic == 0", "loss.backward(); mark()")
-    assert not _may_be("", "step % 5 == 0", "loss.backward(); mark()")
 
 
 def test_a_flag_is_followed_to_the_period_that_it_was_given() -> None:
@@ -49,9 +49,18 @@ def test_a_flag_is_followed_to_the_period_that_it_was_given() -> None:
         "        if due:\n            mark()\n"
     )
     call = next(each for each in module.all(ast.Call) if last_name(each) == "mark")
-    assert may_be_each_turn(project, Region(module, module.loops[0]), call)
+    region = Region(module, module.loops[0])
+    assert may_be_each_turn(project, (region,), region, call)
 
 
 def test_without_a_period_there_is_none_to_be_one() -> None:
     """A rare event is none."""
     assert not _may_be("", "args.debug")
+
+
+def test_what_stands_behind_the_same_period_as_all_steps_runs_in_each_step() -> None:
+    """If nothing trains between two turns of a period, the step is what it thins out."""
+    step = "loss.backward(); optimizer.step(); mark()"
+    assert _may_be("n_critic = 5", "step % args.n_critic == 0", step)
+    assert _may_be("", "step % 5 == 0", step)
+    assert not _may_be("", "step % 5 == 0", f"{step}\n        loss.backward()")

@@ -52,3 +52,64 @@ def test_what_is_given_another_value_is_no_default() -> None:
     assert not _has_none(_BUILDER.replace("    return", "    n = n or 8\n    return"))
     assert not _has_none(_BUILDER.replace("workers=n", "workers=0"))
     assert not _has_none(_BUILDER.replace("n=0", "n=False"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "int(os.environ.get('WORKERS', 0))",
+        "int(os.getenv('WORKERS', '0'))",
+        "getattr(settings, 'workers', 0)",
+        "settings.get('workers', 0)",
+        "None or 0",
+        "0 if n is None else n",
+        "int(n)",
+    ],
+)
+def test_what_a_call_gives_by_default_is_a_default(given: str) -> None:
+    """Of the environment, of settings, of an option; behind `int` and `or` too."""
+    assert _has_none(_BUILDER.replace("workers=n", f"workers={given}"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "int(os.environ['WORKERS'])",
+        "settings.get('workers')",
+        "settings.get('workers', 4)",
+        "0 if windows else 4",
+        "n or 8",
+        "None",
+        "os.cpu_count()",
+    ],
+)
+def test_what_may_be_any_number_is_no_default(given: str) -> None:
+    """Where nobody says, or some ways lead to workers."""
+    assert not _has_none(_BUILDER.replace("workers=n", f"workers={given}"))
+
+
+_KEEPER = """from torch.utils.data import DataLoader
+class Above:
+    spare = 0
+    def __init__(self, n=0):
+        self.n = n
+class Own(Above):
+    def __init__(self, data, m=0, **options):
+        self.data, self.m = data, 0
+        self.save_hyperparameters()
+    def loader(self):
+        return DataLoader(self.data, num_workers=HERE)
+"""
+
+
+@pytest.mark.parametrize("given", ["self.n", "self.spare", "self.hparams.m"])
+def test_what_an_instance_keeps_is_what_it_was_made_with(given: str) -> None:
+    """Also by the class above, and where Lightning keeps the arguments."""
+    assert _has_none(_KEEPER.replace("HERE", given))
+
+
+def test_an_instance_that_is_made_with_some_has_some() -> None:
+    """Of the class that keeps them, or wherever the attribute is given others."""
+    assert not _has_none(_KEEPER.replace("HERE", "self.n") + "Above(4)\n")
+    assert not _has_none(_KEEPER.replace("HERE", "self.spare").replace("spare = 0", "spare = 2"))
+    assert not _has_none(_KEEPER.replace("HERE", "self.other"))

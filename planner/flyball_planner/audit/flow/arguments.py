@@ -7,6 +7,7 @@ from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
 from flyball_planner.audit.flow.library import annotated
 from flyball_planner.audit.flow.values import ON_DEVICE, UNKNOWN, Tag, Value, join_all
+from flyball_planner.audit.given import default_of
 from flyball_planner.audit.module import Function, Module
 from flyball_planner.audit.names import code_of
 
@@ -85,10 +86,7 @@ def _of_forward(node: Callable, argument: ast.arg) -> Value:
     """An argument of forward: a tensor on the device, unless its annotation or default says that it is a setting."""
     if argument.annotation is not None and "Tensor" not in code_of(argument.annotation):
         return UNKNOWN
-    plain = [*node.args.posonlyargs, *node.args.args]
-    defaults: dict[ast.arg, ast.expr | None] = dict(zip(reversed(plain), reversed(node.args.defaults), strict=False))
-    defaults.update(zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))
-    if defaults.get(argument) is not None and argument.annotation is None:
+    if argument.annotation is None and default_of(node, argument.arg) is not None:
         return UNKNOWN
     return ON_DEVICE.tagged(Tag.GRAPH) if argument.annotation is not None else _FORWARDED
 

@@ -1,6 +1,7 @@
 """Which functions of the project a call runs: by its name where that tells enough, else by the value that is called."""
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 Callees = tuple[Definition, ...]
 """One function, or none; several where the code chooses one of them while running."""
+
+
+def calls_to(flow: "Flow", module: Module, function: Function) -> Iterator[tuple[Module, ast.Call]]:
+    """The project's calls by a function's own name that run it, each with its file."""
+    for caller, call in flow.callers(function.name, module):
+        if any(each.node is function for each in flow.callees(caller, call)):
+            yield caller, call
 
 
 class Resolver:

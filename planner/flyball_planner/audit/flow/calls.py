@@ -33,7 +33,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         value.made_at is None
         and value.made_by is None
         and called.name
-        and (value.tags & _MADE_BY_CALLS or value == UNKNOWN or value.gives_batches)
+        and (value.tags & _MADE_BY_CALLS or value == UNKNOWN or value.gives_batches or value.is_plain)
     ):
         value = Value(value.tags, value.name, called.name, (frame.module, node), *value[4:])
     return flat(value)

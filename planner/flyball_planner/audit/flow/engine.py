@@ -8,12 +8,12 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow import calls, expressions, statements, targets
 from flyball_planner.audit.flow.arguments import bind, default_environment
 from flyball_planner.audit.flow.attributes import Attributes
-from flyball_planner.audit.flow.callees import Resolver
+from flyball_planner.audit.flow.callees import Resolver, calls_to
 from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Body, Frame, body_of, gives_anything
 from flyball_planner.audit.flow.guesses import Guesses
 from flyball_planner.audit.flow.handed import Arguments
-from flyball_planner.audit.flow.history import calls_of_partials, is_named_off, stops_history
+from flyball_planner.audit.flow.history import calls_of_partials, goes_without_history, stops_history, turns_off
 from flyball_planner.audit.flow.surroundings import Surroundings
 from flyball_planner.audit.flow.values import UNKNOWN, Value, join
 from flyball_planner.audit.module import Function, Module
@@ -86,30 +86,20 @@ class Flow(Surroundings):
         """Whether autograd keeps history at a node, as far as its own function tells."""
         body = body_of(module, node)
         around = []
+        below = node
         for above in module.ancestors(node):
             if above is body:
                 break
             around += above.items if isinstance(above, _CONTEXTS) else []
-        stopped = any(self._turns_off(module, each.context_expr) for each in around)
+            if isinstance(above, ast.For) and below in above.body and goes_without_history(self, module, above.iter):
+                return False
+            below = above
+        stopped = any(turns_off(self, module, each.context_expr) for each in around)
         return not stopped and not self._stops(module, body)
-
-    def _turns_off(self, module: Module, context: ast.expr) -> bool:
-        """Whether a context turns history off, also one of the project's own."""
-        if stops_history(module, context):
-            return True
-        own = self.callees(module, context) if isinstance(context, ast.Call) else ()
-        if not own:
-            return is_named_off(module, context)
-        return any(stops_history(each.module, call) for each in own for call in each.module.calls_of(each.node))
 
     def is_called_without_history(self, module: Module, function: Function, depth: int = 3) -> bool:
         """Whether the project calls a function, and always where autograd's history is off."""
-        sites = [
-            (caller, call)
-            for caller, call in self.callers(function.name, module)
-            if function in [each.node for each in self.callees(caller, call)]
-        ]
-        sites += calls_of_partials(self, module, function)
+        sites = [*calls_to(self, module, function), *calls_of_partials(self, module, function)]
         return bool(sites) and all(not self.is_recorded(caller, call, depth) for caller, call in sites)
 
     def is_recorded(self, module: Module, call: ast.Call, depth: int = 3) -> bool:
@@ -210,6 +200,7 @@ class Flow(Surroundings):
         return self.frame(module, around) if around is not None else None
 
     def owner(self, module: Module, node: Body) -> Value | None:
+        """The instance of which a method is called; None of what is no method."""
         holder = module.class_of(node) if isinstance(node, Function) else None
         return None if holder is None else self.instance_of(Definition(module, holder))
 

@@ -61,8 +61,7 @@ def backward_names(module: Module) -> Iterator[str]:
     """Names, of variables or attributes, on which a module calls `.backward()`, or hands to one; texts of entries."""
     for each in module.calls_named("backward", "manual_backward"):
         if isinstance(each.func, ast.Attribute):
-            handed = bool(each.args) and _RUNNERS.search(code_of(each.func.value))
-            inner: ast.expr = each.args[0] if handed else each.func.value
+            inner: ast.expr = each.args[0] if _is_handed(each, each.func.value) else each.func.value
             inner = _scaled(inner)
             if isinstance(inner, ast.Name):
                 yield inner.id
@@ -70,6 +69,13 @@ def backward_names(module: Module) -> Iterator[str]:
                 yield inner.attr
             elif is_entry(inner):
                 yield code_of(inner)
+
+
+def _is_handed(call: ast.Call, held: ast.expr) -> bool:
+    """Whether `.backward` is handed the loss: by what is known to run it, or is no loss by its name where that is."""
+    if not call.args:
+        return False
+    return _RUNNERS.search(code_of(held)) is not None or (_is_part(call.args[0]) and not _is_part(held))
 
 
 def is_entry(node: ast.expr) -> bool:

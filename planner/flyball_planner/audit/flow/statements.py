@@ -13,6 +13,7 @@ from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.library import KEYS
 from flyball_planner.audit.flow.targets import assign, put, rebind
 from flyball_planner.audit.flow.values import BATCH, ON_HOST, UNKNOWN, Value, join
+from flyball_planner.audit.names import code_of
 
 
 def follow(frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -141,7 +142,23 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     if isinstance(node.target, ast.Name) and KEYS.search(node.target.id):
         each = UNKNOWN  # who goes through a dict of tensors goes through its keys
     _repeat(frame, node, lambda: _take(frame, node, each))
+    _replace_entries(frame, node)
     return True
+
+
+def _replace_entries(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    """Behind `for key, value in sums.items(): sums[key] = value.item()` a dict holds nothing but what it was given."""
+    first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+    over = node.iter.func if isinstance(node.iter, ast.Call) else None
+    held = over.value if isinstance(over, ast.Attribute) and over.attr in {"items", "keys"} else node.iter
+    if not isinstance(held, ast.Name) or not isinstance(first, ast.Name):
+        return
+    for each in node.body:
+        target = each.targets[0] if isinstance(each, ast.Assign) else None
+        if not isinstance(target, ast.Subscript) or not isinstance(each, ast.Assign):
+            continue
+        if code_of(target.value) == held.id and code_of(target.slice) == first.id:
+            frame.env[held.id] = Value(element=frame.values.get(each.value, UNKNOWN))
 
 
 def _take(frame: Frame, node: ast.For | ast.AsyncFor, each: Value) -> None:

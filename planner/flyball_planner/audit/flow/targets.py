@@ -39,7 +39,7 @@ def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Valu
     """A value that a name tells something about, if nothing else is known of it; `key` is what losses know it by."""
     if (
         (key or name) in frame.backward
-        and (not value.tags & _PLACED or value.has(Tag.OUTPUT))
+        and (not value.tags & _PLACED or (value.has(Tag.OUTPUT) and not value.is_brought_over))
         and value.literal is None
         and not value.is_instance
         and value.items is None
@@ -48,9 +48,16 @@ def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Valu
         return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
     if value.tags == _MOVED and frame.flow.guesses.of(frame.module, name).has(Tag.MODEL):
         return MODEL._replace(made_by=value.made_by, made_at=value.made_at)
-    if value.is_unknown and frame.flow.uses_torch(frame.module):
-        return frame.flow.guesses.of(frame.module, name)._replace(made_by=value.made_by, made_at=value.made_at)
+    if (value.is_unknown or _is_of_class(value)) and frame.flow.uses_torch(frame.module):
+        guessed = frame.flow.guesses.of(frame.module, name)
+        fields = () if guessed.tags else value.fields
+        return guessed._replace(made_by=value.made_by, made_at=value.made_at, fields=fields)
     return value
+
+
+def _is_of_class(value: Value) -> bool:
+    """Whether it is an object of a class that is not at hand, made with keywords: a dict has no maker."""
+    return value.made_by is not None and value.made_by != "builtins.dict" and value.is_plain
 
 
 def _was_number(frame: Frame, name: str) -> bool:

@@ -89,6 +89,11 @@ class Value(NamedTuple):
         return self.definition is None and self.items is None and self.element is None and self.literal is None
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing is known of it, but the keywords that made it perhaps."""
+        return not self.tags and self == Value(made_by=self.made_by, made_at=self.made_at, fields=self.fields)
+
+    @property
     def makers(self) -> "tuple[tuple[Module, ast.Call], ...]":
         """The calls of which one made it, as far as they are known."""
         return self.made_in or (() if self.made_at is None else (self.made_at,))
@@ -107,6 +112,11 @@ class Value(NamedTuple):
     def on_device(self) -> bool:
         """Whether it is, on every way that is known, a value on an accelerator."""
         return Tag.DEVICE in self.tags and Tag.CPU not in self.tags
+
+    @property
+    def is_brought_over(self) -> bool:
+        """Whether it lies on the host on every way: nothing there waits for a device."""
+        return Tag.CPU in self.tags and Tag.DEVICE not in self.tags
 
     @property
     def is_seen_tensor(self) -> bool:

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Turns
@@ -45,11 +45,12 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             continue
         wrapped = mentions(project, module, _WRAPPED) and _is_wrapped(project, turns)
         distributed = wrapped or (mentions(project, module, _DISTRIBUTED) and not _makes_model(project, turns))
-        accumulates = _steps_seldom(project, turns)
-        for region, call in (
-            _backward_passes(project, turns) if distributed or "accelerat" in module.source.text else ()
-        ):
-            if accumulates or project.loops.is_micro(region, call):
+        asked = distributed or "accelerat" in module.source.text
+        passes = [*_backward_passes(project, turns)] if asked else []
+        micro = {call for region, call in passes if project.loops.is_micro(region, call)}
+        accumulates = not micro and _steps_seldom(project, turns)
+        for region, call in passes:
+            if accumulates or call in micro:
                 exchanges = wrapped or _is_accelerated(project, region, call)
                 if exchanges or (distributed and _is_of_loss(project, region, call)):
                     doubt = _doubt(project, region, call, seen=exchanges)
@@ -59,8 +60,16 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 def _backward_passes(project: Project, turns: Turns) -> Iterator[tuple[Region, ast.Call]]:
     for region in project.loops.regions(turns):
         for call in region.all(ast.Call):
-            if Effect.BACKWARD in project.loops.effects.direct(region.module, call):
+            if Effect.BACKWARD in project.loops.effects.direct(region.module, call) and not _is_engines(call):
                 yield region, call
+
+
+def _is_engines(call: ast.Call) -> bool:
+    """Whether DeepSpeed runs the pass: its engine knows itself when gradients are due."""
+    return isinstance(call.func, ast.Attribute) and _ENGINES.search(code_of(call.func.value)) is not None
+
+
+_ENGINES = re.compile(r"(^|[._])(ds|deepspeed)(_|$)|engine$")
 
 
 def _is_accelerated(project: Project, region: Region, call: ast.Call) -> bool:
@@ -116,9 +125,8 @@ def _callers(project: Project, module: Module, function: Function | None) -> Ite
     """The functions that call one."""
     if function is None:
         return
-    for caller, call in project.flow.callers(function.name, module):
-        if Definition(module, function) in project.flow.callees(caller, call):
-            yield caller, caller.function_of(call) or caller.tree
+    for caller, call in calls_to(project.flow, module, function):
+        yield caller, caller.function_of(call) or caller.tree
 
 
 def _wraps(module: Module, scope: ast.AST) -> bool:

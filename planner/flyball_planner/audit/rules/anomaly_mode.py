@@ -50,7 +50,13 @@ def _trains(module: Module, project: Project, call: ast.Call) -> bool:
 def _is_chosen(module: Module, call: ast.Call) -> bool:
     """Whether a setting or an error turns it on."""
     found = guards(module, call, module.tree)
-    return any("__name__" not in ast.unparse(each.test) for each in found)
+    return any("__name__" not in ast.unparse(each.test) and not _refuses(module, each.test) for each in found)
+
+
+def _refuses(module: Module, test: ast.AST) -> bool:
+    """Whether a condition only leads to an error, as checks of arguments do, and not to the call."""
+    above = module.parent(test)
+    return isinstance(above, ast.If) and not above.orelse and isinstance(above.body[-1], ast.Raise)
 
 
 def _match(module: Module, call: ast.Call, change: Change | None) -> Match:

@@ -8,11 +8,12 @@ from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, handed_over, hides_arguments, is_constant
 from flyball_planner.audit.loaders import Loader, behind, loaders, named_for
-from flyball_planner.audit.loops import EVALUATION, Turns
+from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+from flyball_planner.audit.walks import EVALUATION
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:

@@ -19,6 +19,10 @@ _METHODS = frozenset({"save_state", "save_model", "save_pretrained", "save_check
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.RANK})
 
 
+FAR = 2
+"""Calls from a loop down to a save: what each of them is thinned out by is seldom seen."""
+
+
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Saves in each turn of the module's training loops."""
     for turns in project.loops.training_of(module):
@@ -30,6 +34,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                         f"`{region.module.quote(call)}` in every step",
                         f"each turn of the loop at {turns.module.path}:{turns.node.lineno} writes a checkpoint",
                         CERTAIN if region.rarity(call) is None else LIKELY,
+                        Severity.NOTE if len(region.calls) >= FAR else None,
                         module=region.module,
                     )
 

@@ -107,7 +107,9 @@ def _asks_sizes(module: Module, function: Function) -> bool:
 _OF_TENSORS = frozenset({"shape", "size", "device", "is_cuda", "requires_grad"})
 
 
-_RUN_ONCE = re.compile(r"init|reset|build|setup|load|save|export|from_|test|configure|register|make|set_|create|__")
+_RUN_ONCE = re.compile(
+    r"init|reset|build|setup|load|save|export|^_?from_|test|configure|register|make|set_|create|^__(?!call__)"
+)
 """In names of methods that no step runs."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.given import argument
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
 
@@ -16,12 +17,25 @@ _BETTER = "DistributedDataParallel"
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
-    calls = [call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS]
+    own = _own_kinds(module)
+    calls = [
+        call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS or last_name(call) in own
+    ]
     users = {module, *(set(project.beside(module)) - project.imports_of(module))} if calls else set()
     falls_back = any(each.says_any((_BETTER,)) for each in users)
     for call in calls:
-        if not _is_one_device(argument(call, "device_ids", 1)) and not _is_named_for_it(module, call):
+        if not (_is_one_device(argument(call, "device_ids", 1)) or _is_spared(module, call)):
             yield _match(module, call, falls_back=falls_back)
+
+
+def _is_spared(module: Module, call: ast.Call) -> bool:
+    return _is_named_for_it(module, call) or _is_taken_out(module, call)
+
+
+def _own_kinds(module: Module) -> frozenset[str]:
+    """The file's classes that are kinds of the wrapper: `class Parallel(nn.DataParallel)`, to reach attributes."""
+    named = ((each.name, base) for each in module.all(ast.ClassDef) for base in each.bases)
+    return frozenset(name for name, base in named if module.qualified(base) in _WRAPPERS)
 
 
 def _is_one_device(devices: ast.expr | None) -> bool:
@@ -31,6 +45,12 @@ def _is_one_device(devices: ast.expr | None) -> bool:
 def _is_named_for_it(module: Module, call: ast.Call) -> bool:
     """Whether the class around says what it is for: a library's offer, which who trains takes or leaves."""
     return any(isinstance(each, ast.ClassDef) and _OFFERS.search(each.name) for each in module.ancestors(call))
+
+
+def _is_taken_out(module: Module, call: ast.Call) -> bool:
+    """Whether the bare model is taken out of the wrapper at once: `DataParallel(model).module` runs on one GPU."""
+    around = module.parent(call)
+    return isinstance(around, ast.Attribute) and around.attr == "module"
 
 
 def _match(module: Module, call: ast.Call, *, falls_back: bool) -> Match:

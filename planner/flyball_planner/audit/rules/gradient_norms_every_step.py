@@ -13,6 +13,7 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.told import told
+from flyball_planner.audit.unasked import is_optional
 
 NORMS = frozenset({"norm", "vector_norm", "matrix_norm"})
 SORTS = frozenset({"sorted", "sort", "argsort", "percentile", "quantile", "median"})
@@ -88,14 +89,16 @@ def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Ma
     sorts = any(last_name(each) in SORTS for part in project.loops.regions(turns) for each in part.all(ast.Call))
     more = " For the largest few take `heapq.nlargest(k, …)` or `torch.topk`, not a full sort." if sorts else ""
     is_seen = _is_seen(project, region, call)
+    optional = is_optional(region, call)
     return Match(
         call,
         f"`{region.module.quote(call)}` for each parameter, in every step",
         f"{loop} runs it once for every parameter: a small kernel each"
         + (", and then sorts them all" if sorts else "")
-        + ("" if is_seen else "; that they are parameters' gradients, its names tell"),
-        (CERTAIN if plain else LIKELY) if is_seen else SUSPECTED,
-        None if is_seen else Severity.NOTE,
+        + ("" if is_seen else "; that they are parameters' gradients, its names tell")
+        + ("; an option leads there that is off unless asked for" if optional else ""),
+        (CERTAIN if plain else LIKELY) if is_seen and not optional else SUSPECTED,
+        None if is_seen and not optional else Severity.NOTE,
         change=RULE.change + more,
         module=region.module,
     )

@@ -1,17 +1,18 @@
 """`literal-eval-batch-size`: training takes its batch size from the configuration, evaluation a number in the code."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.finding import Gain, Severity, Time
-from flyball_planner.audit.given import argument
+from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.loaders import Loader, loaders, named_for
-from flyball_planner.audit.loops import EVALUATION
 from flyball_planner.audit.module import Function
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.rules.sync_in_eval_loop import TEXT
+from flyball_planner.audit.walks import EVALUATION
 
 SMALL = 64
 """Evaluation keeps no activations, so whatever device trains takes more than this; larger literals do little harm."""
@@ -22,6 +23,19 @@ NAMES = ("batch_size", "batch", "bs", "bsz", "batchsize")
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Small literals in the loaders, and the functions that make batches, of evaluation."""
     found = list(loaders(module, project))
+    matches = list(_small(found))
+    yield from matches
+    told = {each.node for each in matches}
+    for each in found:
+        size = each.argument("batch_size")
+        trained = [other for other in found if not EVALUATION.search(_said_of(other))]
+        if size is not None and size not in told and _is_one_by_one(each, trained):
+            yield _singly(each, size)
+    yield from _of_functions(module, project)
+
+
+def _small(found: list[Loader]) -> Iterator[Match]:
+    """The loaders whose numbers are small beside what training takes from a configuration, or a constant."""
     if any(_is_configured(each) for each in found):
         yield from (_of_loader(each) for each in found if _is_small_literal(each))
     else:
@@ -29,7 +43,6 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             largest = max((_named_size(other) for other in found if _is_beside(other, each)), default=0)
             if _is_small_literal(each, below=min(largest // FEWER, SMALL - 1)):
                 yield _beside(each, largest)
-    yield from _of_functions(module, project)
 
 
 FEWER = 4
@@ -58,8 +71,40 @@ def _is_small_literal(loader: Loader, below: int = SMALL - 1) -> bool:
     value = size.value if isinstance(size, ast.Constant) else None
     if not isinstance(value, int) or not 0 < value <= below or not EVALUATION.search(named_for(loader)):
         return False
-    one_by_one = loader.argument("collate_fn") is not None or _generates(loader.module)  # of different sizes, or texts
+    one_by_one = _is_collated(loader) or _generates(loader.module)  # of different sizes, or texts
     return value != 1 or not one_by_one
+
+
+def _is_collated(loader: Loader) -> bool:
+    return loader.argument("collate_fn") is not None and not is_constant(loader.argument("collate_fn"), None)
+
+
+def _is_one_by_one(loader: Loader, beside: list[Loader]) -> bool:
+    """Whether evaluation takes items singly, as a number in the code says, though nothing tells that it must.
+
+    Where training puts several together, with a function of its own or without, evaluation can as well.
+    """
+    size, module, said = loader.argument("batch_size"), loader.module, _said_of(loader)
+    if not is_constant(size, 1) or not EVALUATION.search(said) or _TRAINING.search(named_for(loader)):
+        return False
+    if module.says(_IN_WINDOWS) or any(is_constant(each.argument("batch_size"), 1) for each in beside):
+        return False
+    return bool(beside) or _EVALUATES.search(said) is not None
+
+
+def _said_of(loader: Loader) -> str:
+    """What a loader, its function and its file are called."""
+    function = loader.module.function_of(loader.call)
+    own = function.name if function is not None else ""
+    return f"{named_for(loader)} {own} {loader.module.name.rpartition('.')[2]}"
+
+
+_TRAINING = re.compile(r"(?<![a-z])(train|fit)", re.IGNORECASE)
+_EVALUATES = re.compile(r"eval|(?<![a-z])(val|valid|validation|infer|inference)(?![a-z])", re.IGNORECASE)
+"""In names where no training stands beside: of a test alone, each image may have its own size."""
+
+_IN_WINDOWS = re.compile(r"sliding_?window|sw_batch_size", re.IGNORECASE)
+"""One scan at a time is cut into batches of windows."""
 
 
 def _generates(module: Module) -> bool:
@@ -78,6 +123,15 @@ def _beside(loader: Loader, largest: int) -> Match:
     size = loader.argument("batch_size")
     assert size is not None  # noqa: S101  it was asked for before
     return _match(loader.module, size, f"the training's batches are of {largest}, under a name of the code")
+
+
+def _singly(loader: Loader, size: ast.expr) -> Match:
+    return Match(
+        size,
+        f"evaluation takes {loader.dataset_words} one by one",
+        "kernels of one sample take microseconds, less than their launch; without gradients a device holds many",
+        SUSPECTED,
+    )
 
 
 def _of_functions(module: Module, project: Project) -> Iterator[Match]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.built import is_built_for_training
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
 from flyball_planner.audit.mentions import mentions
@@ -48,9 +49,14 @@ def _why(project: Project, loader: Loader) -> str | None:
     if _is_beside_epochs(project, loader):
         return "it is handed on beside a loop over epochs"
     one_epoch = mentions(project, loader.module, SINGLE_EPOCH)
-    if not one_epoch and is_built_for_training(project, loader) and not has_none_by_default(project, loader):
+    if not one_epoch and is_built_for_training(project, loader) and not _has_none_of_its_own(project, loader):
         return "it is built for what goes through it in each epoch in all likelihood, though by no loop among the files"
     return None
+
+
+def _has_none_of_its_own(project: Project, loader: Loader) -> bool:
+    """Whether what builds it has no workers unless its caller asks for some; what a setting says, users change."""
+    return isinstance(loader.argument("num_workers"), ast.Name) and has_none_by_default(project, loader)
 
 
 def _has_epochs(project: Project, loader: Loader) -> bool:
@@ -108,15 +114,9 @@ def _is_repeated(project: Project, module: Module, node: ast.AST, loader: Loader
         if isinstance(above, Loop):
             return not _holds(above, loader.call)
         if isinstance(above, Function):
-            calls = _calls(project, module, above) if depth else ()
+            calls = calls_to(project.flow, module, above) if depth else ()
             return any(_is_repeated(project, there, call, loader, depth - 1) for there, call in calls)
     return False
-
-
-def _calls(project: Project, module: Module, function: Function) -> Iterator[tuple[Module, ast.Call]]:
-    for there, call in project.flow.callers(function.name, module):
-        if any(each.node is function for each in project.flow.callees(there, call)):
-            yield there, call
 
 
 def _holds(loop: ast.AST, call: ast.Call) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.built import is_built_for_training
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
-from flyball_planner.audit.flow.values import Literal, Tag
+from flyball_planner.audit.flow.values import Literal
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
-from flyball_planner.audit.mentions import DEVICE, is_for_a_device, stays_on_host
-from flyball_planner.audit.names import code_of
+from flyball_planner.audit.mentions import is_for_a_device, stays_on_host
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.sample_costs import lies_on_device
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -19,7 +19,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         given = loader.argument("pin_memory")
         missing = loader.misses("pin_memory")
         refused = isinstance(given, ast.Constant) and given.value is False
-        if (missing or refused) and not _is_on_device(project, loader) and _is_for_a_device(project, loader):
+        if (missing or refused) and not lies_on_device(project, loader) and _is_for_a_device(project, loader):
             yield _match(loader, missing=missing)
     for call in trainer_settings(module, project):
         setting = keyword(call, "dataloader_pin_memory")
@@ -34,18 +34,6 @@ def _is_for_a_device(project: Project, loader: Loader) -> bool:
     if is_for_a_device(project, loader.module):
         return True
     return not stays_on_host(loader.module) and is_built_for_training(project, loader)
-
-
-def _is_on_device(project: Project, loader: Loader) -> bool:
-    """Whether the items lie on the device already: pinning them would raise an error."""
-    if loader.dataset.has(Tag.DEVICE):
-        return True
-    own = loader.dataset_class
-    if own is None:
-        return False
-    item = project.flow.method_result(loader.dataset, "__getitem__")
-    on_device = item is not None and any(each.has(Tag.DEVICE) for each in (item, *(item.items or ())))
-    return on_device or bool(DEVICE.search(code_of(own.node)))
 
 
 def _match(loader: Loader, *, missing: bool) -> Match:

@@ -7,7 +7,7 @@ from flyball_planner.audit.flow.values import Literal
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.sample_costs import costs_little
+from flyball_planner.audit.sample_costs import costs_little, fetches_rows
 from flyball_planner.audit.worker_counts import has_none_by_default
 
 WORKERS = 4
@@ -23,6 +23,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         by_default = not none and has_none_by_default(project, loader)
         if (none or by_default) and not costs_little(project, loader):
             yield _match(loader, missing=missing, by_default=by_default)
+        elif none and fetches_rows(project, loader):
+            yield _of_rows(loader)
     for call in trainer_settings(module, project):
         given = keyword(call, "dataloader_num_workers")
         if given is not None and project.flow.value(module, given.value).literal == Literal(0):
@@ -45,6 +47,17 @@ def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
         f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
         LIKELY if known else SUSPECTED,
         edit=None if by_default else Edit((change,)),
+    )
+
+
+def _of_rows(loader: Loader) -> Match:
+    return Match(
+        loader.call,
+        f"`{loader.module.quote(loader.call)}` fetches rows of what lies in memory one by one",
+        f"{loader.dataset_words} gives a row at a time, and Python puts each batch together between two steps",
+        SUSPECTED,
+        change="Take a whole batch at once (`x[indices]` of a shuffled `torch.randperm`, on the device where there is "
+        "room), or set `num_workers`.",
     )
 
 

@@ -42,6 +42,22 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             told = [*_in_forward(project, Region(module, forward))]
             yield from told
             yield from _in_methods(project, module, holder, {match.node for match in told})
+    if module.says_any(("mask",)):
+        yield from _in_functions(module, project)
+
+
+def _in_functions(module: Module, project: Project) -> Iterator[Match]:
+    """The masks of functions that are called after them, which a step runs, or nobody here."""
+    for each in module.functions:
+        alone = module.class_of(each) is None and module.function_of(each) is None
+        if alone and _GIVING.search(each.name) and _may_be_run(project, module, each):
+            yield from (noted(match, module, each) for match in _in_forward(project, Region(module, each)))
+
+
+def _may_be_run(project: Project, module: Module, function: Function) -> bool:
+    """Whether a training step is seen to run a function, or no file here calls it."""
+    called = next(iter(project.flow.callers(function.name, module)), None) is not None
+    return not called or function in project.loops.trained
 
 
 def _in_methods(project: Project, module: Module, holder: ast.ClassDef, told: set[ast.AST]) -> Iterator[Match]:

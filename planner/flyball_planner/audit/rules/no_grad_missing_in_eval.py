@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.detached import undifferentiated
 from flyball_planner.audit.doubts import GIVING, is_trial
 from flyball_planner.audit.finding import Severity
+from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.loops import Kind, Turns, fetches_batches
+from flyball_planner.audit.index import names_below
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.passes import (
     DIFFERENTIATING,
@@ -24,12 +27,13 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
 from flyball_planner.audit.switched import passes_behind_eval
+from flyball_planner.audit.walks import only_counts
 
 SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 """Calls anywhere in the function that do."""
 
 HOOKS = re.compile(
-    r"^(on_)?((validation|test|predict)_(step|epoch|batch|start|end)|(val|valid|eval|evaluation)_(step|batch))|^forward"
+    r"^(on_)?((validation|test|predict)_((epoch_)?(start|end)|step|batch)|(val|valid|eval|evaluation)_(step|batch))|^forward"
 )
 """Functions that a framework calls without history, and parts of a forward pass, whose caller decides."""
 
@@ -37,12 +41,13 @@ HOOKS = re.compile(
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Evaluation loops whose model calls record history."""
     for turns in project.loops.evaluation_of(module):
-        if turns.hook_of is None and not _only_counts(turns) and not _is_looked_after(project, turns):
+        if turns.hook_of is None and not only_counts(turns.module, turns.node) and not _is_looked_after(project, turns):
             call = None if _is_part(project, turns) else next(_recorded(project, turns), None)
             if call is not None:
                 yield _match(project, turns, call)
     yield from _of_givers(module, project)
     yield from _of_dropped(module, project)
+    yield from (_giver(module, call, None, switched=False) for call in undifferentiated(project, module))
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
@@ -52,23 +57,24 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 def _of_givers(module: Module, project: Project) -> Iterator[Match]:
     """Functions of which nobody differentiates what their models give: samplers, predictors, encoders."""
-    known = {turns.node for turns in project.loops.evaluation_of(module) if not _only_counts(turns)}
+    known = {turns.node for turns in project.loops.evaluation_of(module) if not only_counts(turns.module, turns.node)}
     for function in module.functions:
         names = module.called_in(function)
         if names.isdisjoint(_ENDING) or HOOKS.search(function.name):
             continue
         told: set[ast.AST] = set()
         region = Region(module, function)
-        for call in _given_away(project, region):
+        recorded = recorded_passes(project, region, doubtful=True) if _may_give(project, module, function) else ()
+        for call in (each for each in recorded if _is_given(region, each)):
             loop = loop_around(module, call)
             place = loop or call
             if place not in told and not known & {*module.ancestors(call)}:
                 told.add(place)
-                yield _giver(region, call, loop, switched="eval" in names)
+                yield _giver(module, call, loop, switched="eval" in names)
         passes = passes_behind_eval(project, module, function) if "eval" in names else ()
         for call in passes:
             if not (told | known) & {call, *module.ancestors(call)}:
-                yield _giver(region, call, None, switched=True)
+                yield _giver(module, call, None, switched=True)
 
 
 _ENDING = LEAVING | {"eval"}
@@ -104,13 +110,6 @@ def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
     )
 
 
-def _given_away(project: Project, region: Region) -> Iterator[ast.Call]:
-    assert isinstance(region.root, Function)  # noqa: S101  it was made of one
-    if _may_give(project, region.module, region.root):
-        passes = recorded_passes(project, region, doubtful=True)
-        yield from (call for call in passes if _is_given(region, call))
-
-
 def _may_give(project: Project, module: Module, function: Function) -> bool:
     """Whether history may be on for nothing in a function: no step runs it, and no caller has turned history off."""
     holder = module.class_of(function)
@@ -128,9 +127,8 @@ def _is_given(region: Region, call: ast.Call) -> bool:
     return "requires_grad" not in frozen and leaves(region, call)
 
 
-def _giver(region: Region, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
-    module = region.module
-    certain = switched and loop is not None and not is_wrapped(module, call)
+def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
+    certain = switched and loop is not None and not is_wrapped(module, call) and not _is_of_package(module, loop)
     return Match(
         loop or call,
         f"`{module.quote(call)}` records autograd's history for nothing",
@@ -138,6 +136,18 @@ def _giver(region: Region, call: ast.Call, loop: Loop | None, *, switched: bool)
         LIKELY if certain else SUSPECTED,
         Severity.WARNING if certain else Severity.NOTE,
     )
+
+
+def _is_of_package(module: Module, loop: Loop) -> bool:
+    """Whether what is gone through comes of a function in a file of the package that is not at hand.
+
+    A generator may hold `no_grad` while it gives.
+    """
+    over = None if isinstance(loop, ast.While) else loop.iter
+    if not isinstance(over, ast.Call) or not isinstance(over.func, ast.Name):
+        return False
+    own = (plain for plain in module.imports if isinstance(plain, ast.ImportFrom) and plain.level)
+    return any((each.asname or each.name) == over.func.id for plain in own for each in plain.names)
 
 
 def _is_part(project: Project, turns: Turns) -> bool:
@@ -150,16 +160,6 @@ def _is_part(project: Project, turns: Turns) -> bool:
 def _class_around(turns: Turns) -> ast.ClassDef | None:
     function = turns.module.function_of(turns.node)
     return turns.module.class_of(function) if function is not None else None
-
-
-def _only_counts(turns: Turns) -> bool:
-    """Whether a loop over numbers takes no batches by them: tokens, trials; who calls it decides on history."""
-    loop = turns.node
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
-        return False
-    places = (each.slice for each in turns.region.all(ast.Subscript))
-    used = any(loop.target.id in _names(each) for each in places)
-    return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(turns.module, loop)
 
 
 def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Iterator[tuple[Module, ast.Call]]:
@@ -246,15 +246,11 @@ def _takes_batches(project: Project, turns: Turns) -> bool:
     if isinstance(loop.target, ast.Tuple):
         return over not in _NUMBERING
     slices = (each.slice for each in turns.region.all(ast.Subscript) if isinstance(each.slice, ast.Slice))
-    return over in {"range", "trange"} and any(_names(loop.target) & _names(each) for each in slices)
+    return over in {"range", "trange"} and any(names_below(loop.target) & names_below(each) for each in slices)
 
 
 _NUMBERING = frozenset({"enumerate", "zip", "items"})
 """Pairs of these need not be of a batch."""
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _is_run_so(project: Project, turns: Turns) -> bool:
@@ -262,8 +258,7 @@ def _is_run_so(project: Project, turns: Turns) -> bool:
     function = turns.module.function_of(turns.node)
     if function is None or _class_around(turns) is None:
         return True
-    callers = project.flow.callers(function.name, turns.module)
-    return any(each.node is function for caller, call in callers for each in project.flow.callees(caller, call))
+    return next(calls_to(project.flow, turns.module, function), None) is not None
 
 
 def _match(project: Project, turns: Turns, call: ast.Call) -> Match:

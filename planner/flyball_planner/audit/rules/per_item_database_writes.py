@@ -7,10 +7,23 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.items import Item, repeated
 from flyball_planner.audit.module import last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
-_REMOTE_SQL = r"(psycopg2?|pymysql|MySQLdb|mysql\.connector|asyncpg|pyodbc|oracledb|cx_Oracle|clickhouse_driver)"
+_REMOTE_SQL = (
+    r"(psycopg(2|_pool)?|psycopg2cffi|pymysql|MySQLdb|mysql\.connector|asyncpg|aiomysql|aiopg|pyodbc|oracledb"
+    r"|cx_Oracle|clickhouse_driver|snowflake\.connector)"
+)
+_OTHERS = re.compile(
+    r"^sqlite_utils\..*\.(insert|upsert|update|delete)$|^sqlalchemy\..*\.execute$|^duckdb\b.*\.(execute|sql)$"
+    r"|^neo4j\b.*\.(run|execute_query)$|^(elasticsearch|opensearchpy)\..*\.(index|update|delete)$"
+    r"|^boto3\..*\.(put_item|update_item|delete_item)$|^tinydb\..*\.(insert|upsert|update)$"
+    r"|^(chromadb|qdrant_client|pinecone|pymilvus|lancedb|weaviate)\b.*\.(add|upsert|insert|update|insert_one)$"
+    r"|^google\.cloud\.firestore\..*\.(set|add|update)$|^influxdb_client\..*\.write$"
+)
+"""Of other databases, and of stores of vectors: each answers before the next is sent."""
+
 _WRITES = re.compile(
     rf"^{_REMOTE_SQL}\b.*\.(execute|commit)$"
     r"|^sqlite3\..*\.commit$|^sqlalchemy\..*\.commit$"
@@ -18,9 +31,12 @@ _WRITES = re.compile(
     r"|^redis\.(?!.*\.pipeline\(\)).*\.(set|setex|hset|hmset|rpush|lpush|sadd|zadd|incr|incrby|expire|delete|publish|xadd)$"
 )
 _NAMES = re.compile(
-    r"(execute|commit|insert_one|update_one|replace_one|delete_one|find_one_and_\w+|set|setex|hset|hmset|rpush|lpush|sadd"
+    r"(put_item|update_item|delete_item|insert|upsert|update|add|index|run|execute_query|write|sql|execute|commit"
+    r"|insert_one|update_one|replace_one|delete_one|find_one_and_\w+|set|setex|hset|hmset|rpush|lpush|sadd"
     r"|zadd|incr|incrby|expire|delete|publish|xadd)$"
 )
+"""Of all these methods, so that the others' paths need not be looked for."""
+
 _WITHIN_COMMITS = re.compile(r"^sqlite3\..*\.execute$")
 """Cheap within one transaction, dear where each has its own."""
 
@@ -28,8 +44,17 @@ _READS = re.compile(r"^\s*(select|show|pragma|explain|begin|create|drop|alter)\b
 
 _LIBRARIES = (
     "psycopg", "mysql", "MySQLdb", "asyncpg", "pyodbc", "oracledb", "cx_Oracle", "clickhouse_driver", "sqlite3",
-    "sqlalchemy", "pymongo", "motor", "redis",
+    "sqlalchemy", "pymongo", "motor", "redis", "aiomysql", "aiopg", "snowflake", "sqlite_utils", "duckdb", "neo4j",
+    "elasticsearch", "opensearchpy", "boto3", "tinydb", "chromadb", "qdrant", "pinecone", "pymilvus", "lancedb",
+    "weaviate", "firestore", "influxdb_client", "django", "peewee", "mongoengine", "pony",
 )  # fmt: skip
+
+_WRITING = re.compile(r"\b(insert|update|delete|upsert|replace|merge|create|set|remove)\b", re.IGNORECASE)
+"""In what is executed, where a library does not tell writing from reading."""
+
+_OBJECTS = re.compile(r"\.objects\.(create|get_or_create|update_or_create)$")
+_MODELS = re.compile(r"^(django\.db\.models\.Model|peewee\.Model|mongoengine\.(\w+\.)?Document|pony\.orm\..*)$")
+"""Classes whose instances are rows: `save` writes one."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
@@ -41,9 +66,34 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     }
     for call, path in paths:
         alone = _WITHIN_COMMITS.search(path) and _place(module, call) in commits
-        if (_WRITES.search(path) or alone) and not _reads(call):
+        usual = _WRITES.search(path) or alone
+        if (usual or _writes_elsewhere(call, path)) and not _reads(project, module, call):
             for item in repeated(project, module, call):
-                yield _match(item, call)
+                yield _match(item, call, usual=bool(usual))
+    for call in module.calls_named("save", "create", "get_or_create", "update_or_create"):
+        if _saves_row(module, project, call):
+            for item in repeated(project, module, call):
+                yield _match(item, call, usual=False)
+
+
+def _writes_elsewhere(call: ast.Call, path: str) -> bool:
+    """Whether another kind of database is written to, as far as the statement tells."""
+    if not _OTHERS.search(path):
+        return False
+    said = ast.unparse(call.args[0]) if call.args else ""
+    return last_name(call) not in _EXECUTING or _WRITING.search(said) is not None
+
+
+_EXECUTING = frozenset({"execute", "run", "sql", "execute_query"})
+
+
+def _saves_row(module: Module, project: Project, call: ast.Call) -> bool:
+    """Whether an object-relational mapper writes one row: `row.save()`, `Row.objects.create(…)`."""
+    if last_name(call) != "save":
+        return _OBJECTS.search(code_of(call.func)) is not None
+    held = project.flow.value(module, call.func.value) if isinstance(call.func, ast.Attribute) else None
+    made = held.definition if held is not None and held.is_instance else None
+    return made is not None and any(_MODELS.search(each) for each in project.flow.bases(made))
 
 
 def _place(module: Module, call: ast.Call) -> ast.AST:
@@ -52,20 +102,28 @@ def _place(module: Module, call: ast.Call) -> ast.AST:
     return next((each for each in module.ancestors(call) if isinstance(each, kinds)), module.tree)
 
 
-def _reads(call: ast.Call) -> bool:
+def _reads(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether a statement's text begins as a question; what a variable holds, it says too."""
     first = call.args[0] if call.args else None
-    return isinstance(first, ast.Constant) and isinstance(first.value, str) and bool(_READS.search(first.value))
+    while isinstance(first, ast.JoinedStr | ast.BinOp | ast.Call):
+        if isinstance(first, ast.Call):  # `text("SELECT …")`
+            first = first.args[0] if first.args else None
+        else:
+            first = first.left if isinstance(first, ast.BinOp) else next(iter(first.values), None)
+    known = project.flow.value(module, first).literal if isinstance(first, ast.Name | ast.Attribute) else None
+    said = first.value if isinstance(first, ast.Constant) else known.value if known is not None else None
+    return isinstance(said, str) and bool(_READS.search(said))
 
 
-def _match(item: Item, write: ast.Call) -> Match:
+def _match(item: Item, write: ast.Call, *, usual: bool) -> Match:
     leads = "" if write is item.call else f", which ends in `{ast.unparse(write.func)}`"
     aside = _is_aside(item)
     return Match(
         item.call,
         f"`{item.module.quote(item.call)}` writes to a database once {item.in_words}",
         f"each turn waits for the database, and for its disk where it commits{leads}{_ASIDE if aside else ''}",
-        SUSPECTED if aside else LIKELY,
-        Severity.NOTE if aside else None,
+        SUSPECTED if aside or not usual else LIKELY,
+        Severity.NOTE if aside or not usual else None,
         module=item.module,
     )
 

@@ -12,6 +12,17 @@ from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _VERBS = r"(get|post|put|patch|delete|head|request|send)"
+_SERVICES = (
+    r"^(litellm|ollama)\.(Client\(\)\.)?(completion|embedding|chat|generate|embeddings?|embed)$|^replicate\.run$"
+    r"|^(cohere|voyageai|mistralai(\.client)?)\.\w+\(\)(\.\w+)*\.(embed|chat|rerank|generate|complete|create)$"
+    r"|^(groq|together)\.\w+\(\)(\.\w+)*\.create$|^huggingface_hub\.InferenceClient\(\)\.\w+$"
+    r"|^google\.(genai|generativeai)\.(\w+\(\)\.)?([\w.]+\.)?(generate_content|embed_content)$"
+    r"|^langchain\w*\.([\w.]*(OpenAI|Anthropic|Ollama|Cohere|Gemini|GenerativeAI|Bedrock|LLM|Hub)\w*\(\))"
+    r"\.(invoke|predict|run|embed_query)$"
+    r"|^boto3\.(session\.Session\(\)\.)?client\(\)\.(invoke_model|converse|detect_\w+|translate_text|head_object|get_item)$"
+)
+"""Models that others serve: each answers a list of inputs, or several requests at a time."""
+
 _REQUESTS = re.compile(
     rf"^requests\.(api\.)?{_VERBS}$|^requests\.(sessions\.)?[Ss]ession\(\)\.{_VERBS}$"
     rf"|^httpx\.{_VERBS}$|^httpx\.Client\(\)\.{_VERBS}$"
@@ -19,20 +30,30 @@ _REQUESTS = re.compile(
     r"|^http\.client\.HTTPS?Connection\(\)\.(request|getresponse)$"
     r"|_pb2_grpc\.\w+Stub\(\)\.\w+$"
     r"|^tritonclient\.(http|grpc)\.InferenceServerClient\(\)\.infer$"
-    r"|^openai\.(OpenAI\(\)\.)?\w[\w.]*\.create$|^anthropic\.Anthropic\(\)\.\w[\w.]*\.create$"
+    r"|^openai\.((Azure)?OpenAI\(\)\.)?\w[\w.]*\.(create|parse)$|^anthropic\.Anthropic\w*\(\)\.\w[\w.]*\.create$"
+    rf"|{_SERVICES}"
     r"|^ray\.get$"
 )
 _NAMES = frozenset({
     "get", "post", "put", "patch", "delete", "head", "request", "send", "urlopen", "getresponse", "infer", "create",
+    "parse", "completion", "embedding", "chat", "generate", "embeddings", "embed", "run", "rerank", "complete",
+    "invoke", "generate_content", "embed_content", "predict", "embed_query", "invoke_model", "converse",
+    "translate_text", "head_object", "get_item", "chat_completion", "text_generation", "feature_extraction",
+    "detect_sentiment",
 })  # fmt: skip
 """Last parts of these; remote procedures have names of their own, with a capital in gRPC."""
 
-_AWAITED = re.compile(rf"^aiohttp\.ClientSession\(\)\.{_VERBS}$|^httpx\.AsyncClient\(\)\.{_VERBS}$")
+_AWAITED = re.compile(
+    rf"^aiohttp\.ClientSession\(\)\.{_VERBS}$|^httpx\.AsyncClient\(\)\.{_VERBS}$"
+    r"|^openai\.Async(Azure)?OpenAI\(\)\.\w[\w.]*\.(create|parse)$|^anthropic\.AsyncAnthropic\(\)\.\w[\w.]*\.create$"
+)
 """Calls that only begin when they are awaited: handed to a group of tasks they run together."""
 
 _LIBRARIES = (
     "requests", "httpx", "urllib", "http.client", "_pb2_grpc", "tritonclient", "openai", "anthropic", "import ray",
-    "from ray", "aiohttp",
+    "from ray", "aiohttp", "litellm", "ollama", "import replicate", "import cohere", "from cohere", "voyageai",
+    "mistralai", "groq", "from together", "import together", "InferenceClient", "google.gen", "google import genai",
+    "langchain", "boto3",
 )  # fmt: skip
 
 

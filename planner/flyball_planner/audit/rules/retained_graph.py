@@ -43,20 +43,58 @@ def _kept(region: Region) -> Iterator[Kept]:
         if isinstance(added.op, ast.Add | ast.Sub):
             yield Kept(added, added.target, added.value)
     for assigned in region.all(ast.Assign):
-        if isinstance(assigned.value, ast.BinOp) and len(assigned.targets) == 1:
-            target = assigned.targets[0]
-            other = _other_side(target, assigned.value)
-            if other is not None:
-                yield Kept(assigned, target, other)
+        target, other = assigned.targets[0], _added(region, assigned) if len(assigned.targets) == 1 else None
+        if other is not None:
+            yield Kept(assigned, target, other)
     for statement in region.all(ast.Expr):
         call = statement.value
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and last_name(call) == "append"
-            and call.args
-        ):
-            yield Kept(statement, call.func.value, call.args[0])
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and last_name(call) in _ADDING:
+            for given in call.args[-1:]:
+                yield Kept(statement, call.func.value, given)
+
+
+_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
+"""Methods of lists and queues by which they grow by their last argument."""
+
+_JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
+
+
+def _added(region: Region, assigned: ast.Assign) -> ast.expr | None:
+    """What an assignment adds to the former value of its target, or puts in an entry of its own for each turn."""
+    target = assigned.targets[0]
+    for value in _ways(assigned.value):
+        other = _other_side(target, value) if isinstance(value, ast.BinOp) else _joined(target, value)
+        if other is not None:
+            return other
+    return assigned.value if _is_entry_of_turn(region, target) else None
+
+
+def _ways(value: ast.expr) -> Iterator[ast.expr]:
+    """What an assignment may give: `loss if total is None else total + loss`."""
+    yield from (
+        (part for each in (value.body, value.orelse) for part in _ways(each))
+        if isinstance(value, ast.IfExp)
+        else (value,)
+    )
+
+
+def _joined(target: ast.expr, value: ast.expr) -> ast.expr | None:
+    """What `losses = torch.cat((losses, loss.view(1)))` puts behind the rest."""
+    parts = value.args[0] if isinstance(value, ast.Call) and last_name(value) in _JOINING and value.args else None
+    if not isinstance(parts, ast.Tuple | ast.List) or len(parts.elts) != 2:
+        return None
+    own = code_of(target)
+    return parts.elts[1] if code_of(parts.elts[0]) == own else None
+
+
+def _is_entry_of_turn(region: Region, target: ast.expr) -> bool:
+    """Whether it is an entry under the number of the turn: `losses[step]`."""
+    root = region.root
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name) or not isinstance(root, ast.For):
+        return False
+    counts = isinstance(root.iter, ast.Call) and last_name(root.iter) in {"range", "trange", "enumerate"}
+    first = root.target.elts[0] if isinstance(root.target, ast.Tuple) else root.target
+    return counts and isinstance(first, ast.Name) and first.id == target.slice.id
 
 
 def _other_side(target: ast.expr, value: ast.BinOp) -> ast.expr | None:

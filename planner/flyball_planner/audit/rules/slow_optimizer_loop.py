@@ -11,7 +11,7 @@ from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -20,6 +20,9 @@ from flyball_planner.audit.unseen import CALLED
 _IN_PLACE = frozenset({
     "add_", "sub_", "mul_", "div_", "lerp_", "copy_", "addcmul_", "addcdiv_", "subtract_", "multiply_",
 })  # fmt: skip
+_LIMITING = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_"})
+"""Of gradients, or of weights: `clip_grad_value_` and `torch._foreach_clamp_min_` take all at once."""
+
 _RARELY = frozenset({Rarity.RARE, Rarity.RANK})
 _NOT_EACH = frozenset({Rarity.PERIODIC, Rarity.OTHER})
 """Every few steps, as target networks and averages are, or from some step on: worth a note."""
@@ -63,9 +66,24 @@ def _by_name(module: Module, project: Project) -> Iterator[Region]:
         return
     supposed = {each.node for each in project.loops.supposed_of(module, Kind.STEP)}
     for function in module.functions:
-        named = _UPDATES.search(function.name) and not _ONCE.search(function.name)
+        named = not _ONCE.search(function.name) and (_UPDATES.search(function.name) or _blends(module, function))
         if (named or function in supposed) and any(isinstance(each, ast.For) for each in nodes_below(function)):
             yield Region(module, function)
+
+
+def _blends(module: Module, function: Function) -> bool:
+    """Whether a function mixes old and new, as averages and target networks do: `a * old + (1 - a) * new`."""
+    sums = (each for each in module.within(function, ast.BinOp) if isinstance(each.op, ast.Add))
+    return any(isinstance(each.left, ast.BinOp) and isinstance(each.right, ast.BinOp)
+               and isinstance(each.left.op, ast.Mult) and isinstance(each.right.op, ast.Mult)
+               and "1" in _numbers(each) for each in sums)  # fmt: skip
+
+
+def _numbers(node: ast.AST) -> set[str]:
+    """The numbers from which something is taken off: 1 of `1.0 - tau`."""
+    taken = (each.left for each in nodes_below(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub))
+    values = (each.value for each in taken if isinstance(each, ast.Constant))
+    return {f"{each:g}" for each in values if isinstance(each, int | float)}
 
 
 def _told(module: Module, call: ast.Call) -> Match:
@@ -100,7 +118,8 @@ def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
             continue
         over = _loop_variables(project, region, statement)
         own = bool(over) and (_root(changed) in over or _is_keyed(changed, over))
-        if (own or _is_entry(project, region, changed)) and _rarity(project, region, statement) not in _RARELY:
+        seldom = _RARELY | _NOT_EACH if _limits(changed) else _RARELY
+        if (own or _is_entry(project, region, changed)) and _rarity(project, region, statement) not in seldom:
             yield statement
 
 
@@ -110,18 +129,33 @@ def _changed(module: Module, statement: ast.stmt) -> ast.expr | None:
         return statement.target if _has_tensor(statement.value) else None
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]
-        data = isinstance(target, ast.Attribute) and target.attr == "data"
+        data = isinstance(target, ast.Attribute) and (target.attr == "data" or _is_limited(target, statement.value))
         return target if data or (isinstance(target, ast.Subscript) and _is_mixed(module, statement)) else None
     call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or last_name(call) not in _IN_PLACE:
+    if not isinstance(call, ast.Call):
         return None
-    return call if any(_has_tensor(each) for each in call.args) else None
+    if _limits(call):
+        return call
+    return call if last_name(call) in _IN_PLACE and any(_has_tensor(each) for each in call.args) else None
+
+
+def _limits(changed: ast.expr) -> bool:
+    """Whether values are only put into limits, which is little if it is done now and then."""
+    return isinstance(changed, ast.Call) and last_name(changed) in _LIMITING
+
+
+def _is_limited(target: ast.Attribute, value: ast.expr) -> bool:
+    """Whether a gradient is put into limits: `p.grad = p.grad.clamp(-1, 1)`, `p.grad.data = torch.clamp(p.grad, …)`."""
+    limits = any(isinstance(each, ast.Call) and last_name(each) in {"clamp", "clip"} for each in nodes_below(value))
+    return target.attr == "grad" and limits
 
 
 def _mixes(statement: ast.stmt) -> bool:
     """Whether a statement does more than to copy: who copies weights may do so once."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     copies = isinstance(call, ast.Call) and last_name(call) == "copy_"
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+        copies = isinstance(statement.value, ast.Subscript)  # `each.data = kept[name]`
     return not copies or any(isinstance(each, ast.BinOp) for each in nodes_below(statement))
 
 
@@ -189,8 +223,12 @@ def _made_of(module: Module, over: ast.expr) -> Iterator[ast.expr]:
         return
     names = {each.id for each in nodes_below(over) if isinstance(each, ast.Name)}
     for assigned in module.within(function, ast.Assign):
-        if any(isinstance(each, ast.Name) and each.id in names for each in assigned.targets):
-            yield assigned.value
+        target, value = assigned.targets[0], assigned.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = [*zip(target.elts, value.elts, strict=True)]
+        else:
+            pairs = [(each, value) for each in assigned.targets]
+        yield from (given for each, given in pairs if isinstance(each, ast.Name) and each.id in names)
 
 
 def _has_tensor(node: ast.expr) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.loaders import Loader, keyword, loaders, loops_over, named_for, trainer_settings
-from flyball_planner.audit.loops import EVALUATION
 from flyball_planner.audit.names import is_top_level
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import SUSPECTED, Match, Rule
+from flyball_planner.audit.walks import EVALUATION
 
 SMALL = 4
 """Samples up to which a batch is small for any device; larger ones may be, but only a measurement tells."""

@@ -9,13 +9,15 @@ from flyball_planner.audit.doubts import Doubt, doubt_of, is_worth_a_note
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM, Rarity
+from flyball_planner.audit.host_alone import host_doubt
 from flyball_planner.audit.loops import Kind, Turns
-from flyball_planner.audit.mentions import names_no_device
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.shared_loops import is_of_evaluation
+from flyball_planner.audit.steering import follows
 from flyball_planner.audit.unseen import noted
 from flyball_planner.audit.waits import Wait, told, waits
 
@@ -32,7 +34,7 @@ class Site(NamedTuple):
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's training loops."""
     for turns in project.loops.training_of(module):
-        sites = list(_sites(project, turns))
+        sites = [each for each in _sites(project, turns) if not is_of_evaluation(project, turns, each.wait.node)]
         counted = [each for each in sites if each.rarity is not Rarity.RANK and each.doubt is None]
         for site in sites:
             together = {each.wait.node for each in counted if not _excludes(site, each)}
@@ -64,13 +66,17 @@ def _arms(site: Site) -> Iterator[tuple[ast.If, bool]]:
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[Site]:
-    on_host = Doubt.HOST if names_no_device(project, turns.module) else None
-    for region in project.loops.regions(turns):
-        for wait in waits(project, region):
+    regions = project.loops.regions(turns)
+    on_host = host_doubt(project, turns.module, regions)
+    for region in regions:
+        found = list(waits(project, region))
+        asked = frozenset(each.node for each in found)
+        for wait in found:
             rarity = region.rarity(wait.node)
             if rarity not in SELDOM:
-                yield Site(region, wait, rarity, on_host or doubt_of(turns, region, wait))
-            elif rarity is Rarity.PERIODIC and may_be_each_turn(project, region, wait.node):
+                behind = Doubt.BEHIND if follows(region, wait.node, asked) else None
+                yield Site(region, wait, rarity, on_host or behind or doubt_of(turns, region, wait))
+            elif rarity is Rarity.PERIODIC and may_be_each_turn(project, regions, region, wait.node):
                 yield Site(region, wait, rarity, Doubt.PERIOD)
 
 

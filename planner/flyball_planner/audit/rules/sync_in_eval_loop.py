@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, doubt_of, is_worth_a_note
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import SELDOM
+from flyball_planner.audit.host_alone import host_doubt
 from flyball_planner.audit.loops import Kind, Turns
-from flyball_planner.audit.mentions import names_no_device
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
+from flyball_planner.audit.shared_loops import is_of_evaluation, switch_of
 from flyball_planner.audit.unseen import noted
 from flyball_planner.audit.waits import Wait, told, waits
 
@@ -26,9 +27,13 @@ _WRITING = re.compile(r"(?<![a-z])(generat|decod|sampl)")
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's evaluation loops."""
     for turns in project.loops.evaluation_of(module):
-        on_host = Doubt.HOST if names_no_device(project, module) else None
+        on_host = host_doubt(project, module, project.loops.regions(turns))
         for region, wait in _sites(project, turns):
             yield _match(turns, region, wait, on_host)
+    for turns in project.loops.training_of(module):
+        for region, wait in _sites(project, turns) if switch_of(project, turns) is not None else ():
+            if is_of_evaluation(project, turns, wait.node):
+                yield _match(turns, region, wait, Doubt.OTHER)
     for turns in project.loops.supposed_of(module, Kind.EVALUATION):
         for region, wait in _sites(project, turns):
             plain = wait.is_plain or wait.value.is_seen_tensor

@@ -8,6 +8,7 @@ from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -20,6 +21,9 @@ _DEVICE = re.compile(
 _RANKS = re.compile(
     r"^torch\.distributed\.(distributed_c10d\.)?barrier$|^accelerate\.Accelerator\(\)\.wait_for_everyone$"
 )
+_STRATEGY = re.compile(r"(^|\.)(strategy|fabric)\.barrier$")
+"""Lightning's, of which the trainer is handed in from outside."""
+
 _OFTEN = frozenset({None, Rarity.ACCUMULATED})
 _WHO_KNOWS = frozenset({Rarity.CONFIG, Rarity.OTHER})
 """Behind a setting, or what the data say: worth a note."""
@@ -59,7 +63,7 @@ def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
     path = project.origins.of(region.module, call.func) or ""
     if _DEVICE.search(path):
         return "the host waits until the device has done all that was queued"
-    return "every rank waits for the slowest" if _RANKS.search(path) else None
+    return "every rank waits for the slowest" if _RANKS.search(path) or _STRATEGY.search(code_of(call.func)) else None
 
 
 def _waits_by_helper(project: Project, region: Region, call: ast.Call) -> str | None:

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.engine import Flow
 from tests.planner.audit.projects import module_of
 
@@ -88,3 +89,10 @@ def test_names_that_tell_enough_need_no_values(monkeypatch: pytest.MonkeyPatch) 
 def test_of_functions_that_are_chosen_while_running_each_may_run(body: str, runs: set[str]) -> None:
     """By a condition, from a table, or in branches."""
     assert set(_run(body)) == runs
+
+
+def test_calls_by_its_name_count_only_where_they_run_the_function() -> None:
+    """Another thing's method of the same name is no such call."""
+    project, module = module_of("def run(x): ...\nrun(1)\nother.run(2)\ndef main():\n    run(3)\n")
+    function = next(each for each in module.functions if each.name == "run")
+    assert [ast.unparse(call) for _, call in calls_to(project.flow, module, function)] == ["run(1)", "run(3)"]

@@ -1,0 +1,55 @@
+"""What loops go through, as their text tells: batches, parts of a model, what is kept for evaluation."""
+
+import ast
+import re
+
+from flyball_planner.audit.index import names_below
+from flyball_planner.audit.module import Loop, Module, last_name
+from flyball_planner.audit.names import code_of
+from flyball_planner.audit.regions import Region
+
+EVALUATION = re.compile(
+    r"eval|valid|(?<![a-z])(val|dev)(?![a-z])|(?<![a-z])test|infer|predict|benchmark_model", re.IGNORECASE
+)
+"""In names of functions and loaders: no training goes on there."""
+
+OF_DATA = re.compile(r"load|data|batch|_dl\b")
+OF_PARTS = re.compile(r"\.(named_)?(children|modules|parameters|buffers)\(")
+"""In what a loop goes through: batches, or the parts of a model."""
+
+_FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
+"""Functions that give one batch a call."""
+
+_KEPT_BACK = re.compile(
+    r"^_?(val(id(ation)?)?|test(ing)?|eval(uation)?|dev)(_\w*)?(set|samples?|graphs?|pairs|examples|images|sentences|x|dl"
+    r"|inputs?|queries|windows|sequences|split|items|files|paths)s?$",
+    re.IGNORECASE,
+)
+"""Names of what is kept for evaluation, item by item."""
+
+
+def fetches_batches(module: Module, node: Loop) -> bool:
+    """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
+    return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))
+
+
+def only_counts(module: Module, loop: ast.AST) -> bool:
+    """Whether a loop over numbers takes no batches by them: tokens, trials; who calls it decides on history."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
+        return False
+    places = (each.slice for each in Region(module, loop).all(ast.Subscript))
+    used = any(loop.target.id in names_below(each) for each in places)
+    return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(module, loop)
+
+
+def goes_through_kept(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop goes through what is kept for evaluation, with its number perhaps: `tqdm(self.testing_graphs)`."""
+    over = node.iter
+    while isinstance(over, ast.Call) and last_name(over) in _WALKING and over.args:
+        over = over.args[0]
+    if not isinstance(over, ast.Name | ast.Attribute):
+        return False
+    return _KEPT_BACK.search(code_of(over).rpartition(".")[2]) is not None
+
+
+_WALKING = frozenset({"tqdm", "trange", "enumerate", "zip", "track", "iter", "progress_bar", "list"})

@@ -1,0 +1,43 @@
+import torch
+
+
+class Learner:
+    def run_batch(self, batch, state):
+        self.pred = self.model(batch.x.cuda())
+        self.loss = self.criterion(self.pred, batch.y.cuda())
+        if state == "train":
+            self.optimizer.zero_grad()
+            self.loss.backward()
+            self.optimizer.step()
+        return self.loss
+
+    def fit(self, loader):
+        for batch in loader:
+            self.run_batch(batch, "train")
+
+    def evaluate(self, loader):
+        self.model.eval()
+        total = 0
+        with torch.no_grad():
+            for batch in loader:
+                total += self.run_batch(batch, "valid").item()
+        return total
+
+
+def run(model, loader, criterion, optimizer, train=False, returns=False):
+    found = []
+    for x, y in loader:
+        output = model(x.cuda())
+        loss = criterion(output, y.cuda())
+        if returns:
+            found.append(float(output[0].exp()))
+        if train:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return found
+
+
+def main(model, loader, other, criterion, optimizer, **options):
+    run(model, loader, criterion, optimizer, train=True, **options)
+    return run(model, other, criterion, optimizer, returns=True, **options)
