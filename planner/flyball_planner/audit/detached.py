@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.module import Module
-from flyball_planner.audit.passes import leaves, recorded_passes
+from flyball_planner.audit.outcomes import leaves
+from flyball_planner.audit.passes import recorded_passes
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:

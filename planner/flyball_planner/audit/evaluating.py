@@ -1,11 +1,13 @@
 """Loops of evaluations that hand their batches to the function that trains, too: it differentiates on a condition."""
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.branches import before
 from flyball_planner.audit.effects import Effects
-from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -18,6 +20,15 @@ def trains_on_condition(project: "Project", effects: Effects, module: Module, lo
     """Whether all that a loop's turns differentiate is behind conditions of the functions that they call."""
     calls = [each for each in module.repeated(loop, ast.Call) if effects.of_call(module, each)]
     return bool(calls) and all(_is_conditional(project, effects, module, each, DEEPEST) for each in calls)
+
+
+def differentiates_on_condition(regions: Iterable[Region]) -> bool:
+    """Whether the functions that a loop runs differentiate, and each only on a condition of its own."""
+    found = [(region, each) for region in regions for each in region.all(ast.Call) if last_name(each) in _BACKWARD]
+    return bool(found) and all(region.calls and _is_guarded(region.module, each, region.root) for region, each in found)
+
+
+_BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def _is_conditional(project: "Project", effects: Effects, module: Module, call: ast.Call, depth: int) -> bool:

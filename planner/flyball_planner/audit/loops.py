@@ -213,7 +213,7 @@ class Loops:
         if not isinstance(node, ast.For | ast.AsyncFor) or OF_PARTS.search(code_of(node.iter)):
             return False
         function = module.function_of(node)
-        by_function = function is not None and _only_evaluates(function.name)
+        by_function = function is not None and only_evaluates(function.name)
         named = by_function or EVALUATION.search(code_of(node.iter)) or is_switched_to_eval(module, node)
         if not named and self._project.flow.records_history(module, _first(node)):
             return False
@@ -225,9 +225,10 @@ class Loops:
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
 
     def _shares_step(self, module: Module, node: Loop) -> bool:
-        """Whether a loop evaluates, as its function's name says, by a function that trains on a condition alone."""
+        """Whether a loop evaluates, as it says, by a function that trains on a condition alone."""
         function = module.function_of(node)
-        if function is None or not _only_evaluates(function.name):
+        by_function = function is not None and only_evaluates(function.name)
+        if not by_function and not (isinstance(node, ast.For) and is_switched_to_eval(module, node)):
             return False
         return trains_on_condition(self._project, self.effects, module, node)
 
@@ -278,7 +279,7 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
     return found
 
 
-def _only_evaluates(name: str) -> bool:
+def only_evaluates(name: str) -> bool:
     """Whether a function's name speaks of evaluation, and of no training beside it: `train_and_validate` does both."""
     return EVALUATION.search(name) is not None and _TRAINING.search(name) is None
 

@@ -4,11 +4,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.branches import blocks
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.flow.callees import calls_to, is_static
 from flyball_planner.audit.given import default_of, handed_over, hides_arguments, is_off, named_arguments
-from flyball_planner.audit.loops import Turns
-from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.index import nodes_below
+from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -39,6 +42,38 @@ def evaluating_calls(project: "Project", turns: Turns, switch: ast.If) -> Iterat
             given = handed_over(function, call, name, bound=_is_bound(turns.module, function))
             if is_off(given):
                 yield caller, call
+
+
+def calls_behind_eval(project: "Project", module: Module) -> Iterator[tuple[ast.Call, Region]]:
+    """The calls behind a `model.eval()` of functions that train elsewhere, each with the loop over batches it runs."""
+    for switch in module.calls_named("eval"):
+        statement = module.statement(switch)
+        block = next(blocks(module, statement), []) if isinstance(statement, ast.Expr) and not switch.args else []
+        for each in block[block.index(statement) + 1 :] if block else ():
+            calls = [part for part in nodes_below(each) if isinstance(part, ast.Call)]
+            if any(last_name(call) == "train" for call in calls):
+                break
+            yield from ((call, loop) for call in calls for loop in _shared_loops(project, module, call))
+
+
+def _shared_loops(project: "Project", module: Module, call: ast.Call) -> Iterator[Region]:
+    """The loops over batches of a function that a call runs, and a training turn too."""
+    for each in project.flow.callees(module, call):
+        if isinstance(each.node, Function) and each.node in project.loops.trained:
+            for loop in each.module.loops:
+                turns = Turns(each.module, loop, Kind.EVALUATION)
+                if each.module.function_of(loop) is each.node and project.loops.goes_through_batches(turns):
+                    yield Region(each.module, loop, calls=((module, call),))
+
+
+def is_left_to_default(region: Region, call: ast.Call) -> bool:
+    """Whether only an argument leads to a region that the call does not hand over: `backprop=lambda loss: None`."""
+    inner = next(iter(region.calls[1:]), None)
+    if inner is None or not isinstance(inner[1].func, ast.Name):
+        return False
+    function = inner[0].function_of(inner[1])
+    name = inner[1].func.id
+    return function is not None and default_of(function, name) is not None and name not in _named(call)
 
 
 def is_of_evaluation(project: "Project", turns: Turns, node: ast.AST) -> bool:

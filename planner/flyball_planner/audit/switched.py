@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.names import code_of
-from flyball_planner.audit.passes import DIFFERENTIATING, calls_its_own_way, is_shown, is_wrapped, leaves
+from flyball_planner.audit.outcomes import DIFFERENTIATING, is_shown, leaves
+from flyball_planner.audit.passes import calls_its_own_way, is_wrapped
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:

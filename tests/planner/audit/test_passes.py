@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from flyball_planner.audit.passes import leaves, loop_around, recorded_passes
+from flyball_planner.audit.outcomes import leaves
+from flyball_planner.audit.passes import loop_around, recorded_passes
 from flyball_planner.audit.regions import Region
 from tests.planner.audit.projects import module_of
 

@@ -1,83 +1,57 @@
 """`no-grad-missing-in-eval`: evaluation records a history that nobody differentiates."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.detached import undifferentiated
-from flyball_planner.audit.doubts import GIVING, is_trial
+from flyball_planner.audit.doubts import is_trial
+from flyball_planner.audit.evaluating import differentiates_on_condition
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.givers import HOOKS, givers, is_called_without_history, may_give
+from flyball_planner.audit.held_out import passes_over_held_out
 from flyball_planner.audit.index import names_below
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
-from flyball_planner.audit.passes import (
-    DIFFERENTIATING,
-    LEAVING,
-    is_wanted,
-    is_wrapped,
-    leaves,
-    loop_around,
-    recorded_passes,
-)
+from flyball_planner.audit.outcomes import DIFFERENTIATING
+from flyball_planner.audit.passes import is_wanted, is_wrapped, loop_around, recorded_passes
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.shared_loops import evaluating_calls, switch_of
-from flyball_planner.audit.switched import passes_behind_eval
+from flyball_planner.audit.shared_loops import calls_behind_eval, evaluating_calls, is_left_to_default, switch_of
+from flyball_planner.audit.unknown_passes import unknown_passes
 from flyball_planner.audit.walks import only_counts
 
 SWITCHING = frozenset({"set_grad_enabled", "requires_grad_"})
 """Calls anywhere in the function that do."""
 
-HOOKS = re.compile(
-    r"^(on_)?((validation|test|predict)_((epoch_)?(start|end)|step|batch)|(val|valid|eval|evaluation)_(step|batch))|^forward"
-)
-"""Functions that a framework calls without history, and parts of a forward pass, whose caller decides."""
-
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Evaluation loops whose model calls record history."""
+    told = set[ast.AST]()
     for turns in project.loops.evaluation_of(module):
         if turns.hook_of is None and not only_counts(turns.module, turns.node) and not _is_looked_after(project, turns):
             call = None if _is_part(project, turns) else next(_recorded(project, turns), None)
             if call is not None:
+                told.add(turns.node)
                 yield _match(project, turns, call)
-    yield from _of_givers(module, project)
+    yield from (_unknown(module, loop, call) for loop, call in unknown_passes(project, module) if loop not in told)
+    yield from (_giver(module, each.call, each.loop, switched=each.switched) for each in givers(module, project))
     yield from _of_dropped(module, project)
-    yield from (_giver(module, call, None, switched=False) for call in undifferentiated(project, module))
+    left = set(undifferentiated(project, module))
+    yield from (_giver(module, call, None, switched=False) for call in left)
+    yield from (_held_out(module, call) for call in passes_over_held_out(project, module) if call not in left)
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
         if evaluation is not None:
             yield _shared(turns, *evaluation)
-
-
-def _of_givers(module: Module, project: Project) -> Iterator[Match]:
-    """Functions of which nobody differentiates what their models give: samplers, predictors, encoders."""
-    known = {turns.node for turns in project.loops.evaluation_of(module) if not only_counts(turns.module, turns.node)}
-    for function in module.functions:
-        names = module.called_in(function)
-        if names.isdisjoint(_ENDING) or HOOKS.search(function.name):
-            continue
-        told: set[ast.AST] = set()
-        region = Region(module, function)
-        recorded = recorded_passes(project, region, doubtful=True) if _may_give(project, module, function) else ()
-        for call in (each for each in recorded if _is_given(region, each)):
-            loop = loop_around(module, call)
-            place = loop or call
-            if place not in told and not known & {*module.ancestors(call)}:
-                told.add(place)
-                yield _giver(module, call, loop, switched="eval" in names)
-        passes = passes_behind_eval(project, module, function) if "eval" in names else ()
-        for call in passes:
-            if not (told | known) & {call, *module.ancestors(call)}:
-                yield _giver(module, call, None, switched=True)
-
-
-_ENDING = LEAVING | {"eval"}
+    for call, region in calls_behind_eval(project, module):
+        if region.root not in told and _is_recorded_there(project, module, call, region):
+            told.add(region.root)
+            yield _behind_eval(module, call)
 
 
 def _of_dropped(module: Module, project: Project) -> Iterator[Match]:
@@ -85,7 +59,7 @@ def _of_dropped(module: Module, project: Project) -> Iterator[Match]:
     for function in {module.function_of(each) for each in _left(module) if loop_around(module, each) is not None}:
         if function is None or not DIFFERENTIATING.isdisjoint(module.called_in(function)):
             continue
-        if not HOOKS.search(function.name) and _may_give(project, module, function):
+        if not HOOKS.search(function.name) and may_give(project, module, function):
             for call in recorded_passes(project, Region(module, function), doubtful=True):
                 loop = loop_around(module, call) if call in _left(module) else None
                 if loop is not None and project.loops.goes_through_batches(Turns(module, loop, Kind.EVALUATION)):
@@ -110,23 +84,6 @@ def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
     )
 
 
-def _may_give(project: Project, module: Module, function: Function) -> bool:
-    """Whether history may be on for nothing in a function: no step runs it, and no caller has turned history off."""
-    holder = module.class_of(function)
-    is_module = holder is not None and project.flow.is_module(Definition(module, holder))
-    if is_module and not GIVING.search(function.name):
-        return False
-    return function not in project.loops.trained and not _is_called_without_history(project, module, function)
-
-
-def _is_given(region: Region, call: ast.Call) -> bool:
-    """Whether nothing of a pass is differentiated in its function."""
-    if any(last_name(each) in DIFFERENTIATING for each in region.all(ast.Call)):
-        return False
-    frozen = (name for _, name in region.module.stored_attributes(region.root))
-    return "requires_grad" not in frozen and leaves(region, call)
-
-
 def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
     certain = switched and loop is not None and not is_wrapped(module, call) and not _is_of_package(module, loop)
     return Match(
@@ -135,6 +92,26 @@ def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool)
         "what it gives is detached or read on the host, and nothing else is made of it",
         LIKELY if certain else SUSPECTED,
         Severity.WARNING if certain else Severity.NOTE,
+    )
+
+
+def _held_out(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call)}` records autograd's history for nothing",
+        "it stands among training steps, on what is kept for validation, and nothing of it is differentiated",
+        SUSPECTED,
+        Severity.NOTE,
+    )
+
+
+def _unknown(module: Module, loop: Loop, call: ast.Call) -> Match:
+    return Match(
+        loop,
+        "this evaluation goes through its batches with autograd's history on",
+        f"`{module.quote(call)}` runs a model in all likelihood, and stands in no `torch.no_grad()`",
+        SUSPECTED,
+        Severity.NOTE,
     )
 
 
@@ -178,6 +155,26 @@ def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Ite
         yield from ((module, call) for module, call in calls if project.flow.is_recorded(module, call))
 
 
+def _is_recorded_there(project: Project, module: Module, call: ast.Call, region: Region) -> bool:
+    """Whether a loop that a call runs passes batches through a model with history on, and differentiates nothing."""
+    inside = [each for each in reached(project, region) if not is_left_to_default(each, call)]
+    called = {last_name(each) for part in inside for each in part.all(ast.Call)}
+    wanting = DIFFERENTIATING - _ON_CONDITION if differentiates_on_condition(inside) else DIFFERENTIATING
+    if not called.isdisjoint(wanting) or not project.flow.is_recorded(module, call):
+        return False
+    return any(True for part in inside for _ in recorded_passes(project, part, doubtful=True))
+
+
+def _behind_eval(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call)}` evaluates with autograd's history on",
+        "the model was switched to evaluation, and what is called trains elsewhere: nothing turns history off",
+        SUSPECTED,
+        Severity.NOTE,
+    )
+
+
 def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
     return Match(
         turns.node,
@@ -203,14 +200,24 @@ def _is_looked_after(project: Project, turns: Turns) -> bool:
         return True
     scope = function or module.tree
     inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
-    if any(last_name(each) in DIFFERENTIATING for each in inside):
+    wanting = DIFFERENTIATING - _ON_CONDITION if _shares_step(project, turns) else DIFFERENTIATING
+    if any(last_name(each) in wanting for each in inside):
         return True
     if any(last_name(each) in SWITCHING for each in module.calls_of(scope)):
         return True
     if any(_switches_itself(project, turns.module, each) for each in _contexts(turns)):
         return True
     frozen = [attribute for _, attribute in module.stored_attributes(scope) if attribute == "requires_grad"]
-    return bool(frozen) or (function is not None and _is_called_without_history(project, module, function))
+    return bool(frozen) or (function is not None and is_called_without_history(project, module, function))
+
+
+def _shares_step(project: Project, turns: Turns) -> bool:
+    """Whether an evaluation hands its batches to a function that trains, too, but not then."""
+    return differentiates_on_condition(project.loops.regions(turns))
+
+
+_ON_CONDITION = frozenset({"backward", "manual_backward"})
+"""What a function that trains, too, leaves out where it evaluates."""
 
 
 def _contexts(turns: Turns) -> Iterator[ast.expr]:
@@ -226,13 +233,6 @@ def _switches_itself(project: Project, module: Module, context: ast.expr) -> boo
     """Whether one of the project's own contexts sees to which parameters record history."""
     own = project.flow.callees(module, context) if isinstance(context, ast.Call) else ()
     return any(name == "requires_grad" for each in own for _, name in each.module.stored_attributes(each.node))
-
-
-def _is_called_without_history(project: Project, module: Module, function: Function) -> bool:
-    """Whether all callers turn history off, or a framework does before it calls its hook."""
-    by_hook = (each for each in project.loops.evaluation_of(module) if each.hook_of is not None)
-    hooked = any(region.root is function for each in by_hook for region in project.loops.regions(each))
-    return hooked or project.flow.is_called_without_history(module, function)
 
 
 def _takes_batches(project: Project, turns: Turns) -> bool:
@@ -266,6 +266,7 @@ def _match(project: Project, turns: Turns, call: ast.Call) -> Match:
     calls = module.calls_of(module.function_of(node) or module.tree)
     switched = any(last_name(each) == "eval" for each in calls)
     certain = _takes_batches(project, turns) and (switched or _is_run_so(project, turns)) and not is_trial(turns)
+    certain = certain and not _shares_step(project, turns)
     return Match(
         node,
         "this evaluation runs the model with autograd's history on",

@@ -1,0 +1,60 @@
+"""Passes over what is kept for validation, of which nothing is differentiated: the loss of a test set in each epoch."""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flyball_planner.audit.index import nodes_below
+from flyball_planner.audit.loops import Kind
+from flyball_planner.audit.module import Module
+from flyball_planner.audit.outcomes import is_differentiated
+from flyball_planner.audit.passes import is_recorded_pass
+from flyball_planner.audit.regions import Region
+
+if TYPE_CHECKING:
+    from flyball_planner.audit.project import Project
+
+_HELD_OUT = re.compile(
+    r"(^|[a-z]_)(val|valid|validation|test|testing|eval|held_?out)(_?(x|xs|data\w*|inputs?|batch|images?|imgs?|features?|set"
+    r"|samples?|tensors?|graphs?|seqs?|tokens?|texts?|points?|src|part))?$",
+    re.IGNORECASE,
+)
+"""Names of what is kept for validation: `x_val`, `test_inputs`."""
+
+
+def passes_over_held_out(project: "Project", module: Module) -> Iterator[ast.Call]:
+    """The calls of models, in training turns, on what is kept for validation, that record history for nothing."""
+    evaluating = {each.node for each in project.loops.evaluation_of(module)}
+    for region in _regions(project, module):
+        for call in region.all(ast.Call):
+            if not _is_of_held_out(call) or not evaluating.isdisjoint(module.ancestors(call)):
+                continue
+            if is_recorded_pass(project, region, call, doubtful=True) and not is_differentiated(region, call):
+                yield call
+
+
+def _regions(project: "Project", module: Module) -> Iterator[Region]:
+    """What the module's training turns run of the module itself, seen or supposed, each once."""
+    seen = set[ast.AST]()
+    for turns in (*project.loops.training_of(module), *project.loops.supposed_of(module, Kind.STEP)):
+        for region in project.loops.regions(turns):
+            if region.module is module and region.root not in seen:
+                seen.add(region.root)
+                yield region
+
+
+def _is_of_held_out(call: ast.Call) -> bool:
+    """Whether the first argument of a call is called after validation, or an entry of that name."""
+    return any(_HELD_OUT.search(name) for each in call.args[:1] for name in _said(each))
+
+
+def _said(node: ast.expr) -> Iterator[str]:
+    """The names of variables and attributes in an expression, and those of entries: `data["test_input"]`."""
+    for each in nodes_below(node):
+        if isinstance(each, ast.Name):
+            yield each.id
+        elif isinstance(each, ast.Attribute):
+            yield each.attr
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
