@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import LIKELY, Match, Rule
+from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
 _JOINING = frozenset({
     "torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack", "numpy.concatenate",
-    "numpy.append", "numpy.vstack", "numpy.hstack", "pandas.concat",
+    "numpy.append", "numpy.vstack", "numpy.hstack", "numpy.row_stack", "numpy.column_stack", "pandas.concat",
 })  # fmt: skip
 _NAMES = frozenset(each.rpartition(".")[2] for each in _JOINING)
 _FEW = 8
@@ -24,8 +24,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if module.qualified(call.func) not in _JOINING:
             continue
         assigned = _assigned(module, call)
-        loop = _loop(module, assigned) if assigned is not None else None
-        if assigned is None or loop is None:
+        if assigned is None:
+            continue
+        loop = _loop(module, assigned)
+        if loop is None:
+            yield from _in_state(module, call, assigned)
             continue
         holder = ast.unparse(assigned.targets[0])
         if _is_another_each_turn(loop, assigned.targets[0]) or _ends_when_enough(loop, holder):
@@ -38,6 +41,40 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 LIKELY,
                 None if _is_over_batches(project, module, loop) else Severity.NOTE,
             )
+
+
+def _in_state(module: Module, call: ast.Call, assigned: ast.Assign) -> Iterator[Match]:
+    """What an object gathers, by a method that is called for each batch, as its name says."""
+    target, function = assigned.targets[0], module.function_of(assigned)
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name) or function is None:
+        return
+    holder = ast.unparse(target)
+    if not _GATHERING.search(function.name) or _WINDOW.search(target.attr) or not _joins(call, holder):
+        return
+    if not _is_read(function, assigned, holder) and not _is_set_again(module, function, assigned, holder):
+        yield Match(
+            call,
+            f"`{module.quote(call)}` copies all of `{holder}` in each call",
+            f"`{function.name}` adds a part to it, and is called for each batch in all likelihood",
+            SUSPECTED,
+            Severity.NOTE,
+        )
+
+
+_GATHERING = re.compile(
+    r"^_?(update|add|append|push|collect|record|observe|accumulate|store|gather|log|process)(_|$)|(batch|step)(_end)?$"
+)
+"""In names of methods that take one batch, or one result, a call."""
+
+_WINDOW = re.compile(r"cache|(?<![a-z])kv|key|value|queue|bank|window|buffer|past|memory|context|pool", re.IGNORECASE)
+"""In names of what is read as a whole by others, again and again, or holds the last few."""
+
+
+def _is_set_again(module: Module, function: Function, assigned: ast.Assign, holder: str) -> bool:
+    """Whether a method gives what gathers another value too, in other places than its first: it is cut, say."""
+    others = (each for each in module.within(function, ast.Assign) if each is not assigned)
+    same = (each for each in others if any(ast.unparse(target) == holder for target in each.targets))
+    return any(each.lineno > assigned.lineno and not isinstance(module.parent(each), ast.If) for each in same)
 
 
 def _assigned(module: Module, call: ast.Call) -> ast.Assign | None:
@@ -54,10 +91,19 @@ def _loop(module: Module, assigned: ast.Assign) -> ast.For | None:
         if isinstance(above, ast.For):
             function = module.function_of(above)
             few = isinstance(above.iter, ast.List | ast.Tuple) and len(above.iter.elts) <= _FEW
-            return None if few or (function is not None and function.name == "forward") else above
+            layers = function is not None and function.name == "forward" and not _is_over_positions(above)
+            return None if few or layers else above
         if isinstance(above, Function | ast.Lambda | ast.ClassDef | ast.While):
             return None
     return None
+
+
+def _is_over_positions(loop: ast.For) -> bool:
+    """Whether a loop goes through the places of a sequence: `range(x.size(1))`."""
+    if not isinstance(loop.iter, ast.Call) or last_name(loop.iter) not in {"range", "trange"}:
+        return False
+    parts = [part for given in loop.iter.args for part in ast.walk(given)]
+    return any(isinstance(each, ast.Attribute) and each.attr in {"shape", "size"} for each in parts)
 
 
 def _is_another_each_turn(loop: ast.For, holder: ast.expr) -> bool:
@@ -74,16 +120,28 @@ def _ends_when_enough(loop: ast.For, holder: str) -> bool:
 
 
 def _joins(call: ast.Call, holder: str) -> bool:
-    """Whether the first of what is joined is the holder itself."""
+    """Whether the first of what is joined is the holder itself, or the second of two."""
     first = call.args[0] if call.args else None
+    parts = [first, *call.args[1:2]] if last_name(call) == "append" else [first]
     if isinstance(first, ast.List | ast.Tuple) and len(first.elts) > 1:
-        first = first.elts[0]
-    return first is not None and ast.unparse(first) == holder
+        parts = [first.elts[0], *(first.elts[1:] if len(first.elts) == 2 else ())]
+    return any(each is not None and ast.unparse(_moved(each)) == holder for each in parts)
 
 
-def _is_read(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
+def _moved(node: ast.expr) -> ast.expr:
+    """What is moved, or made an array: `total` of `total.to(device)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return node
+
+
+_MOVES = frozenset({"to", "cpu", "cuda", "detach", "float", "numpy"})
+
+
+def _is_read(loop: ast.For | Function, assigned: ast.Assign, holder: str) -> bool:
     """Whether the loop needs the whole in each turn; asking whether it is None, or how long, is no need."""
     inside = set(ast.walk(assigned)) | {part for each in ast.walk(loop) for part in _asked_about(each)}
+    inside |= {part for each in ast.walk(loop) for part in _given_again(each, holder)}
     for each in ast.walk(loop):
         reads = isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load)
         if reads and each not in inside and ast.unparse(each) == holder:
@@ -99,13 +157,35 @@ def _asked_about(node: ast.AST) -> Iterator[ast.AST]:
         yield node.value
 
 
+def _given_again(node: ast.AST, holder: str) -> Iterator[ast.AST]:
+    """What only moves the whole, `total = total.cuda()`, or joins it in another arm."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return
+    pairs = [(node.targets[0], node.value)]
+    if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+        pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+    for given, each in pairs:
+        joined = isinstance(each, ast.Call) and last_name(each) in _NAMES and _joins(each, holder)
+        if ast.unparse(given) == holder and (joined or ast.unparse(_moved(each)) == holder):
+            yield from ast.walk(each)
+
+
 def _begins_anew(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
     """Whether each turn, or an inner loop's end, empties it."""
-    firsts = {part for each in ast.walk(loop) if isinstance(each, ast.If) and assigned in each.orelse
+    firsts = {part for each in ast.walk(loop) if isinstance(each, ast.If) and _asks_if_empty(each, assigned, holder)
               for part in each.body}  # fmt: skip
     others = [each for each in ast.walk(loop) if isinstance(each, ast.Assign) and each not in {assigned, *firsts}]
+    others = [each for each in others if not any(_given_again(each, holder))]
     targets = [target for each in others if _is_first(each, assigned) for target in each.targets]
     return any(ast.unparse(each) == holder for each in targets)
+
+
+def _asks_if_empty(test: ast.If, assigned: ast.Assign, holder: str) -> bool:
+    """Whether a condition stands before the first part: `if total is None`."""
+    if assigned in test.orelse:
+        return True
+    asked = test.test.left if isinstance(test.test, ast.Compare) else test.test
+    return isinstance(test.test, ast.Compare) and ast.unparse(asked) == holder
 
 
 def _is_first(other: ast.Assign, assigned: ast.Assign) -> bool:

@@ -53,8 +53,8 @@ def _kept(region: Region) -> Iterator[Kept]:
                 yield Kept(statement, call.func.value, given)
 
 
-_ADDING = frozenset({"append", "appendleft", "extend", "insert"})
-"""Methods of lists and queues by which they grow by their last argument."""
+_ADDING = frozenset({"append", "appendleft", "extend", "insert", "add_"})
+"""Methods of lists, queues and sums by which they grow by their last argument."""
 
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
 
@@ -64,6 +64,7 @@ def _added(region: Region, assigned: ast.Assign) -> ast.expr | None:
     target = assigned.targets[0]
     for value in _ways(assigned.value):
         other = _other_side(target, value) if isinstance(value, ast.BinOp) else _joined(target, value)
+        other = other or _summed(target, value)
         if other is not None:
             return other
     return assigned.value if _is_entry_of_turn(region, target) else None
@@ -87,10 +88,24 @@ def _joined(target: ast.expr, value: ast.expr) -> ast.expr | None:
     return parts.elts[1] if code_of(parts.elts[0]) == own else None
 
 
+def _summed(target: ast.expr, value: ast.expr) -> ast.expr | None:
+    """What `total = torch.add(total, loss)`, or `total.add(loss)`, adds."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or last_name(value) != "add":
+        return None
+    parts = [*value.args[:2]] if len(value.args) > 1 else [value.func.value, *value.args]
+    same = len(parts) == 2 and code_of(parts[0]) == code_of(target)
+    return parts[1] if same else None
+
+
 def _is_entry_of_turn(region: Region, target: ast.expr) -> bool:
     """Whether it is an entry under the number of the turn: `losses[step]`."""
     root = region.root
-    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name) or not isinstance(root, ast.For):
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name):
+        return False
+    counted = (each.target for each in region.all(ast.AugAssign) if isinstance(each.op, ast.Add))
+    if any(isinstance(each, ast.Name) and each.id == target.slice.id for each in counted):
+        return True
+    if not isinstance(root, ast.For):
         return False
     counts = isinstance(root.iter, ast.Call) and last_name(root.iter) in {"range", "trange", "enumerate"}
     first = root.target.elts[0] if isinstance(root.target, ast.Tuple) else root.target
@@ -124,7 +139,9 @@ def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:
     value = project.flow.value(region.module, kept.value)
     if _is_of_itself(kept) or not any(each.has(Tag.GRAPH) and each.on_device for each in _inside(value)):
         return False
-    return isinstance(kept.statement, ast.Expr) or project.flow.records_history(region.module, kept.statement)
+    call = kept.statement.value if isinstance(kept.statement, ast.Expr) else None
+    listed = isinstance(call, ast.Call) and last_name(call) != "add_"
+    return listed or project.flow.records_history(region.module, kept.statement)
 
 
 def _is_of_itself(kept: Kept) -> bool:
@@ -134,7 +151,8 @@ def _is_of_itself(kept: Kept) -> bool:
 
 
 def _inside(value: Value) -> tuple[Value, ...]:
-    return (value, *(value.items or ()), *(each for _, each in value.fields))
+    parts = (*(value.items or ()), *(each for _, each in value.fields))
+    return (value, *parts, *(inner for each in parts for _, inner in each.fields))
 
 
 def _outlives(regions: tuple[Region, ...], wanted: set[str], kept: Kept) -> bool:
