@@ -1,4 +1,4 @@
-"""Loops of evaluations that hand their batches to the function that trains, too: it differentiates on a condition."""
+"""Loops that evaluate: what they hand their batches to, and whether that keeps history."""
 
 import ast
 from collections.abc import Iterable
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.branches import before
 from flyball_planner.audit.effects import Effects
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.regions import Region
+from flyball_planner.audit.regions import Region, model_called
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -29,6 +30,15 @@ def differentiates_on_condition(regions: Iterable[Region]) -> bool:
 
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
+
+
+def runs_models_without_history(project: "Project", module: Module, loop: Loop) -> bool:
+    """Whether a loop's own calls of models all stand where history is off: `with torch.no_grad(): out = net(x)`."""
+    if not module.says_any(("no_grad", "inference_mode")):
+        return False
+    values = ((each, project.flow.value(module, model_called(each))) for each in module.repeated(loop, ast.Call))
+    calls = [each for each, value in values if value.has(Tag.MODEL) and not value.has(Tag.CRITERION)]
+    return bool(calls) and not any(project.flow.records_history(module, each) for each in calls)
 
 
 def _is_conditional(project: "Project", effects: Effects, module: Module, call: ast.Call, depth: int) -> bool:

@@ -57,6 +57,18 @@ _TRUTHS = re.compile(r"^(y_?)?(true|targets?|labels?|golds?|gts?|ground_?truths?
 """In names of arguments: what a model made of a batch, and what it should have been."""
 
 
+_RECORDER = re.compile(
+    r"(Meters?|Metrics?|Logger|Tracker|Monitor|Recorder|Accumulator|Averager?|Log|Stats|Statistics)$"
+)
+"""In names of classes that keep what each step gives."""
+
+_RECORDS = re.compile(
+    r"^_?(__call__|(update|add|log|track|record|push|append|accumulate|collect|observe)"
+    r"(_(metrics?|scalars?|values?|loss(es)?|batch|dict|tensors?))?)$"
+)
+"""In names of methods that hand them over."""
+
+
 def is_fed(project: "Project", module: Module, node: Function) -> bool:
     """Whether what a function is called and handed, or where it stands, tells that it runs for each batch."""
     if _ONE_TURN.search(node.name) and is_handed_batch(node):
@@ -64,6 +76,8 @@ def is_fed(project: "Project", module: Module, node: Function) -> bool:
     holder = module.class_of(node)
     if holder is None:
         return False
+    if _RECORDER.search(holder.name) and _RECORDS.search(node.name):
+        return True
     definition = Definition(module, holder)
     if node.name == "__call__":
         return is_handed_batch(node) and _OF_LOSS.search(f"{module.name} {holder.name}") is not None

@@ -68,7 +68,7 @@ _FIRST = re.compile(r"^(\w+\.)*(is_)?first_(step|iter\w*|batch|turn)$", re.IGNOR
 """A flag of one step alone."""
 _CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]|tick(er)?\.\w+\(", re.IGNORECASE)
 _EVERY = re.compile(
-    r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)\w*_?(every|interval|freq"
+    r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)(\w*_)?(every|interval|freq"
     r"|steps?|period|iters?)|every_n",
     re.IGNORECASE,
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition, is_handed_on
 from flyball_planner.audit.effects import Effect, Effects
-from flyball_planner.audit.evaluating import trains_on_condition
+from flyball_planner.audit.evaluating import runs_models_without_history, trains_on_condition
 from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.derived import iterated_value
 from flyball_planner.audit.flow.values import Tag
@@ -215,7 +215,8 @@ class Loops:
         function = module.function_of(node)
         by_function = function is not None and only_evaluates(function.name)
         named = by_function or EVALUATION.search(code_of(node.iter)) or is_switched_to_eval(module, node)
-        if not named and self._project.flow.records_history(module, _first(node)):
+        keeps = not named and self._project.flow.records_history(module, _first(node))
+        if keeps and not runs_models_without_history(self._project, module, node):
             return False
         if self.effects.inside(module, node) and not self._shares_step(module, node):
             return False

@@ -37,14 +37,28 @@ def _thins_out_steps(project: "Project", regions: Sequence[Region], guard: Guard
 
 
 def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
+    above = region.module.parent(guard.test)
+    trains = isinstance(above, ast.If) and _trains(project, region.module, above)
+    if _is_short(guard.test):
+        return trains
     period = _period(region.module, guard.test)
     if period is None:
         return False
     known = {each for module in project.connected(region.module) for each in _defaults(module, period)}
     if known:
         return 1 in known
-    above = region.module.parent(guard.test)
-    return isinstance(above, ast.If) and _trains(project, region.module, above)
+    return trains
+
+
+_SHORT = 4
+
+
+def _is_short(test: ast.AST) -> bool:
+    """Whether every few turns are meant: two networks that take turns, `step % 2 == 0`."""
+    left = test.left if isinstance(test, ast.Compare) else test.operand if isinstance(test, ast.UnaryOp) else test
+    if not (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and isinstance(left.right, ast.Constant)):
+        return False
+    return isinstance(left.right.value, int) and left.right.value <= _SHORT
 
 
 def _period(module: Module, test: ast.AST) -> str | None:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.library import METADATA, TO_HOST
@@ -27,7 +27,8 @@ def supposed(project: "Project", region: Region, call: ast.Call) -> Value | None
     if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func):
         return None
     value = project.flow.value(region.module, call.func.value)
-    return SUPPOSED if value.is_unknown or _is_somewhere(value) else None
+    unknown = value.is_unknown or value.is_plain
+    return SUPPOSED if _is_somewhere(value) or (unknown and _has_tensors_alone(call.func)) else None
 
 
 def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
@@ -35,7 +36,12 @@ def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
         return moves_to_host(call)
     if call.args or call.keywords:
         return False
-    return called.attr in _OF_TENSORS_ALONE or (called.attr == "tolist" and _is_detached(called.value))
+    return called.attr in _OF_TENSORS_ALONE or called.attr == "tolist"
+
+
+def _has_tensors_alone(called: ast.Attribute) -> bool:
+    """Whether what has such a method is a tensor, whatever else is known: arrays have `.tolist()` too."""
+    return called.attr != "tolist" or _is_detached(called.value)
 
 
 def _is_detached(node: ast.expr) -> bool:
@@ -100,6 +106,8 @@ _OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPU
 def number(project: "Project", region: Region, node: ast.expr) -> Value | None:
     """A tensor on the device, or what is called a loss or a norm and nobody knows: who converts it knows what it is."""
     value = held(project, region, node)
+    if value is None and _is_somewhere(project.flow.value(region.module, node)):
+        return SUPPOSED
     if value is not None or not isinstance(node, ast.Name | ast.Attribute):
         return value
     called = _NUMBER_NAMES.search(node.id if isinstance(node, ast.Name) else node.attr)
@@ -162,8 +170,20 @@ Look = Callable[["Project", Region, ast.expr], Value | None]
 def moves_to_host(call: ast.Call) -> bool:
     """Whether a call asks for a copy on the host: `.cpu()`, `.to("cpu")`."""
     name = last_name(call)
-    first = call.args[0] if call.args else None
-    return name == "cpu" or (name == "to" and isinstance(first, ast.Constant) and first.value == "cpu")
+    return name == "cpu" or (name == "to" and any(map(_is_host, _destinations(call))))
+
+
+def _destinations(call: ast.Call) -> Iterator[ast.expr]:
+    """Where a transfer goes, if it says so."""
+    yield from call.args[:1]
+    yield from (each.value for each in call.keywords if each.arg == "device")
+
+
+def _is_host(place: ast.expr) -> bool:
+    """Whether a device is the host: `"cpu"`, `torch.device("cpu")`."""
+    if isinstance(place, ast.Call) and last_name(place) == "device" and place.args:
+        place = place.args[0]
+    return isinstance(place, ast.Constant) and place.value == "cpu"
 
 
 def is_non_blocking(call: ast.Call) -> bool:

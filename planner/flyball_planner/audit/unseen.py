@@ -31,7 +31,8 @@ STEP = re.compile(
     r"(step|batch|mini_?batch|iter(ation)?)$"
     rf"|^_?(update|learn|optimi[sz]e)(_from|_for|_on)?(_\w*({_PARTS}))?$"
     r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_train$|^_prepare_inputs$"
-    r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?$"
+    r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?(_(q|pi|v|d|g|dict|actor|critic|policy))?$"
+    r"|^_?on_(train_)?batch$|^_?((run|do|loss|forward)_)?backward(_pass)?$"
     r"|^(on_)?(batch|step|iter)_(end|done)$"
     r"|^(on_)?(before|after)_(train(ing)?_)?(step|batch|iter(ation)?|forward|backward|update|loss)(_end)?$",
     re.IGNORECASE,
@@ -39,7 +40,7 @@ STEP = re.compile(
 """In names of functions that whoever trains calls for each batch."""
 
 _CHECK = re.compile(
-    r"^_?(val(id(ate|ation)?)?|eval(uat(e|ion))?|test|prediction)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
+    r"^_?(val(id(ate|ation)?)?|eval(uat(e|ion))?|test|prediction|inference)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
 )
 """… and for each batch of an evaluation."""
 
@@ -181,7 +182,8 @@ class Unseen:
         if function is not None and _NO_STEPS.search(function.name) and not _TRAINS.search(function.name):
             return False
         named = function is None or _TRAINS.search(function.name) is not None
-        if self._effects.inside(module, loop) == frozenset({Effect.BACKWARD}):
+        inside = self._effects.inside(module, loop)
+        if inside == frozenset({Effect.BACKWARD}) or (inside and _empties_gradients(module, loop)):
             return named
         return isinstance(loop, ast.For) and self._hands_on(module, loop)
 
@@ -206,6 +208,12 @@ class Unseen:
                 if handed & targets and not self._project.flow.callees(module, call):
                     return True
         return False
+
+
+def _empties_gradients(module: Module, loop: Loop) -> bool:
+    """Whether each turn does so: it differentiates too, though by what is not at hand: `model.forward_backward(x)`."""
+    methods = (each.func for each in module.repeated(loop, ast.Call) if isinstance(each.func, ast.Attribute))
+    return any(each.attr == "zero_grad" for each in methods)
 
 
 def _hooked(project: "Project", module: Module) -> Iterator[ast.AST]:

@@ -1,6 +1,7 @@
 """What makes the host wait for the device: reading a value that lies there."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,6 +89,12 @@ _REPORTING = frozenset({
 """Methods of loggers and progress bars that turn what they are handed into numbers or text at once; Lightning's `log`
 and `log_dict` keep tensors where they are."""
 
+_BRINGING = re.compile(
+    r"^_?((tensors?|torch|t)_?(to|2)_?|to_?|get_?|as_?|detach_(and_|to_)?)(numpy|np|cpu|scalar|ndarray|host)$"
+    r"|^tensor_?(2|to_)(float|list)$|^numpify$"
+)
+"""In names of functions that give what they are handed on the host."""
+
 _LOGGING_FUNCTIONS = frozenset(
     {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "logging.info", "logging.debug"}
 )
@@ -168,6 +175,10 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
             return None
         if name in _REPORTING:
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
+    if call.args and _BRINGING.search(last_name(call)) and not project.flow.callees(region.module, call):
+        value = held(project, region, call.args[0])
+        if value is not None:
+            return Wait(call, "brings it to the host, as its name says", value.tagged(Tag.SUPPOSED))
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
         look = _LOOKS.get(name, number)

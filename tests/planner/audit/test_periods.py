@@ -64,3 +64,10 @@ def test_what_stands_behind_the_same_period_as_all_steps_runs_in_each_step() -> 
     assert _may_be("n_critic = 5", "step % args.n_critic == 0", step)
     assert _may_be("", "step % 5 == 0", step)
     assert not _may_be("", "step % 5 == 0", f"{step}\n        loss.backward()")
+
+
+@pytest.mark.parametrize(("test", "each"), [("step % 2 == 0", True), ("not step % 3", True), ("step % 9 == 0", False)])
+def test_networks_that_take_turns_are_trained_every_few_steps(test: str, each: bool) -> None:
+    """A short period is no report's if a backward pass stands there."""
+    assert _may_be("", test, "loss.backward(); mark()\n        other.backward()") is each
+    assert not _may_be("", test, "mark()\n        other.backward()")

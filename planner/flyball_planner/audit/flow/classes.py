@@ -1,6 +1,7 @@
 """The project's classes: what they derive from, their methods, what their instances are; no code is followed for it."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ class Classes:
         self._bases: dict[ast.AST, frozenset[str]] = {}
         self._methods: dict[tuple[ast.AST, str], Definition | None] = {}
         self._instances: dict[ast.AST, Value] = {}
+        self._modules: dict[ast.AST, bool] = {}
         self._heirs: dict[frozenset[Module], dict[str, dict[str, None]]] = {}
 
     def lineage(self, definition: Definition) -> tuple[Definition, ...]:
@@ -52,8 +54,21 @@ class Classes:
         return known
 
     def is_module(self, definition: Definition) -> bool:
-        """Whether a class is an nn.Module."""
-        return any(is_module_base(each) for each in self.bases(definition))
+        """Whether a class is an nn.Module: by what it derives from, or by what it holds if that is not at hand."""
+        known = self._modules.get(definition.node)
+        if known is None:
+            bases = self.bases(definition)
+            known = any(is_module_base(each) for each in bases) or self._looks_like_module(definition, bases)
+            self._modules[definition.node] = known
+        return known
+
+    def _looks_like_module(self, definition: Definition, bases: frozenset[str]) -> bool:
+        """Whether a class has a forward pass and layers of PyTorch, and derives from one that nobody knows."""
+        module, node = definition
+        if not isinstance(node, ast.ClassDef) or method_of(node, "forward") is None:
+            return False
+        unknown = any(self.project.find(each) is None and not each.startswith(_NO_MODULES) for each in bases)
+        return unknown and any(_makes_layer(module, each) for each in nodes_below(node))
 
     def learns_nothing(self, definition: Definition) -> bool:
         """Whether a module is seen to hold no parameters: its class makes no parts, and is handed settings alone."""
@@ -126,6 +141,20 @@ def _heirs_by_base(modules: Iterable[Module]) -> dict[str, dict[str, None]]:
                 last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
                 found.setdefault(str(last), {})[heir.name] = None
     return found
+
+
+_NO_MODULES = ("builtins.", "abc.", "typing.", "torch.", "enum.", "dataclasses.")
+"""Of a library's base, what no module derives from alone."""
+
+_LAYER = re.compile(r"^torch\.nn\.[A-Z]\w*$")
+
+
+def _makes_layer(module: Module, node: ast.AST) -> bool:
+    """Whether an attribute is given a layer, or a parameter: `self.scale = nn.Parameter(…)`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return False
+    kept = any(isinstance(each, ast.Attribute) for each in node.targets)
+    return kept and _LAYER.search(module.qualified(node.value.func) or "") is not None
 
 
 _REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})
