@@ -11,6 +11,7 @@ from flyball_planner.audit.module import Function, Loop
 from flyball_planner.audit.names import code_of
 
 if TYPE_CHECKING:
+    from flyball_planner.audit.module import Module
     from flyball_planner.audit.project import Project
 
 _TRAINING = re.compile(r"(?<![a-z])(train|trn|fit|val(id)?|dev)", re.IGNORECASE)
@@ -74,8 +75,17 @@ def _leaves(project: "Project", loader: Loader) -> bool:
     fits = (each for each in module.calls_named(*_FITTING) if module.function_of(each) is function)
     if any(names & _handed(each) and not project.flow.callees(module, each) for each in fits):
         return True
-    given = module.within(function, ast.Return) if isinstance(function, Function) else ()
-    return any(names & set(_given(each)) for each in given)
+    given = [*module.within(function, ast.Return)] if isinstance(function, Function) else []
+    back = {name for each in given for name in _given(each)}
+    return bool(back & (names | _put_into(module, function, statement, names)))
+
+
+def _put_into(module: "Module", function: ast.AST | None, made: ast.stmt, names: set[str]) -> set[str]:
+    """The dicts and lists of a function in which a loader is kept under a key: `loaders["train"] = loader`."""
+    assigned = (each for each in module.all(ast.Assign) if module.function_of(each) is function)
+    kept = (each for each in assigned if each is made or (isinstance(each.value, ast.Name) and each.value.id in names))
+    places = (target.value for each in kept for target in each.targets if isinstance(target, ast.Subscript))
+    return {each.id for each in places if isinstance(each, ast.Name)}
 
 
 def _is_made_again(loader: Loader) -> bool:

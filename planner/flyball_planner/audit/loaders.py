@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.assigned import stored
 from flyball_planner.audit.definition import Definition
+from flyball_planner.audit.finding import Action, Change, Edit
 from flyball_planner.audit.flow.values import Literal, Value
 from flyball_planner.audit.given import argument, constant_defaults, hides_arguments
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.unpacked import entries_of
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -53,6 +54,8 @@ class Loader:
     """Those that stand elsewhere: in a function that hands its keywords on to a loader, in a dict that is unpacked."""
     unpacks_unknown: bool = False
     """Whether `**` may hand over anything: no dict in the code tells what."""
+    entries: tuple[tuple[str, ast.expr], ...] = ()
+    """Of the dicts that are unpacked, in this file: what they hold for certain."""
 
     def misses(self, name: str) -> bool:
         """Whether nobody gives an argument, as far as is seen."""
@@ -66,17 +69,29 @@ class Loader:
         return self.later is not None and not unpacked and not self.unpacks_unknown
 
     def argument(self, name: str) -> ast.expr | None:
-        """An argument's expression, by keyword or position; None if it is not given, or hidden by unpacking."""
+        """An argument's expression, by keyword, position or entry of a dict that is unpacked; None if there is none."""
         for keyword in (keyword for call in (self.call, *(self.later or ())) for keyword in call.keywords):
             if keyword.arg == name:
                 return keyword.value
         if _is_partial(self.call):
-            return None
+            return dict(self.entries).get(name)
         place = PARAMETERS.index(name) if name in PARAMETERS else len(self.call.args)
         before = self.call.args[: place + 1]
         if len(before) <= place or any(isinstance(each, ast.Starred) for each in before):
-            return None
+            return dict(self.entries).get(name)
         return before[place]
+
+    def place(self, name: str) -> ast.expr:
+        """Where an argument is told: in the dict that is unpacked, or else in the call."""
+        return dict(self.entries).get(name, self.call)
+
+    def setting(self, name: str, text: str) -> Edit | None:
+        """The edit that gives an argument another value; None where it is told elsewhere, or in several places."""
+        entry = dict(self.entries).get(name)
+        if entry is not None:
+            return Edit((Change(Action.REPLACE, self.module.span(entry), text),))
+        change = Change(Action.SET_ARGUMENT, self.module.span(self.call), text, name)
+        return None if name in self.within else Edit((change,))
 
     def constant(self, name: str) -> object:
         """An argument's value, if it is the same constant in every run; `...` if nobody knows, or it is not given."""
@@ -117,38 +132,17 @@ def _loader(module: Module, project: "Project", call: ast.Call) -> Loader:
     within = tuple(each.arg for each in inner.keywords if each.arg) if inner is not None else ()
     later = _later(module, call)
     rest = [word.value for each in (call, *(later or ())) for word in each.keywords if word.arg is None]
-    dicts = [_keys(module, each) for each in rest]
-    within += tuple(name for each in dicts if each is not None for name in each)
-    given = Loader(module, call, Value(), (), later, within, None in dicts)
-    names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg)}
+    dicts = [entries_of(project, module, each) for each in rest]
+    held = [each for entries in dicts for each in entries or ()]
+    within += tuple(each.key for each in held)
+    entries = tuple((each.key, each.value) for each in held if each.module is module and within.count(each.key) == 1)
+    given = Loader(module, call, Value(), (), later, within, None in dicts, entries)
+    names = {*PARAMETERS, *(each.arg for each in call.keywords if each.arg), *dict(entries)}
     expressions = [(name, value) for name in sorted(names) if (value := given.argument(name)) is not None]
     values = tuple((name, value_or_default(project, module, each)) for name, each in expressions)
     unpacked = [project.flow.value(module, each.value) for each in call.keywords if each.arg is None]
     values += tuple(field for each in unpacked for field in each.fields)
     return replace(given, dataset=dict(values).get("dataset", Value()), values=values)
-
-
-def _keys(module: Module, node: ast.expr) -> list[str] | None:
-    """The keys of a dict that the code writes out; None if others may be in it."""
-    if isinstance(node, ast.Name | ast.IfExp):
-        parts = _dicts(module, node) if isinstance(node, ast.Name) else [node.body, node.orelse]
-        known = [_keys(module, each) for each in parts]
-        return None if not known or None in known else [name for each in known for name in each or ()]
-    keys = node.keys if isinstance(node, ast.Dict) else [None]
-    names = [each.value for each in keys if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return names if len(names) == len(keys) else None
-
-
-def _dicts(module: Module, name: ast.Name) -> list[ast.expr]:
-    """What a variable is given in its function, and what is put under a key, as if it were a dict of its own."""
-    changed = (each.func for each in module.calls_named("update", "setdefault", "pop", "popitem", "clear"))
-    if any(isinstance(each, ast.Attribute) and ast.unparse(each.value) == name.id for each in changed):
-        return []
-    here = [each for each in module.all(ast.Assign) if module.function_of(each) is module.function_of(name)]
-    targets = [each for assigned in here for each in assigned.targets if isinstance(each, ast.Subscript)]
-    entries = [each for each in targets if ast.unparse(each.value) == name.id]
-    given: list[ast.expr] = [each.value for each in here if name.id in stored(each)]
-    return given + [ast.Dict([each.slice], [each]) for each in entries] if given else []
 
 
 def _inner(module: Module, project: "Project", call: ast.Call) -> ast.Call | None:

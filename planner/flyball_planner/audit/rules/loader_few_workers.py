@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal
 from flyball_planner.audit.loaders import keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
@@ -16,13 +16,12 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for loader in loaders(module, project):
         one = loader.constant("num_workers") == 1 and loader.constant("num_workers") is not True
         if one and not streams(project, loader) and not costs_little(project, loader):
-            change = Change(Action.SET_ARGUMENT, module.span(loader.call), str(WORKERS), "num_workers")
             yield Match(
-                loader.call,
+                loader.place("num_workers"),
                 f"`{module.quote(loader.call)}` has one worker",
                 f"a single process makes all batches of {loader.dataset_words}, one after the other",
                 LIKELY,
-                edit=Edit((change,)),
+                edit=loader.setting("num_workers", str(WORKERS)),
             )
     for call in trainer_settings(module, project):
         given = keyword(call, "dataloader_num_workers")

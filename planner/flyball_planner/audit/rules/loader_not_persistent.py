@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from flyball_planner.audit.built import is_built_for_training
-from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
@@ -29,13 +29,12 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         several = given and loader.constant("num_workers") != 0
         why = _why(project, loader) if let_go and several else None
         if why is not None:
-            change = Change(Action.SET_ARGUMENT, module.span(loader.call), "True", "persistent_workers")
             yield Match(
-                loader.call,
+                loader.place("persistent_workers"),
                 f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
                 f"{why}, and `persistent_workers` is not set: each begins with starting processes and filling queues",
                 LIKELY if why == _SEEN else SUSPECTED,
-                edit=Edit((change,)),
+                edit=loader.setting("persistent_workers", "True"),
             )
 
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from flyball_planner.audit.built import is_built_for_training
-from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
 from flyball_planner.audit.mentions import is_for_a_device, stays_on_host
@@ -37,14 +37,13 @@ def _is_for_a_device(project: Project, loader: Loader) -> bool:
 
 
 def _match(loader: Loader, *, missing: bool) -> Match:
-    change = Change(Action.SET_ARGUMENT, loader.module.span(loader.call), "True", "pin_memory")
     return Match(
-        loader.call,
+        loader.place("pin_memory"),
         f"`{loader.module.quote(loader.call)}` has {'no `pin_memory`' if missing else '`pin_memory=False`'}",
         f"batches of {loader.dataset_words} go to a GPU from pageable memory: the driver copies them twice, and "
         f"the host waits",
         LIKELY if not missing else SUSPECTED,
-        edit=Edit((change,)),
+        edit=loader.setting("pin_memory", "True"),
     )
 
 

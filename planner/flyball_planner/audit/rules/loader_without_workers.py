@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Literal
 from flyball_planner.audit.loaders import Loader, keyword, loaders, trainer_settings
 from flyball_planner.audit.project import Module, Project
@@ -40,13 +40,12 @@ def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
     known = (loader.dataset_class is not None or loader.dataset_made_by is not None) and not by_default
     what = "has no `num_workers`" if missing else "has `num_workers=0`"
     what += " unless it is asked for more" if by_default else ""
-    change = Change(Action.SET_ARGUMENT, loader.module.span(loader.call), str(WORKERS), "num_workers")
     return Match(
-        loader.call,
+        loader.place("num_workers"),
         f"`{loader.module.quote(loader.call)}` {what}",
         f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
         LIKELY if known else SUSPECTED,
-        edit=None if by_default else Edit((change,)),
+        edit=None if by_default else loader.setting("num_workers", str(WORKERS)),
     )
 
 
