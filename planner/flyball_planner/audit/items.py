@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
 
 Repeating = (
-    ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.FunctionDef
+    ast.For
+    | ast.AsyncFor
+    | ast.While
+    | ast.ListComp
+    | ast.SetComp
+    | ast.DictComp
+    | ast.GeneratorExp
+    | ast.FunctionDef
+    | ast.Call
 )
 
 Path = tuple[tuple[Module, Function], ...]
@@ -52,7 +60,7 @@ class Item:
     module: Module
     call: ast.Call
     loop: Repeating
-    """The loop; the `__getitem__` of a data set is one too, whose turns a loader makes."""
+    """The loop; a call that goes through items itself (`map(ask, rows)`); the `__getitem__` of a loader's data set."""
     through: Path = ()
     """The functions between the loop and what was asked about, the innermost first."""
 
@@ -61,9 +69,7 @@ class Item:
         """Once for each of what."""
         if isinstance(self.loop, ast.FunctionDef):
             return "for each sample that the loader asks for"
-        over = (
-            self.loop.generators[0].iter if isinstance(self.loop, _COMPREHENSIONS) else getattr(self.loop, "iter", None)
-        )
+        over = _gone_through(self.loop)
         return f"for each of `{self.module.quote(over)}`" if over is not None else "in each turn"
 
     def trains(self, project: "Project") -> bool:
@@ -74,6 +80,12 @@ class Item:
         known, loops = project.connected(self.module), project.loops
         near = [turns for turns in loops.training if turns.module in known]
         return any(region.root in around for turns in near for region in loops.regions(turns))
+
+
+def _gone_through(loop: Repeating) -> ast.expr | None:
+    if isinstance(loop, ast.Call):
+        return loop.func.value if isinstance(loop.func, ast.Attribute) else loop.args[1]
+    return loop.generators[0].iter if isinstance(loop, _COMPREHENSIONS) else getattr(loop, "iter", None)
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -90,21 +102,54 @@ def repeated(project: "Project", module: Module, call: ast.Call, through: Path =
         if _is_over_items(project, module, loop) and _depends(module, loop, call):
             yield Item(module, call, loop, through)
         return
-    if function is None or isinstance(function, ast.AsyncFunctionDef) or len(through) >= DEEPEST:
+    if function is None or len(through) >= DEEPEST:
         return
-    if function.name == "__getitem__" and is_dataset(project, module, function):
+    if (
+        isinstance(function, ast.FunctionDef)
+        and function.name == "__getitem__"
+        and is_dataset(project, module, function)
+    ):
         yield Item(module, call, function, through)
         return
+    further = (*through, (module, function))
     for caller, site in calls_to(project.flow, module, function):
-        yield from repeated(project, caller, site, (*through, (module, function)))
+        if not isinstance(function, ast.AsyncFunctionDef) or isinstance(caller.parent(site), ast.Await):
+            yield from repeated(project, caller, site, further)
+    yield from (Item(module, each, each, further) for each in _mapping(module, function))
+
+
+def _mapping(module: Module, function: Function) -> Iterator[ast.Call]:
+    """The file's calls that run a function for one item after the other: `map(ask, rows)`, `table["x"].apply(ask)`."""
+    for call in module.calls_named(*_MAPPING):
+        handed = code_of(call.args[0]) if call.args else None
+        if _maps(module, call) and handed in {function.name, f"self.{function.name}"}:
+            yield call
+
+
+_MAPPING = ("map", "apply", "progress_apply")
+"""Python's own, and those of tables; a pool's `map` runs its calls side by side, and `apply` takes their arguments."""
+
+
+def _maps(module: Module, call: ast.AST | None) -> bool:
+    if not isinstance(call, ast.Call) or not call.args:
+        return False
+    if module.qualified(call.func) == "builtins.map":
+        return len(call.args) > 1
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _MAPPING[1:] and len(call.args) == 1
 
 
 def _loop_around(module: Module, call: ast.Call) -> Repeating | None:
     """The nearest loop that repeats a call, within its function."""
     below: ast.AST = call
     for above in module.ancestors(call):
-        if isinstance(above, Function | ast.Lambda | ast.ClassDef):
+        if isinstance(above, ast.Lambda):
+            around = module.parent(above)
+            return around if isinstance(around, ast.Call) and _maps(module, around) else None
+        if isinstance(above, Function | ast.ClassDef):
             return None
+        if _tries_again(above):
+            below = above
+            continue
         if isinstance(above, ast.For | ast.AsyncFor) and below in above.body:
             return above
         if isinstance(above, ast.While):
@@ -115,12 +160,27 @@ def _loop_around(module: Module, call: ast.Call) -> Repeating | None:
     return None
 
 
+_AGAIN = re.compile(r"(?<![a-z])(attempt|retr|tries|try)|^_$", re.IGNORECASE)
+
+
+def _tries_again(loop: ast.AST) -> bool:
+    """Whether a loop does the same once more where it failed, and is left when it is done; polling asks first."""
+    if not isinstance(loop, ast.For | ast.While):
+        return False
+    if isinstance(loop, ast.For) and not _AGAIN.search(code_of(loop.target)):
+        return False
+    tries = [each for each in loop.body if isinstance(each, ast.Try)]
+    return any(isinstance(each, ast.Break | ast.Return) for one in tries for each in (*one.body, *one.orelse))
+
+
 def _is_seldom(module: Module, call: ast.Call, root: ast.AST) -> bool:
     found = list(guards(module, call, root))
     return any(each.rarity in _SELDOM or _CACHED.search(code_of(each.test)) for each in found)
 
 
 def _is_over_items(project: "Project", module: Module, loop: Repeating) -> bool:
+    if isinstance(loop, ast.Call):
+        return True
     if isinstance(loop, ast.While) or any(turns.node is loop for turns in project.loops.training):
         return False
     first = loop.generators[0] if isinstance(loop, _COMPREHENSIONS) else loop
@@ -140,7 +200,8 @@ def _depends(module: Module, loop: Repeating, call: ast.Call) -> bool:
     if not handed:
         return True
     first = loop.generators[0] if isinstance(loop, _COMPREHENSIONS) else loop
-    known = _names(getattr(first, "target", loop))
+    target = first.args[0] if isinstance(first, ast.Call) else getattr(first, "target", loop)
+    known = {each.arg for each in ast.walk(target) if isinstance(each, ast.arg)} | _names(target)
     for _ in range(2):  # an assignment below may lead to one above it
         for assigned in module.all(ast.Assign):
             if loop in module.ancestors(assigned) and _names(assigned.value) & known:

@@ -16,7 +16,7 @@ _REMOTE_SQL = (
     r"|cx_Oracle|clickhouse_driver|snowflake\.connector)"
 )
 _OTHERS = re.compile(
-    r"^sqlite_utils\..*\.(insert|upsert|update|delete)$|^sqlalchemy\..*\.execute$|^duckdb\b.*\.(execute|sql)$"
+    r"^sqlite_utils\..*\.(insert|upsert|update|delete)$|^sqlalchemy\..*\.(execute|merge|flush)$|^duckdb\b.*\.(execute|sql)$"
     r"|^neo4j\b.*\.(run|execute_query)$|^(elasticsearch|opensearchpy)\..*\.(index|update|delete)$"
     r"|^boto3\..*\.(put_item|update_item|delete_item)$|^tinydb\..*\.(insert|upsert|update)$"
     r"|^(chromadb|qdrant_client|pinecone|pymilvus|lancedb|weaviate)\b.*\.(add|upsert|insert|update|insert_one)$"
@@ -32,7 +32,7 @@ _WRITES = re.compile(
 )
 _NAMES = re.compile(
     r"(put_item|update_item|delete_item|insert|upsert|update|add|index|run|execute_query|write|sql|execute|commit"
-    r"|insert_one|update_one|replace_one|delete_one|find_one_and_\w+|set|setex|hset|hmset|rpush|lpush|sadd"
+    r"|merge|flush|insert_one|update_one|replace_one|delete_one|find_one_and_\w+|set|setex|hset|hmset|rpush|lpush|sadd"
     r"|zadd|incr|incrby|expire|delete|publish|xadd)$"
 )
 """Of all these methods, so that the others' paths need not be looked for."""
@@ -64,6 +64,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     commits = {
         _place(module, call) for call, path in paths if path.startswith("sqlite3.") and last_name(call) == "commit"
     }
+    commits |= {_place(module, each) for each in _transactions(module, project)}
     for call, path in paths:
         alone = _WITHIN_COMMITS.search(path) and _place(module, call) in commits
         usual = _WRITES.search(path) or alone
@@ -74,6 +75,14 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if _saves_row(module, project, call):
             for item in repeated(project, module, call):
                 yield _match(item, call, usual=False)
+
+
+def _transactions(module: Module, project: Project) -> Iterator[ast.With]:
+    """The `with connection:` of SQLite, at whose end it commits."""
+    for item in module.all(ast.withitem):
+        around = module.parent(item)
+        if isinstance(around, ast.With) and project.origins.of(module, item.context_expr) == "sqlite3.connect()":
+            yield around
 
 
 def _writes_elsewhere(call: ast.Call, path: str) -> bool:
@@ -96,7 +105,7 @@ def _saves_row(module: Module, project: Project, call: ast.Call) -> bool:
     return made is not None and any(_MODELS.search(each) for each in project.flow.bases(made))
 
 
-def _place(module: Module, call: ast.Call) -> ast.AST:
+def _place(module: Module, call: ast.AST) -> ast.AST:
     """The nearest loop or function."""
     kinds = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)
     return next((each for each in module.ancestors(call) if isinstance(each, kinds)), module.tree)
