@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flyball_planner.audit.finding import Span
 from flyball_planner.audit.index import SCOPES, Index, names_below
 from flyball_planner.audit.source import Source
-from flyball_planner.audit.words import holds_any, stands_in
+from flyball_planner.audit.words import holds_any, stands_in, vocabulary
 
 if TYPE_CHECKING:
     from flyball_planner.audit.guards import Guard
@@ -243,7 +243,7 @@ class Module:
         key = tuple(words)
         found = self._spoken.get(key)
         if found is None:
-            found = self._spoken[key] = holds_any(self.source.text, key)
+            found = self._spoken[key] = holds_any(self.source.text, self._vocabulary, key)
         return found
 
     def column(self, line: int, offset: int) -> int:
@@ -273,6 +273,10 @@ class Module:
         rows[-1] = rows[-1][: getattr(node, "end_col_offset", None)]
         rows[0] = rows[0][getattr(node, "col_offset", 0) :]
         return b"\n".join(rows).decode(errors="replace")
+
+    @cached_property
+    def _vocabulary(self) -> str:
+        return vocabulary(self.source.text)
 
     @cached_property
     def _index(self) -> Index:

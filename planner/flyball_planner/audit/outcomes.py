@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from flyball_planner.audit.branches import blocks
@@ -12,6 +12,9 @@ from flyball_planner.audit.module import Module, last_name
 from flyball_planner.audit.names import code_of
 
 Node = TypeVar("Node", bound=ast.AST)
+
+Given = tuple[set[str], ast.expr, int]
+"""The variables that are assigned to, what they are given, and on which line."""
 
 DIFFERENTIATING = frozenset(
     {"backward", "grad", "requires_grad_", "manual_backward", "set_grad_enabled", "vjp", "jacobian"}
@@ -39,9 +42,9 @@ class Body(Protocol):
 
 def leaves(body: Body, call: ast.Call) -> bool:
     """Whether all that a body makes of a pass is taken out of autograd there, and none of it goes elsewhere."""
-    derived = _derived(body, call)
     taken = [each.func for each in body.all(ast.Call) if last_name(each) in LEAVING]
     taken += [each.value for each in body.all(ast.Attribute) if each.attr == "data"]
+    derived = _derived(body, call) if taken else {}
     left = any(_speaks(body, each, call, derived) for each in taken)
     return left and not any(_speaks(body, each, call, derived) for each in _outlets(body))
 
@@ -93,15 +96,18 @@ _SHOWING = re.compile(
 
 def _derived(body: Body, call: ast.Call) -> Mapping[str, float]:
     """The variables that hold the result of a pass, or what was made of it with its history, up to which line."""
-    ends = _rebound(body, call, _spread(body, call, {}))
-    again = _last_given(body, call, _spread(body, call, ends))
-    return _spread(body, call, {name: line for name, line in ends.items() if line > again.get(name, 0)})
+    given = [*_given(body)]
+    found = _spread(body, call, given, {})
+    ends = _rebound(body, call, found)
+    if not ends:
+        return found
+    again = _last_given(body, call, given, _spread(body, call, given, ends))
+    return _spread(body, call, given, {name: line for name, line in ends.items() if line > again.get(name, 0)})
 
 
-def _spread(body: Body, call: ast.Call, ends: Mapping[str, float]) -> dict[str, float]:
+def _spread(body: Body, call: ast.Call, given: Sequence[Given], ends: Mapping[str, float]) -> dict[str, float]:
     """Where history gets from a pass; it ends for some variables on a line."""
     found: dict[str, float] = {}
-    given = [*_given(body)]
     for _ in range(3):  # a later line of a loop may feed an earlier one
         before = len(found)
         for names, value, _ in given:
@@ -116,7 +122,7 @@ def _spread(body: Body, call: ast.Call, ends: Mapping[str, float]) -> dict[str, 
     return found
 
 
-def _given(body: Body) -> Iterator[tuple[set[str], ast.expr, int]]:
+def _given(body: Body) -> Iterator[Given]:
     """The variables that are assigned to, what they are given, and on which line."""
     for each in body.all(ast.Assign):
         yield {name for target in each.targets for name in _names(target)}, each.value, each.lineno
@@ -125,6 +131,8 @@ def _given(body: Body) -> Iterator[tuple[set[str], ast.expr, int]]:
 
 
 def _names(target: ast.AST) -> set[str]:
+    if type(target) is ast.Name:  # as most are
+        return {target.id}
     return {part.id for part in nodes_below(target) if isinstance(part, ast.Name)}
 
 
@@ -148,10 +156,10 @@ def _is_of_block(body: Body, assigned: ast.Assign, name: str) -> bool:
     return all(each in block for each in others)
 
 
-def _last_given(body: Body, call: ast.Call, derived: Mapping[str, float]) -> dict[str, int]:
+def _last_given(body: Body, call: ast.Call, given: Sequence[Given], derived: Mapping[str, float]) -> dict[str, int]:
     """The last lines on which variables are given what has history."""
     found: dict[str, int] = {}
-    for names, value, line in _given(body):
+    for names, value, line in given:
         for name in names if _speaks(body, value, call, derived) else ():
             found[name] = max(line, found.get(name, 0))
     return found
@@ -208,13 +216,16 @@ def _holds(node: ast.AST, call: ast.Call, derived: Mapping[str, float]) -> bool:
     waiting = [node]
     while waiting:
         here = waiting.pop()
-        if here is call or (isinstance(here, ast.Name) and here.lineno <= derived.get(here.id, 0)):
+        if isinstance(here, ast.Name):
+            if here.lineno <= derived.get(here.id, 0):
+                return True
+        elif here is call:
             return True
-        if isinstance(here, _COMPREHENSIONS):
+        elif isinstance(here, _COMPREHENSIONS):
             waiting.append(here.elt)
         elif isinstance(here, ast.DictComp):
             waiting.append(here.value)
-        elif not _leaves(here):
+        elif not isinstance(here, ast.Constant) and not _leaves(here):
             waiting += parts_of(here)
     return False
 

@@ -1,6 +1,7 @@
 """Tensors that follow from shapes and constants alone: the same in each call, as long as the shapes are."""
 
 import ast
+from typing import TypeGuard
 
 from flyball_planner.audit.flow import Flow
 from flyball_planner.audit.flow.values import Tag
@@ -81,23 +82,34 @@ def _is_plain(flow: Flow, module: Module, node: ast.expr) -> bool:
 
 def assigned_before(module: Module, node: ast.Name) -> ast.expr | None:
     """What a variable of a function was given last, above a line; None if that is not plain."""
-    function = module.function_of(node)
+    function, name = module.function_of(node), node.id
     found = None
-    handed = function is not None and any(
-        each.arg == node.id for each in ast.walk(function.args) if type(each) is ast.arg
-    )
+    handed: bool | None = None
     for each in module.all(ast.Assign):
-        if each.lineno < node.lineno and module.function_of(each) is function:
+        if each.lineno < node.lineno and _gives(each, name) and module.function_of(each) is function:
+            handed = _is_argument(function, name) if handed is None else handed
             if handed and module.parent(each) is not function:
                 continue  # a default, made where nothing was handed over
             for target in each.targets:
-                if isinstance(target, ast.Name) and target.id == node.id:
+                if isinstance(target, ast.Name) and target.id == name:
                     found = each.value
-                elif isinstance(target, ast.Tuple) and any(
-                    isinstance(t, ast.Name) and t.id == node.id for t in target.elts
-                ):
-                    found = _part(target, each.value, node.id)
+                elif _holds(target, name):
+                    found = _part(target, each.value, name)
     return found
+
+
+def _gives(assigned: ast.Assign, name: str) -> bool:
+    """Whether an assignment gives a variable its value, by itself or in a tuple."""
+    return any(each.id == name if isinstance(each, ast.Name) else _holds(each, name) for each in assigned.targets)
+
+
+def _holds(target: ast.expr, name: str) -> TypeGuard[ast.Tuple]:
+    parts = target.elts if isinstance(target, ast.Tuple) else ()
+    return any(isinstance(each, ast.Name) and each.id == name for each in parts)
+
+
+def _is_argument(function: Function | None, name: str) -> bool:
+    return function is not None and any(each.arg == name for each in ast.walk(function.args) if type(each) is ast.arg)
 
 
 def _part(target: ast.Tuple, value: ast.expr, name: str) -> ast.expr | None:

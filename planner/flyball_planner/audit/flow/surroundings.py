@@ -1,6 +1,8 @@
 """What a whole file, or files that know each other, tell of the values in them: libraries, losses, who calls what."""
 
 import ast
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.classes import Classes
@@ -17,7 +19,7 @@ class Surroundings(Classes):
     def __init__(self, project: "Project") -> None:
         super().__init__(project)
         self._backward: dict[Module, frozenset[str]] = {}
-        self._callers: dict[tuple[frozenset[Module], str], list[tuple[Module, ast.Call]]] = {}
+        self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
 
     def uses_torch(self, module: Module) -> bool:
         """Whether names may be guessed by the habits of training code in a file."""
@@ -35,14 +37,16 @@ class Surroundings(Classes):
         """Whether a file, or one that it is connected with, makes new tensors on a device without saying so."""
         return self.project.speaks_of(module, "set_default_device", "set_default_tensor_type")
 
-    def callers(self, name: str, module: Module) -> list[tuple[Module, ast.Call]]:
+    def callers(self, name: str, module: Module) -> Sequence[tuple[Module, ast.Call]]:
         """The calls whose function ends in a name, in a module and those that it is connected with."""
-        key = (self.project.connected(module), name)
-        found = self._callers.get(key)
+        group = self.project.connected(module)
+        found = self._callers.get(group)
         if found is None:
-            group = sorted(key[0], key=lambda each: each.name)
-            found = self._callers[key] = [(caller, each) for caller in group for each in caller.calls_named(name)]
-        return found
+            found = self._callers[group] = defaultdict(list)
+            for caller in sorted(group, key=lambda each: each.name):
+                for called in caller.called_names:
+                    found[called] += [(caller, each) for each in caller.calls_named(called)]
+        return found.get(name, ())
 
 
 _HABITUAL = frozenset({"torch", "lightning", "transformers", "accelerate", "deepspeed"})

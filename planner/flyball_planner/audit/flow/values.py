@@ -46,6 +46,10 @@ PLACED: Tags = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH})
 """What only tensors carry, wherever they lie."""
 
 
+_made = tuple.__new__
+"""Makes a value of all its parts: without the call in between that gives missing ones their defaults."""
+
+
 class Literal(NamedTuple):
     """A constant of the code, wrapped, so that None is a value too."""
 
@@ -132,11 +136,11 @@ class Value(NamedTuple):
 
     def tagged(self, *tags: Tag) -> "Value":
         """Itself with more tags."""
-        return Value(self.tags | frozenset(tags), *self[1:])
+        return _made(Value, (self.tags.union(tags), *self[1:]))
 
     def without(self, *tags: Tag) -> "Value":
         """Itself with fewer tags."""
-        return Value(self.tags - frozenset(tags), *self[1:])
+        return _made(Value, (self.tags.difference(tags), *self[1:]))
 
 
 _NOT_SEEN: Tags = frozenset({Tag.SUPPOSED, Tag.HOST})

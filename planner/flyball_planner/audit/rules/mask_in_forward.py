@@ -8,6 +8,7 @@ from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -112,7 +113,7 @@ def _masks(project: Project, region: Region) -> Iterator[ast.Call | ast.Compare]
         both = all(follows_from_shapes(flow, module, each) for each in sides)
         if (
             (both or _is_band(project, module, compare))
-            and any("arange" in ast.unparse(_source(module, each)) for each in sides)
+            and any("arange" in code_of(_source(module, each)) for each in sides)
             and not _joins_data(project, region, compare)
         ):
             yield compare
