@@ -119,8 +119,7 @@ class Project:
         """The project's modules that one imports, directly or through others."""
         found = self._reached.get(module)
         if found is None:
-            self._reached[module] = frozenset()
-            found = self._reached[module] = frozenset(self._reachable(module))
+            found = self._reached[module] = self._reachable(module)
         return found
 
     def beside(self, module: Module) -> tuple[Module, ...]:
@@ -196,14 +195,22 @@ class Project:
             known = self._named_by[module] = frozenset(split[0] for split in found if split is not None)
         return known
 
-    def _reachable(self, module: Module) -> set[Module]:
+    def _reachable(self, module: Module) -> frozenset[Module]:
+        """What a module's imports lead to; modules that import each other in a circle share one set of it."""
         reached: set[Module] = set()
         waiting = [module]
         while waiting:
-            more = self._direct(waiting.pop()) - reached
-            reached |= more
-            waiting.extend(more)
-        return reached
+            here = waiting.pop()
+            known = self._reached.get(here)
+            if known is None:
+                more = self._direct(here) - reached
+                reached |= more
+                waiting.extend(more)
+            elif module in known:
+                return known
+            else:
+                reached |= known
+        return frozenset(reached)
 
     def _find(self, qualified: str) -> Definition | None:
         head, _, name = qualified.rpartition(".")

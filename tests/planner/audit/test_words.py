@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_planner.audit.rules import RULES
-from flyball_planner.audit.words import held_by_matches, stands_in
+from flyball_planner.audit.words import held_by_matches, holds_any, stands_in, vocabulary
 from tests.planner.audit.expectations import CORPUS
 
 TEXTS = [each.read_text() for each in sorted(CORPUS.glob("*/*.py"))]
@@ -52,3 +52,14 @@ def test_odd_patterns_are_searched_as_they_are(pattern: str) -> None:
     words = re.compile(pattern)
     for text in ("HALF", "aa", "b", "Ab", "c", "z"):
         assert stands_in(words, text) is (words.search(text) is not None)
+
+
+@given(st.text(alphabet="ab_9ä .(\n\x1c\udc80"), st.lists(st.text(alphabet="ab_9ä .("), max_size=3))
+def test_a_vocabulary_tells_what_its_text_does(text: str, words: list[str]) -> None:
+    """Of words and parts of them; texts with blanks, brackets or marks are looked for in the text itself."""
+    assert holds_any(text, vocabulary(text), words) is any(each in text for each in words)
+
+
+def test_a_vocabulary_holds_each_word_once() -> None:
+    """However often it stands in the text, and whatever stands around it."""
+    assert sorted(vocabulary("loss.backward()\nloss = f(loss, ämne_2)").split()) == ["backward", "f", "loss", "ämne_2"]

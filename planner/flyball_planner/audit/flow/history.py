@@ -80,18 +80,7 @@ _NAMED_OFF = re.compile(
 
 def calls_of_partials(flow: "Flow", module: Module, function: Function) -> Iterator[tuple[Module, ast.Call]]:
     """Where variables are called that hold a function with some of its arguments: `run = partial(evaluate, model)`."""
-    for caller, made in flow.callers("partial", module):
-        calls = _calls_of_what_holds(caller, made)
-        held = flow.value(caller, made.args[0]).definition if calls else None
+    for caller, made, calls in flow.partials(module):
+        held = flow.value(caller, made.args[0]).definition
         if held is not None and held.node is function:
             yield from ((caller, each) for each in calls)
-
-
-def _calls_of_what_holds(module: Module, made: ast.Call) -> list[ast.Call]:
-    """The calls of the variables that a partial function is given to: without any, what it calls need not be known."""
-    statement = module.statement(made) if made.args else None
-    if not isinstance(statement, ast.Assign):
-        return []
-    names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
-    calls = module.calls_of(module.scope_of(made)) if names else ()
-    return [each for each in calls if isinstance(each.func, ast.Name) and each.func.id in names]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.classes import Classes
 from flyball_planner.audit.flow.losses import loss_names
+from flyball_planner.audit.flow.partials import calls_of_what_holds
 from flyball_planner.audit.module import Module
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class Surroundings(Classes):
     def __init__(self, project: "Project") -> None:
         super().__init__(project)
         self._backward: dict[Module, frozenset[str]] = {}
+        self._partials: dict[frozenset[Module], list[tuple[Module, ast.Call, list[ast.Call]]]] = {}
         self._callers: dict[frozenset[Module], dict[str, list[tuple[Module, ast.Call]]]] = {}
 
     def uses_torch(self, module: Module) -> bool:
@@ -47,6 +49,17 @@ class Surroundings(Classes):
                 for called in caller.called_names:
                     found[called] += [(caller, each) for each in caller.calls_named(called)]
         return found.get(name, ())
+
+    def partials(self, module: Module) -> Sequence[tuple[Module, ast.Call, list[ast.Call]]]:
+        """In a module, and in those that it is connected with: each `run = partial(…)`, and the calls of `run`."""
+        group = self.project.connected(module)
+        found = self._partials.get(group)
+        if found is None:
+            made = (
+                (caller, each, calls_of_what_holds(caller, each)) for caller, each in self.callers("partial", module)
+            )
+            found = self._partials[group] = [each for each in made if each[2]]
+        return found
 
 
 _HABITUAL = frozenset({"torch", "lightning", "transformers", "accelerate", "deepspeed"})

@@ -84,7 +84,7 @@ def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | N
     given = next((each.value for each in call.keywords if each.arg == "input"), call.args[0] if call.args else None)
     if "softmax" in last_name(call).lower() and module.qualified(call.func) in _SOFTMAX:
         return given
-    is_layer = isinstance(call.func, ast.Attribute | ast.Call) and "Softmax(" in module.source.text
+    is_layer = isinstance(call.func, ast.Attribute | ast.Call) and module.says_any(("Softmax(",))
     if is_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()":
         return given
     if last_name(call) != "softmax" or module.qualified(call.func) is not None:
