@@ -260,19 +260,12 @@ class Module:
         return Span(node.lineno, self.column(node.lineno, node.col_offset), end_line, end)
 
     def quote(self, node: ast.AST) -> str:
-        """The code of a node on one line, cut to what a message bears."""
-        text = " ".join(self._segment(node).split())
+        """The code of a node on one line, without comments, cut to what a message bears."""
+        line, row = getattr(node, "lineno", 0), b""
+        if 0 < line <= len(self.lines) and getattr(node, "end_lineno", None) == line:
+            row = self.lines[line - 1].encode()[getattr(node, "col_offset", 0) : getattr(node, "end_col_offset", None)]
+        text = " ".join((row.decode(errors="replace") or ast.unparse(node)).split())
         return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-
-    def _segment(self, node: ast.AST) -> str:
-        """The text of a node; `ast.get_source_segment` cuts the whole file into lines each time."""
-        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
-        if not 0 < first <= last <= len(self.lines):
-            return ast.unparse(node)
-        rows = [each.encode() for each in self.lines[first - 1 : last]]
-        rows[-1] = rows[-1][: getattr(node, "end_col_offset", None)]
-        rows[0] = rows[0][getattr(node, "col_offset", 0) :]
-        return b"\n".join(rows).decode(errors="replace")
 
     @cached_property
     def _vocabulary(self) -> str:

@@ -46,3 +46,10 @@ def test_one_of_some_texts_is_enough() -> None:
     assert module.says_any(("nowhere", "second.st"))
     assert not module.says_any(("nowhere", "Step"))
     assert not module.says_any(())
+
+
+def test_code_is_quoted_on_one_line_without_its_comments() -> None:
+    """As it stands where it is on one line; what is long is cut."""
+    _, module = module_of('send(  # to all\n    url,\n    "été",  # later\n)\nx = f("é",  1)\n')
+    many, one = module.calls_named("send"), module.calls_named("f")
+    assert [module.quote(each) for each in (*many, *one)] == ["send(url, 'été')", 'f("é", 1)']

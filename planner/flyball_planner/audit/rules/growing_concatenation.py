@@ -21,10 +21,10 @@ _FEW = 8
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Variables of loops that are joined with something new, and read nowhere else in the loop."""
     for call in module.calls_named(*_NAMES):
-        if module.qualified(call.func) not in _JOINING:
-            continue
         assigned = _assigned(module, call)
         if assigned is None:
+            continue
+        if module.qualified(call.func) not in _JOINING and not _appends_rows(call, ast.unparse(assigned.targets[0])):
             continue
         loop = _loop(module, assigned)
         if loop is None:
@@ -121,11 +121,19 @@ def _ends_when_enough(loop: ast.For, holder: str) -> bool:
 
 def _joins(call: ast.Call, holder: str) -> bool:
     """Whether the first of what is joined is the holder itself, or the second of two."""
+    if _appends_rows(call, holder):
+        return True
     first = call.args[0] if call.args else None
     parts = [first, *call.args[1:2]] if last_name(call) == "append" else [first]
     if isinstance(first, ast.List | ast.Tuple) and len(first.elts) > 1:
         parts = [first.elts[0], *(first.elts[1:] if len(first.elts) == 2 else ())]
     return any(each is not None and ast.unparse(_moved(each)) == holder for each in parts)
+
+
+def _appends_rows(call: ast.Call, holder: str) -> bool:
+    """Whether it is `table = table.append(rows)`: what is given back is another table, where a list gives None."""
+    method = call.func
+    return isinstance(method, ast.Attribute) and method.attr == "append" and ast.unparse(method.value) == holder
 
 
 def _moved(node: ast.expr) -> ast.expr:

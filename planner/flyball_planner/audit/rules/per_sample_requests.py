@@ -60,8 +60,7 @@ _LIBRARIES = (
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The module's requests, wherever a loop over items leads to them."""
     for call in module.all(ast.Call):
-        path = project.origins.of(module, call.func) if _may_ask(module, call) else None
-        if path is not None and _is_request(module, call, path):
+        if _may_ask(module, call) and _asks(project, module, call):
             for item in repeated(project, module, call):
                 trains = item.trains(project)
                 if not _announces_an_exchange(item, call) and (trains or not _brings_files(item)):
@@ -72,12 +71,32 @@ def _may_ask(module: Module, call: ast.Call) -> bool:
     return last_name(call) in _NAMES or (last_name(call)[:1].isupper() and "_pb2_grpc" in module.source.text)
 
 
+def _asks(project: Project, module: Module, call: ast.Call) -> bool:
+    path = project.origins.of(module, call.func)
+    return _speaks_http(module, call) if path is None else _is_request(module, call, path)
+
+
+def _speaks_http(module: Module, call: ast.Call) -> bool:
+    """Whether it reads like a request, whoever sends it: `self.client.post(url, json=…, headers=…)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _HTTP or not call.args:
+        return False
+    waits = not isinstance(module.function_of(call), ast.AsyncFunctionDef) or _is_awaited(module, call)
+    return waits and any(each.arg in {"json", "headers"} for each in call.keywords)
+
+
+_HTTP = frozenset({"post", "put", "patch", "get", "delete"})
+
+
 def _is_request(module: Module, call: ast.Call, path: str) -> bool:
     if _AWAITED.search(path):
-        return isinstance(module.parent(call), ast.Await | ast.withitem)
+        return _is_awaited(module, call)
     if path == "ray.get" and not _asks_itself(call):
         return False
     return bool(_REQUESTS.search(path))
+
+
+def _is_awaited(module: Module, call: ast.Call) -> bool:
+    return isinstance(module.parent(call), ast.Await | ast.withitem)
 
 
 def _asks_itself(call: ast.Call) -> bool:
