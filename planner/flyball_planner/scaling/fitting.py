@@ -133,8 +133,8 @@ def fit(points: Sequence[Point]) -> ScalingFit:
     kept = weights > NEGLIGIBLE
     components = tuple(
         Component(law, float(share), float(weight), float(log_scale))
-        for (law, share, log_scale), weight in zip(forms, weights / weights[kept].sum(), strict=True)
-        if weight > NEGLIGIBLE
+        for (law, share, log_scale), weight, keeps in zip(forms, weights / weights[kept].sum(), kept, strict=True)
+        if keeps
     )
     return ScalingFit(tuple(points), components, error=float(np.sqrt(squares / freedom)), freedom=freedom)
 

@@ -145,3 +145,11 @@ def test_a_size_below_one_has_no_forecast() -> None:
 def test_the_laws_are_those_that_are_promised() -> None:
     """Six laws, each named as usual."""
     assert [law.name for law in LAWS] == list(GROWTHS)
+
+
+@pytest.mark.parametrize("seconds", [(0.086, 0.1299, 0.2175), (0.0951, 0.1444, 0.2381), (0.0944, 0.1094, 0.2192)])
+def test_what_is_left_of_all_laws_is_certain_together(seconds: tuple[float, float, float]) -> None:
+    """Also where one lies just below what is negligible: probabilities that sum to a little more cannot be drawn."""
+    found = fit([Point(size, each) for size, each in zip((1_000, 4_000, 16_000), seconds, strict=True)])
+    assert math.fsum(each.weight for each in found.components) == pytest.approx(1, abs=1e-9)
+    assert found.seconds(64_000).low > 0
