@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from flyball_agent.standin.cards import A100, H100, RTX_4090, Values
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
 from flyball_proto.silence import Reason, Silence
+from tests.counted import calls_of
 
 UUID = "GPU-00000000-0000-4000-8000-{:012d}"
 
@@ -457,18 +457,11 @@ def test_a_driver_without_gpus_is_absent(bench: Bench) -> None:
         bench.read()
 
 
-def cpu_seconds(run: Callable[[], object], times: int) -> float:
-    started = time.process_time()
-    for _ in range(times):
-        run()
-    return (time.process_time() - started) / times
-
-
 def test_a_tick_of_eight_gpus_is_cheap(tmp_path: Path) -> None:
-    """Eight GPUs cost at most a millisecond of CPU a tick."""
+    """Eight GPUs take so few calls that a tick stays below a millisecond (`make bench` times it)."""
     scenario = Scenario(gpus=8).set(H100).set(READINGS)
     for gpu in range(8):
         scenario.process(gpu, 1000 + gpu, 5)
     probe = NvidiaProbe(Nvml(str(StandIn(tmp_path, scenario).library)), tmp_path)
     probe.read()
-    assert min(cpu_seconds(probe.read, 50) for _ in range(4)) <= 1.0e-3
+    assert calls_of(probe.read) <= 9_000

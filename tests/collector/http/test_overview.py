@@ -1,7 +1,5 @@
 """The fleet in one columnar answer."""
 
-import time
-
 import numpy as np
 
 from flyball_collector.fleet.fleet import Fleet
@@ -9,6 +7,7 @@ from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.overview import make_overview
 from flyball_collector.http.status import Status
 from flyball_collector.http.testing import Clock, Machine, fetch, make_parts, serving
+from tests.counted import calls_of
 
 
 async def test_values_follow_the_names_and_gpus_their_hosts() -> None:
@@ -62,8 +61,7 @@ def test_a_large_fleet_is_cheap() -> None:
         fleet.apply(tick)
     statuses = [Status.UP] * 2048
     make_overview(fleet.snapshot(10**18), statuses, 10**18, warming=False)
-    started = time.process_time()
     overview = make_overview(fleet.snapshot(10**18), statuses, 10**18, warming=False)
-    assert time.process_time() - started < 0.25
+    assert calls_of(lambda: make_overview(fleet.snapshot(10**18), statuses, 10**18, warming=False)) < 15 * 2048
     assert len(overview.gpu_power_watts) == 2048 * 8
     assert not np.isnan(overview.gpu_power_watts).any()

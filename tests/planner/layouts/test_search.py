@@ -1,7 +1,5 @@
 """Tests of the search for the best layout."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,6 +19,7 @@ from flyball_planner.models.transformer.shape import Experts, Kind, Norm, Transf
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.timing.estimate import estimate_step
 from flyball_planner.training import Checkpointing, Sharding, Training
+from tests.counted import calls_of
 
 GPT2 = TransformerShape(Kind.DECODER, 12, 768, 12, 3072, 50257, 12, 64)
 LLAMA_70B = TransformerShape(
@@ -79,13 +78,11 @@ def test_cases_that_are_searched_together_are_found_as_alone(
             assert one.memory_high_bytes == pytest.approx(other.memory_high_bytes, rel=1e-12)
 
 
-def test_ten_thousand_candidates_take_less_than_a_second() -> None:
-    """A search over more than 10,000 candidates is quick enough to be asked interactively."""
-    search_layouts(GPT2, SMALL, NODE)  # data files are read once
-    started = time.process_time()
+def test_ten_thousand_candidates_are_judged_together() -> None:
+    """A search over more than 10,000 candidates goes through none of them one by one: it may be asked interactively."""
     found = search_layouts(LLAMA_70B, LARGE, CLUSTER)
     assert found.candidates > 10_000
-    assert time.process_time() - started < 1.0
+    assert calls_of(lambda: search_layouts(LLAMA_70B, LARGE, CLUSTER)) < found.candidates
 
 
 def test_what_cannot_fit_is_said_with_what_to_do() -> None:
