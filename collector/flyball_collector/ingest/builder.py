@@ -40,10 +40,13 @@ class Builder:
         """Of the process that builds, while there is one."""
         return self._apart.pid
 
-    def build(self, blocks: Sequence[OpenBlock], hosts: int) -> list[Block]:
-        """The blocks of so many hosts. Where the process fails, this thread builds: slower for all, but it does."""
+    def build(self, blocks: Sequence[OpenBlock], of_all: int) -> list[Block]:
+        """Some blocks of all that are open: one a host, more where hosts replay.
+
+        Where the process fails, this thread builds: slower for all, but it does.
+        """
         drafts = [draft(block) for block in blocks]
-        if hosts >= self._large_fleet:
+        if of_all >= self._large_fleet:
             try:
                 return _blocks(self._apart.ask(drafts))
             except GoneError as error:

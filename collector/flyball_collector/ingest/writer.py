@@ -187,7 +187,7 @@ class BlockWriter:
             self._settle(block, ranges)
 
     def _build_and_put(self, taken: Sequence[OpenBlock]) -> list[RangeSet]:
-        blocks = self._builder.build(taken, hosts=self._gatherer.open_blocks)
+        blocks = self._builder.build(taken, of_all=self._gatherer.open_blocks)
         ranges = self._store.put_blocks(blocks)
         self._counts.blocks_bytes += sum(len(block.payload) + len(block.summary) for block in blocks)
         return ranges

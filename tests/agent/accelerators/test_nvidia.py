@@ -1,7 +1,6 @@
 """The NVIDIA probe over the stand-in library: real ctypes calls from the choke point up."""
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
 from flyball_proto.silence import Reason, Silence
 from tests.counted import calls_of
+from tests.processes import wait_for
 
 UUID = "GPU-00000000-0000-4000-8000-{:012d}"
 
@@ -399,7 +399,7 @@ def test_others_are_answered_while_a_read_hangs(bench: Bench) -> None:
     finished: list[Sample] = []
     thread = threading.Thread(target=lambda: finished.append(bench.read()), daemon=True)
     thread.start()
-    time.sleep(0.05)
+    wait_for("the read has begun", lambda: not bench.probe.processes[0].HasField("memory_used_bytes"), seconds=30)
     assert len(bench.probe.describe()) == 2
     assert bench.probe.take_events() == []
     (process,) = bench.probe.processes

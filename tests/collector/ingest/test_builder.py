@@ -45,32 +45,32 @@ def blocks() -> list[OpenBlock]:
 
 def test_a_process_builds_what_a_thread_builds(builder: Builder, blocks: list[OpenBlock]) -> None:
     """Byte for byte; a small fleet needs no process, and all batches of a large one the same."""
-    here = builder.build(blocks, hosts=LARGE - 1)
+    here = builder.build(blocks, of_all=LARGE - 1)
     assert not builder.pid
-    assert builder.build(blocks, hosts=LARGE) == here
+    assert builder.build(blocks, of_all=LARGE) == here
     first = builder.pid
     assert first is not None
-    assert builder.build(blocks[2:], hosts=LARGE) == here[2:]
+    assert builder.build(blocks[2:], of_all=LARGE) == here[2:]
     assert builder.pid == first
     assert [len(block.present) for block in here] == [TICKS, TICKS, 7]
 
 
 def test_a_lost_process_loses_no_block(builder: Builder, blocks: list[OpenBlock], counts: Counts) -> None:
     """Killed between two batches: the thread builds the next one, it is counted, and another process the one after."""
-    here = builder.build(blocks, hosts=LARGE)
+    here = builder.build(blocks, of_all=LARGE)
     pid = builder.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert builder.build(blocks, hosts=LARGE) == here
+    assert builder.build(blocks, of_all=LARGE) == here
     assert counts.builder_failures == 1
-    assert builder.build(blocks, hosts=LARGE) == here
+    assert builder.build(blocks, of_all=LARGE) == here
     assert builder.pid not in {None, pid}
     assert counts.builder_failures == 1
 
 
 def test_it_ends_with_the_builder(builder: Builder, blocks: list[OpenBlock]) -> None:
     """Nobody is left behind."""
-    builder.build(blocks, hosts=LARGE)
+    builder.build(blocks, of_all=LARGE)
     pid = builder.pid
     assert pid is not None
     builder.close()
@@ -83,7 +83,7 @@ def test_a_block_that_cannot_be_built_is_told(builder: Builder, blocks: list[Ope
     wrong = replace(blocks[0], key=blocks[1].key)
     for hosts in (1, LARGE, LARGE):
         with pytest.raises(BlockError, match=r"sequences .* are not in 60 … 119"):
-            builder.build([blocks[1], wrong], hosts=hosts)
+            builder.build([blocks[1], wrong], of_all=hosts)
     assert counts.builder_failures == 0
 
 
@@ -93,6 +93,6 @@ def test_rows_of_another_width_than_their_layout_are_told(builder: Builder, coun
     block = open_block(gatherer)
     gatherer.add(block, replace(tick(0), layout=tick(0, large=True).layout))
     with pytest.raises(BlockError, match=r"rows of 3 columns for layout .*, which is of 9"):
-        builder.build([block], hosts=LARGE)
+        builder.build([block], of_all=LARGE)
     assert not builder.pid
     assert counts.builder_failures == 0

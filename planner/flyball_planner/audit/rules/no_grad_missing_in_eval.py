@@ -40,7 +40,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     yield from (_unknown(module, loop, call) for loop, call in unknown_passes(project, module) if loop not in told)
     yield from (_giver(module, each.call, each.loop, switched=each.switched) for each in givers(module, project))
     yield from _of_dropped(module, project)
-    left = set(undifferentiated(project, module))
+    left = dict.fromkeys(undifferentiated(project, module))
     yield from (_giver(module, call, None, switched=False) for call in left)
     yield from (_held_out(module, call) for call in passes_over_held_out(project, module) if call not in left)
     for turns in project.loops.training_of(module):
