@@ -28,6 +28,7 @@ DOWN_SECONDS = 60
 CATCH_UP_SECONDS = 120
 PEER_HOSTS = 256
 PEER_SECONDS = 30
+LEAST_TAKEN = 0.5  # with less, what is measured is the machine's distress
 LAG = "flyball_collector_lag_seconds"
 LOOP = "flyball_collector_event_loop_lag_seconds"
 
@@ -149,6 +150,8 @@ def steady(collector: Collector, fleet: Fleet) -> list[Figure]:
     cpu = collector.cpu_seconds() - before[0]
     late = _since(before[2], _buckets(collector, LAG))
     expected = fleet.hosts * seconds
+    if records < LEAST_TAKEN * expected:
+        raise SystemExit(too_few(records / expected, fleet))
     note = "received, checked, shown, stored, scored"
     bound = 200 if fleet.send_every_ms == 1000 else 80
     return [
@@ -158,6 +161,15 @@ def steady(collector: Collector, fleet: Fleet) -> list[Figure]:
         at_most("sample to visible, p99", _quantile(late, 0.99), 1.5, "s", "upper bound of its histogram's bucket"),
         at_most("resident", collector.resident_bytes() / 1e9, 1.5, "GB"),
     ]
+
+
+def too_few(share: float, fleet: Fleet) -> str:
+    """What is wrong with a machine that cannot even generate the fleet, and what to do instead."""
+    return (
+        f"collector: only {share:.0%} of the snapshots due were taken, so no figure would mean anything: this machine "
+        f"is too slow, or too busy, to generate {fleet.hosts:,} hosts beside the collector. Measure it in a quieter "
+        f"hour, or fewer: python -m tests.benchmarks.collector --hosts {fleet.hosts // 4}"
+    )
 
 
 def _metric(collector: Collector, name: str) -> float:

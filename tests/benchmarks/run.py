@@ -39,11 +39,13 @@ Measured {when} on {machine}.
 """
 
 
-def run_benchmark(name: str) -> list[Figure]:
-    """Run one benchmark in a process of its own; its progress goes to stderr."""
+def run_benchmark(name: str) -> list[Figure] | None:
+    """Run one benchmark in a process of its own; its progress, and what it fails of, go to stderr. None if it fails."""
     command = [sys.executable, "-m", f"tests.benchmarks.{name}"]
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-    return [Figure(**figure) for figure in json.loads(output.splitlines()[-1])]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True)
+    if ended.returncode:
+        return None
+    return [Figure(**figure) for figure in json.loads(ended.stdout.splitlines()[-1])]
 
 
 def machine() -> str:
@@ -73,18 +75,23 @@ def _row(figure: Figure) -> str:
     return f"| {figure.name} | {value} {figure.unit} | {figure.target} | {remark} |"
 
 
-def main() -> None:
-    """Run, print, and write what was asked for."""
+def main() -> int:
+    """Run, print, and write what was asked for; 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one (may be repeated)")
     parser.add_argument("--json", type=Path, help="write the figures here as JSON")
     parser.add_argument("--markdown", type=Path, help="write the table here")
     options = parser.parse_args()
     results: dict[str, list[Figure]] = {}
+    failed = []
     for name in options.only or BENCHMARKS:
         print(f"{name}: {BENCHMARKS[name]}", file=sys.stderr, flush=True)
         started = time.monotonic()
-        results[name] = run_benchmark(name)
+        figures = run_benchmark(name)
+        if figures is None:
+            failed.append(name)
+        else:
+            results[name] = figures
         print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     text = INTRODUCTION.format(when=when, machine=machine()) + table(results) + "\n"
@@ -92,8 +99,11 @@ def main() -> None:
     if options.markdown:
         options.markdown.write_text(text)
     if options.json:
-        figures = {name: [vars_of(figure) for figure in found] for name, found in results.items()}
-        options.json.write_text(json.dumps({"date": when, "machine": machine(), "figures": figures}, indent=1) + "\n")
+        plain = {name: [vars_of(figure) for figure in found] for name, found in results.items()}
+        options.json.write_text(json.dumps({"date": when, "machine": machine(), "figures": plain}, indent=1) + "\n")
+    for name in failed:
+        print(f"{name} failed: why stands above; it is not in the table", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def vars_of(figure: Figure) -> dict[str, object]:
@@ -102,4 +112,4 @@ def vars_of(figure: Figure) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
