@@ -225,7 +225,8 @@ async def test_days_of_crashes_are_named_bit_by_bit(tmp_path: Path, collector: M
         agent.spool.begin(an_epoch(number))
         agent.spool.append(a_tick(0))
     async with agent.running():
-        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)
+        await collector.until(lambda: len(collector.held) == lives, 60)
+        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)  # dear while there are many
     assert len(collector.held) == lives
     assert all(len(held.records) == 1 for held in collector.held.values())
     assert max(len(hello.epochs) for hello in collector.hellos) == MAX_HELLO_EPOCHS
