@@ -29,8 +29,6 @@ _NEWEST = 48
 _PAST = 512
 """The same of what is usual: as many as those that make a median's past."""
 
-_LEAST_PAST = 128
-
 _NEARLY = 8
 """What nearly is too much becomes usual so many times more slowly: else a slow start would hide the rest."""
 
@@ -97,9 +95,9 @@ class Scattered:
         return np.maximum(self._least, _DEVIATIONS * np.sqrt(usual / (2 * _NEWEST)))
 
     def beyond(self) -> Floats:
-        """How much more slow steps add than they used to; unknown without a past."""
-        kept = self._kept
-        return np.where(kept["learnt"] >= _LEAST_PAST, kept["added"] - kept["usual"], np.nan)
+        """How much more slow steps add than they used to."""
+        more: Floats = self._kept["added"] - self._kept["usual"]
+        return more
 
     def judge(self, beyond: Floats) -> Flags:
         """Along ranks, by what is beyond their own past and their peers': whose single steps became slow, for good."""

@@ -62,8 +62,8 @@ def test_what_a_rank_always_did_is_no_news(every: int) -> None:
     assert slow_from(excess) == []
 
 
-@pytest.mark.parametrize("share", [0.12, 0.25])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0.12, 0.25, 0.35])
+@pytest.mark.parametrize("seed", range(4))
 def test_pauses_at_random_are_no_news_when_they_come_as_often_as_ever(seed: int, share: float) -> None:
     """Some steps take several times as long, now more often, now less, for days."""
     pauses = np.random.default_rng(seed).random(20_000) < share
