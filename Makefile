@@ -30,7 +30,7 @@ up: .venv/.runtime
 
 ## Everything that CI runs.
 test: system-packages check
-	@tests/everything $(BIN)/python
+	@$(BIN)/python -m tests.everything
 
 system-packages:
 	@tests/system-packages

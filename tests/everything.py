@@ -1,0 +1,108 @@
+"""Runs every test: groups of them beside each other, the longest first, each in a process of its own.
+
+`python -m tests.everything` is what `make test` calls. Of each group a line tells how it ended; what it said is shown
+where it failed, and lies in build/tests/.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+LONGEST_FIRST = ("collector/diagnosis", "collector", "faults", "planner", "client", "agent")
+"""Folders below tests/, of which those within others are groups of their own; what is not named here comes after."""
+
+MOST_AT_ONCE = 4
+"""Many tests start programs of their own, and wait for them with deadlines."""
+
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A folder of tests that one process runs."""
+
+    name: str  # as one would call it by hand
+    folder: Path
+    without: tuple[Path, ...]  # of its subfolders: groups of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a group ended, and what it said."""
+
+    group: Group
+    ok: bool
+    seconds: float
+    said: str
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many passed, failed, …, by pytest's last line."""
+        last = self.said.rstrip().rpartition("\n")[2]
+        return Counter({what: int(number) for number, what in _COUNT.findall(last)})
+
+
+def groups(tests: Path = ROOT / "tests") -> list[Group]:
+    """Every file of tests in one of them."""
+    parts = {tests / file.relative_to(tests).parts[0] for file in tests.glob("**/test_*.py")}
+    rest = [tests if part.is_file() else part for part in sorted(parts)]
+    first = [tests / name for name in LONGEST_FIRST if (tests / name).is_dir()]
+    folders = list(dict.fromkeys([*first, *rest]))
+    return [_group(folder, folders, tests.parent) for folder in folders]
+
+
+def _group(folder: Path, folders: Sequence[Path], root: Path) -> Group:
+    name = folder.relative_to(root).as_posix()
+    return Group(name, folder, tuple(each for each in folders if folder in each.parents))
+
+
+def run(group: Group) -> Outcome:
+    """One group, to its end."""
+    command = [sys.executable, "-m", "pytest", str(group.folder), *(f"--ignore={each}" for each in group.without)]
+    started = time.monotonic()
+    ended = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, cwd=ROOT, text=True, errors="replace"
+    )
+    return Outcome(group, ended.returncode == 0, time.monotonic() - started, ended.stdout)
+
+
+def tell(outcome: Outcome, folder: Path) -> None:
+    """A line about it, and where it failed all that it said; that lies in a file, too."""
+    (folder / f"{outcome.group.name.replace('/', '-')}.txt").write_text(outcome.said)
+    if not outcome.ok:
+        print(outcome.said, flush=True)
+    verdict = "" if outcome.ok else "FAILED: "
+    print(f"{outcome.group.name}: {verdict}{_listed(outcome.counts)} in {outcome.seconds:.0f} s", flush=True)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "nothing"
+
+
+def everything(chosen: Sequence[Group], folder: Path = ROOT / "build" / "tests") -> int:
+    """Run them all and sum up; 1 if one failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    started, total, failed = time.monotonic(), Counter[str](), []
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, max(2, os.cpu_count() or 1))) as pool:
+        for future in as_completed([pool.submit(run, group) for group in chosen]):
+            outcome = future.result()
+            tell(outcome, folder)
+            total += outcome.counts
+            failed += [] if outcome.ok else [outcome.group.name]
+    print(f"all tests: {_listed(total)} in {time.monotonic() - started:.0f} s", flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}; what they said stands above, and in {folder}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(everything(groups()))
