@@ -14,7 +14,8 @@ class _Sheet:
     """Groups of up to one width, one a row."""
 
     index: Places  # group × width: places of the values; one past the last where a row has no more
-    filled: NDArray[np.bool_]  # where it has one
+    filled: Places  # where it has one, of all its places in a row …
+    places: Places  # … and the places of the values there
 
 
 class Ordering:
@@ -30,14 +31,18 @@ class Ordering:
 
     def ordered(self, values: Floats) -> Floats:
         """The values, in rising order within each group; unknown ones last."""
-        padded = np.append(values, np.nan)
+        padded = np.empty(len(values) + 1)
+        padded[:-1], padded[-1] = values, np.nan
         found = np.empty(len(values))
         for sheet in self._sheets:
-            found[sheet.index[sheet.filled]] = np.sort(padded[sheet.index], axis=1)[sheet.filled]
+            rows = padded[sheet.index]
+            rows.sort(axis=1)
+            found[sheet.places] = rows.ravel()[sheet.filled]
         return found
 
 
 def _sheet(starts: Places, sizes: Places, width: int, none: int) -> _Sheet:
-    places = np.arange(width)
-    filled = places < sizes[:, None]
-    return _Sheet(np.where(filled, starts[:, None] + places, none), filled)
+    columns = np.arange(width)
+    filled = columns < sizes[:, None]
+    index = np.where(filled, starts[:, None] + columns, none)
+    return _Sheet(index, np.flatnonzero(filled), index[filled])

@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BOTTLENECKS
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_totals import HostTotals, RunTotals
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -162,7 +163,7 @@ class WasteLedger:
         told = self._gpus["told"]
         choices = [np.where(np.isnan(busy), 0.0, 1.0), 1 - busy, busy * (1 - clock / usual), busy * told, told]
         share = np.select([loss == kind for kind in Loss], choices, 0.0)
-        return np.where(held & view.alive[view.gpus.hosts], np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0), 0.0)
+        return np.where(held & view.alive[view.gpus.hosts], np.clip(known_or(0.0, share), 0.0, 1.0), 0.0)
 
 
 def _told(event: Event) -> float:

@@ -16,6 +16,7 @@ from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.runs.onset import deviation
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.subject import Subject, Subjects
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -186,7 +187,7 @@ class MemoryExhaustion:
         values = self.trail.newest.last(6, rows).high
         peak = np.fmax.reduce(values, axis=0)
         step = np.fmax.reduce(np.diff(values, axis=0, prepend=np.nan), axis=0)
-        killed = (peak - use[rows] >= FALL) & ((peak >= OVER) | (peak + np.nan_to_num(step) >= OVER))
+        killed = (peak - use[rows] >= FALL) & ((peak >= OVER) | (peak + known_or(0.0, step) >= OVER))
         let_go = (peak - use[rows] >= FALL) & ~killed & self._kept["stands"][rows]
         self.trail.forget(rows[killed | (let_go & (self._teeth(rows, killed, let_go, now) < TEETH))])
 
@@ -235,7 +236,7 @@ class MemoryExhaustion:
         )
         before = self.trail.newest.back(1, rows)[0]
         noise = AWAY_SPREADS * spread
-        patience = np.fmax(np.fmax(60.0, 4 * np.nan_to_num(now - before)), np.fmax(span, left) / 4)
+        patience = np.fmax(np.fmax(60.0, 4 * known_or(0.0, now - before)), np.fmax(span, left) / 4)
         grows = now - peak_time <= np.fmax(patience, 2 * noise / speed)
         away = np.fmax(np.clip(AWAY_SHARE * gain, AWAY, MOST_AWAY), noise)
         return np.asarray((use >= np.fmin(peak, 0.98) - away) & (grows | (use >= FULL)))
@@ -249,7 +250,7 @@ class MemoryExhaustion:
         """How far single readings of these rows lie from the line of their growth, as a standard deviation."""
         steps = np.diff(self.trail.newest.last(SPREAD_READINGS, rows).high.astype(np.float64), axis=0).T
         away: Floats = deviation(steps) / np.sqrt(2)
-        return np.nan_to_num(away)
+        return known_or(0.0, away)
 
     def _full(self, use: Floats, left: Floats, now: float) -> Flags:
         """What was foreseen has come true: no room, or so little that it should have gone by now and is not."""

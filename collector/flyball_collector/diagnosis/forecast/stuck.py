@@ -10,6 +10,7 @@ from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.words import duration
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -82,7 +83,7 @@ class StuckTelemetry:
         kept["looks"][alive & ~changed] += 1
         last[alive] = values[alive]
         known: NDArray[np.int64] = np.sum(said, axis=1, dtype=np.int64)
-        busy = np.nan_to_num(values[:, 1]) >= BUSY
+        busy = known_or(0.0, values[:, 1]) >= BUSY
         long = (now - kept["since"] >= self._seconds) & (kept["looks"] >= LEAST_LOOKS)
         return long & busy & said[:, 0] & (known >= LEAST_READINGS) & alive, known
 

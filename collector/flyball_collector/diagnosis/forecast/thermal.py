@@ -14,6 +14,7 @@ from flyball_collector.diagnosis.forecast.words import time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -121,7 +122,7 @@ class ThermalSlowdown:
         flags = [view.gpu("gpu_throttle_active", reason=reason) for reason in (HARDWARE, SOFTWARE)]
         hard, soft = (flag == 1 for flag in flags)
         said = ~np.isnan(flags[0]) | ~np.isnan(flags[1])
-        passed = np.nan_to_num(view.now - kept["last"])
+        passed = known_or(0.0, view.now - kept["last"])
         kept["slowing"] = hard | soft
         kept["slowed_for"] = np.where(hard | soft, kept["slowed_for"] + passed, 0.0)
         kept["last"] = np.full(len(hard), view.now)
@@ -146,7 +147,7 @@ class ThermalSlowdown:
         if len(wide):
             near[wide] = margin[wide] <= READINGS_NEAR * (newest.back(1, wide)[1] - margin[wide])
         rows = np.flatnonzero(near)
-        return rows, np.nan_to_num(newest.pace[rows])
+        return rows, known_or(0.0, newest.pace[rows])
 
     def _unfaded(self, newest: Newest, rows: Places, pace: Floats, margin: Floats) -> tuple[Places, Floats]:
         """Without those whose seldom readings, looked at for minutes, come to rest below the limit."""

@@ -11,6 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.unknown import known_or
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
@@ -62,7 +64,7 @@ def walk(values: Floats) -> Floats:
     """How far a random walk would go, as a rule, by steps like those of each series (time × series)."""
     steps = np.diff(values, axis=0)
     known = np.maximum(np.sum(~np.isnan(steps), axis=0), 2)
-    rest = np.nan_to_num(steps - np.nansum(steps, axis=0) / known)
+    rest = known_or(0.0, steps - np.nansum(steps, axis=0) / known)
     return np.asarray(np.sqrt(np.sum(rest**2, axis=0) / (known - 1) * known))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.subject import Subjects, subjects
+from flyball_collector.diagnosis.unknown import known_or
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class Growth:
 
     def watched(self, now: float) -> Floats:
         """For how long each counter has been watched, at most the whole time; 0: never seen."""
-        return np.nan_to_num(np.minimum(now - self._since, self._seconds))
+        return known_or(0.0, np.minimum(now - self._since, self._seconds))
 
     def _roll(self, bucket: int) -> None:
         passed = min(max(0, bucket - self._bucket), self._count)

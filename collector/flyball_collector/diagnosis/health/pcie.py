@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["pcie_degraded"]
@@ -33,7 +34,7 @@ class PcieDetector:
         loaded = busy & ~(state > _FAST_STATE) & ~(np.isnan(generation) & np.isnan(width))
         enters = loaded & ((generation < best) | (width < widest))
         lanes = np.divide(width, widest, out=np.ones(len(width)), where=widest > 0)
-        share = np.nan_to_num(2.0 ** (generation - best), nan=1.0) * np.nan_to_num(lanes, nan=1.0)
+        share = known_or(1.0, 2.0 ** (generation - best)) * known_or(1.0, lanes)
 
         def words(place: int) -> str:
             now = f"generation {generation[place]:.0f} × {width[place]:.0f} lanes"

@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.told import Presence, Told
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 GAP = BY_NAME["data_gap"]
@@ -59,7 +60,7 @@ class PresenceDetector:
         self._looked = view.now
         jumped = there.received - received
         self._kept["received"] = there.received
-        return np.nan_to_num(jumped)
+        return known_or(0.0, jumped)
 
     def _claims(self, kind: EventKind, view: View, enters: Flags, silent: Floats) -> Claims:
         what = "no connection and no record" if kind is LOST else "no record"

@@ -11,6 +11,7 @@ from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
 
@@ -62,7 +63,7 @@ class HangDetector:
 
 def _step(runs: RunView) -> Floats:
     newest = runs.ranks.ring("step_seconds", 1)[0].astype(np.float64)
-    known: Floats = np.nan_to_num(newest)
+    known: Floats = known_or(0.0, newest)
     return known
 
 

@@ -16,6 +16,7 @@ from flyball_collector.diagnosis.runs.offsets import Offsets
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.scattered import Scattered
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -202,7 +203,7 @@ class Paces:
         usual = np.where(np.isnan(usual), newest, usual + (newest - usual) / 600)
         self._kept["work"][places] = np.where(known > 0, usual, np.nan)
         more = np.log(np.maximum(work, 1e-9) / np.maximum(usual, 1e-9))
-        return np.where(known > 0, np.clip(np.nan_to_num(more), 0, None), 0.0)
+        return np.where(known > 0, np.clip(known_or(0.0, more), 0, None), 0.0)
 
 
 class PaceTaker:

@@ -60,7 +60,10 @@ class RunView:
 
     def known(self, values: Floats) -> Places:
         """Along runs: of how many ranks a value is known."""
-        return np.bincount(self.run_of, ~np.isnan(values), minlength=len(self.runs)).astype(np.int64)
+        if not len(values):
+            return np.zeros(len(self.runs), dtype=np.int64)
+        counts: Places = np.add.reduceat(~np.isnan(values), self.starts, dtype=np.int64)
+        return counts
 
     def share(self, flags: Flags) -> Floats:
         """Along runs: the share of the ranks for which something is true."""
@@ -72,10 +75,9 @@ class RunView:
             return np.empty(0)
         if share in (0.0, 1.0):
             return (np.fmin if share == 0.0 else np.fmax).reduceat(values, self.starts)
-        ordered = self.ordering.ordered(values)
-        known = self.known(values)
-        place = self.starts + ((known - 1) * share).astype(np.int64)
-        return np.where(known > 0, ordered[np.maximum(place, 0)], np.nan)
+        place = ((self.known(values) - 1) * share).astype(np.int64)  # 0, and so an unknown one, where none is known
+        found: Floats = self.ordering.ordered(values)[self.starts + place]
+        return found
 
     def median(self, values: Floats) -> Floats:
         """Along runs: of two in the middle the lower one, so that one of two ranks has the other as its peer."""

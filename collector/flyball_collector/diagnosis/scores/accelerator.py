@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.scores.evidence import Assessment, Flags, Floats, Group, Ramp, percent, weigh
 from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
+from flyball_collector.diagnosis.unknown import known_or
 
 COMPUTE, MEMORY, SMALL_BATCH, IDLE, PCIE = (
     BY_NAME[f"bottleneck_{name}"] for name in ("gpu_compute", "gpu_memory", "small_batch", "idle_gpu", "pcie")
@@ -35,14 +36,14 @@ def assess_gpu_compute(s: GpuSignals) -> Assessment:
     power = _POWER(s.power)
     work = np.where(np.isnan(s.sm), power, _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * power)
     memory = np.where(s.memory_told, _BANDWIDTH_BOUND(s.memory), 0.0)
-    level = np.where(np.isnan(s.sm), s.busy * np.minimum(np.nan_to_num(s.power, nan=0.5) / 0.8, 1.0), s.sm)
+    level = np.where(np.isnan(s.sm), s.busy * np.minimum(known_or(0.5, s.power) / 0.8, 1.0), s.sm)
     return _weigh(s, COMPUTE, _ALL_THE_TIME(s.busy) + work + memory, level, _busy_words(s))
 
 
 def assess_gpu_memory(s: GpuSignals) -> Assessment:
     """Bandwidth in use; the older counter only says for how much of the time any memory moved."""
     moved = np.where(s.memory_told, _BANDWIDTH(s.memory), _CONTROLLER(s.memory))
-    return _weigh(s, MEMORY, _ALL_THE_TIME(s.busy) + moved, np.nan_to_num(s.memory), _busy_words(s))
+    return _weigh(s, MEMORY, _ALL_THE_TIME(s.busy) + moved, known_or(0.0, s.memory), _busy_words(s))
 
 
 def assess_small_batch(s: GpuSignals) -> Assessment:
@@ -60,7 +61,7 @@ def assess_pcie(s: GpuSignals) -> Assessment:
     def words(place: int) -> str:
         return f"PCIe carries {percent(s.pcie[place])} of what the link can, the GPU is busy {percent(s.busy[place])}"
 
-    return _weigh(s, PCIE, _LINK(s.pcie) + _FED(s.busy), np.nan_to_num(s.pcie), words, known=~np.isnan(s.pcie))
+    return _weigh(s, PCIE, _LINK(s.pcie) + _FED(s.busy), known_or(0.0, s.pcie), words, known=~np.isnan(s.pcie))
 
 
 def assess_idle_gpu(s: GpuSignals) -> Assessment:
@@ -70,7 +71,7 @@ def assess_idle_gpu(s: GpuSignals) -> Assessment:
         return f"memory is held for {s.held_seconds[place] / 60:.0f} minutes, busy {percent(s.mean[place])} of the time"
 
     log_odds = np.where(s.held, _IDLE(s.mean) + _HELD(s.held_seconds), -6.0)
-    return _weigh(s, IDLE, log_odds, 1 - np.nan_to_num(s.mean, nan=1.0), words)
+    return _weigh(s, IDLE, log_odds, 1 - known_or(1.0, s.mean), words)
 
 
 def _weigh(

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.scores.quantities import HELD_BYTES
 from flyball_collector.diagnosis.scores.rates import Rates
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ class GpuSignals:
     def _note_swing(self, view: View, now: Floats) -> None:
         kept = self._swing
         kept.align(view.gpus)
-        passed = np.nan_to_num(view.now - kept["last"])
+        passed = known_or(0.0, view.now - kept["last"])
         weight = 1 - np.exp(-passed / SWING_SECONDS)
         known = ~np.isnan(now)
         away = now - kept["mean"]
@@ -81,7 +82,7 @@ class GpuSignals:
 
     def _pcie(self, view: View, rates: Rates) -> Floats:
         """Use of the link in its fuller direction, at the generation and width that it runs at now."""
-        generation = np.clip(np.nan_to_num(view.gpu("gpu_pcie_generation")), 0, len(_LANE_BYTES) - 1)
+        generation = np.clip(known_or(0.0, view.gpu("gpu_pcie_generation")), 0, len(_LANE_BYTES) - 1)
         limit = _PROTOCOL * _LANE_BYTES[generation.astype(np.int64)] * view.gpu("gpu_pcie_width_lanes")
         moved = np.fmax(view.gpu("gpu_pcie_receive_bytes_total", 10), rates.gpu("gpu_pcie_transmit_bytes_total"))
         found = np.full(len(limit), np.nan)

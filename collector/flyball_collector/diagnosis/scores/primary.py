@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.unknown import known_or
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -40,7 +41,7 @@ class Primary:
         kept.align(hosts)
         if not scores.size:
             return kept["chosen"].copy()
-        weights = np.where(standing, np.maximum(np.nan_to_num(scores), _LEAST), 0.0)
+        weights = np.where(standing, np.maximum(known_or(0.0, scores), _LEAST), 0.0)
         rows = np.arange(len(weights))
         best = np.argmax(weights, axis=1)
         largest = weights[rows, best]

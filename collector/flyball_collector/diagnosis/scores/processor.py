@@ -5,6 +5,7 @@ import numpy as np
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.unknown import known_or
 
 KIND = BY_NAME["bottleneck_cpu"]
 
@@ -68,6 +69,6 @@ def _level(s: Signals, pressure: Floats, demand: Floats, slowdown: Floats, throt
     """
     waiting = s.waiting
     queued = (1 - 1 / np.maximum(demand, 1.0)) * np.minimum(pressure / 0.5, 1.0)
-    lost = np.where(np.isnan(slowdown), np.nan_to_num(queued), slowdown)
-    found = lost * (1.0 - waiting) + 0.3 * np.nan_to_num(pressure) * waiting
-    return np.asarray(np.fmax(found, np.nan_to_num(throttled)))
+    lost = np.where(np.isnan(slowdown), known_or(0.0, queued), slowdown)
+    found = lost * (1.0 - waiting) + 0.3 * known_or(0.0, pressure) * waiting
+    return np.asarray(np.fmax(found, known_or(0.0, throttled)))

@@ -5,6 +5,7 @@ import numpy as np
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.unknown import known_or
 
 NETWORK, SERVICE, INTERCONNECT = (BY_NAME[f"bottleneck_{name}"] for name in ("network", "service", "interconnect"))
 
@@ -50,7 +51,7 @@ def assess_network(s: Signals) -> Assessment:
         s.hosts,
         {Group.HOST: np.maximum(way, full) + _LOSS(s["retransmitted"]), Group.STEPS: steps},
         prior=-1.0,
-        level=np.where(np.isnan(waits), np.nan_to_num(link), waits),
+        level=np.where(np.isnan(waits), known_or(0.0, link), waits),
         known=~(np.isnan(latency) & np.isnan(link)),
         evidence={
             "latency_seconds": latency,
@@ -107,5 +108,5 @@ def assess_interconnect(s: Signals) -> Assessment:
 
 def _waits(s: Signals) -> Floats:
     data, service = s["data_share"], s["service_share"]
-    waits = np.nan_to_num(data) + np.nan_to_num(service)
+    waits = known_or(0.0, data) + known_or(0.0, service)
     return np.where(np.isnan(data) & np.isnan(service), np.nan, np.minimum(waits, 1.0))

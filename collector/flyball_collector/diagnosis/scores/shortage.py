@@ -5,6 +5,7 @@ import numpy as np
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.scores.evidence import Assessment, Flags, Floats, Group, Ramp, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.unknown import known_or
 
 MEMORY, SWAP = BY_NAME["bottleneck_memory"], BY_NAME["bottleneck_swap"]
 
@@ -84,4 +85,4 @@ def _harm(s: Signals) -> Floats:
 def _level(s: Signals, some: Floats, short: Flags) -> Floats:
     """Share of time stalled; where steps wait for input meanwhile, their waiting."""
     waiting = np.where(short, s["data_share"], np.nan)
-    return np.asarray(np.fmax(np.nan_to_num(some), np.nan_to_num(waiting)))
+    return np.asarray(np.fmax(known_or(0.0, some), known_or(0.0, waiting)))

@@ -8,6 +8,7 @@ from flyball_collector.diagnosis.met import Met
 from flyball_collector.diagnosis.scores.quantities import SIGNALS, Floats, Signal, Sources, ratio_of
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.steps import Steps
+from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
 PLACES = {signal.name: place for place, signal in enumerate(SIGNALS)}
@@ -96,8 +97,8 @@ class Signals:
     @property
     def waiting(self) -> Floats:
         """Share of the steps' time in which they wait for input, services and collectives; 0 where nobody says so."""
-        told = np.nan_to_num(self["data_share"]) + np.nan_to_num(self["service_share"])
-        return np.asarray(np.minimum(told + np.nan_to_num(self["communication_share"]), 1.0))
+        told = known_or(0.0, self["data_share"]) + known_or(0.0, self["service_share"])
+        return np.asarray(np.minimum(told + known_or(0.0, self["communication_share"]), 1.0))
 
     @property
     def data_loss(self) -> Floats:
@@ -120,7 +121,7 @@ class Signals:
 
     def _smooth(self, values: Floats, now: float) -> None:
         means, seen, last = self._kept["means"], self._kept["seen"], self._kept["last"]
-        passed = np.nan_to_num(now - last, nan=0.0)[:, None]
+        passed = known_or(0.0, now - last)[:, None]
         known = ~np.isnan(values)
         since = np.where(np.isinf(seen), passed, now - seen)  # reports may come seldom: what they say counts for all
         weights = 1.0 - np.exp(-np.maximum(since, 0.0) / self._taus)

@@ -5,6 +5,7 @@ import numpy as np
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.unknown import known_or
 
 DISK, CHECKPOINT = BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_checkpoint"]
 
@@ -82,4 +83,4 @@ def assess_checkpoint(s: Signals) -> Assessment:
 
 
 def _disk_level(some: Floats, waiting: Floats) -> Floats:
-    return np.where(np.isnan(waiting), np.nan_to_num(some), waiting)
+    return np.where(np.isnan(waiting), known_or(0.0, some), waiting)

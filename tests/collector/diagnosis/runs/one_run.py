@@ -1,4 +1,6 @@
-"""A run as detectors of runs see it."""
+"""Runs as detectors of runs see them."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,18 +11,23 @@ from flyball_collector.fleet.ranks import RankKey, Ranks
 
 def run_of(ranks: int) -> RunView:
     """One run, each of its ranks on its own host."""
-    keys = tuple(RankKey("r", rank, f"h{rank}") for rank in range(ranks))
-    none = np.full(ranks, -1)
+    return runs_of([ranks])
+
+
+def runs_of(sizes: Sequence[int]) -> RunView:
+    """Runs of so many ranks, each on its own host."""
+    keys = tuple(RankKey(f"r{run}", rank, f"h{run}-{rank}") for run, size in enumerate(sizes) for rank in range(size))
+    none = np.full(len(keys), -1)
     return RunView(
         ranks=Ranks(max_ranks=64),
         keys=keys,
         subjects=subjects([Subject(key.host, run=key.run, rank=key.rank) for key in keys]),
-        runs=subjects([Subject(run="r")]),
-        run_of=np.zeros(ranks, dtype=np.int64),
-        sizes=np.array([ranks]),
+        runs=subjects([Subject(run=f"r{run}") for run in range(len(sizes))]),
+        run_of=np.repeat(np.arange(len(sizes)), sizes),
+        sizes=np.array(sizes, dtype=np.int64),
         gpu_of=none,
         run_of_gpu=none[:0],
         work_of_gpu=none[:0],
-        total_steps=np.array([np.nan]),
+        total_steps=np.full(len(sizes), np.nan),
         started={},
     )
