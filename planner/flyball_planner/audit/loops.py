@@ -22,7 +22,7 @@ from flyball_planner.audit.names import code_of
 from flyball_planner.audit.nested import over_batches
 from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, model_called, reached
 from flyball_planner.audit.unseen import Unseen
-from flyball_planner.audit.walks import EVALUATION, OF_DATA, OF_PARTS, fetches_batches, goes_through_kept
+from flyball_planner.audit.walks import EVALUATION, OF_DATA, OF_PARTS, fetches_batches, goes_through_kept, takes_parts
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -220,8 +220,8 @@ class Loops:
             return False
         if self.effects.inside(module, node) and not self._shares_step(module, node):
             return False
-        taken = self._gives_batches(module, node) or fetches_batches(module, node) or goes_through_kept(node)
-        if not by_function and not taken:
+        taken = self._gives_batches(module, node) or fetches_batches(module, node)
+        if not by_function and not taken and not goes_through_kept(node) and not takes_parts(module, node):
             return False
         return self._runs_model(Turns(module, node, Kind.EVALUATION))
 

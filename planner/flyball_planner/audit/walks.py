@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 from flyball_planner.audit.index import names_below
 from flyball_planner.audit.module import Loop, Module, last_name
@@ -40,6 +41,29 @@ def only_counts(module: Module, loop: ast.AST) -> bool:
     places = (each.slice for each in Region(module, loop).all(ast.Subscript))
     used = any(loop.target.id in names_below(each) for each in places)
     return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(module, loop)
+
+
+def takes_parts(module: Module, node: ast.For | ast.AsyncFor) -> bool:
+    """Whether each turn brings its part of the data over, by the turn's number: `x[i : i + n].to(device)`."""
+    over = node.iter
+    while isinstance(over, ast.Call) and last_name(over) in _WALKING and over.args:
+        over = over.args[0]
+    if not isinstance(over, ast.Call) or last_name(over) not in {"range", "trange"}:
+        return False
+    number = getattr(node.target, "id", "")
+    return any(
+        isinstance(part, ast.Subscript) and number in names_below(part.slice)
+        for call in Region(module, node).all(ast.Call)
+        for part in _brought(call)
+    )
+
+
+def _brought(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call makes a tensor of, or moves to a device."""
+    if last_name(call) in {"to", "cuda"} and isinstance(call.func, ast.Attribute):
+        yield call.func.value
+    elif last_name(call) in {"from_numpy", "as_tensor", "tensor", "FloatTensor"}:
+        yield from call.args[:1]
 
 
 def goes_through_kept(node: ast.For | ast.AsyncFor) -> bool:
