@@ -53,7 +53,8 @@ def sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     if isinstance(node, ast.Call) and last_name(node) == "baddbmm" and len(node.args) > 1:
         return node.args[-2], node.args[-1]
     if isinstance(node, ast.Call) and last_name(node) == "einsum" and _is_plain_product(node):
-        return node.args[1], node.args[2]
+        first, second = multiplied(node)
+        return first, second
     if not isinstance(node, ast.Call) or last_name(node) not in PRODUCTS:
         return None
     if len(node.args) == 2:
@@ -83,12 +84,18 @@ def _contracts(call: ast.Call) -> bool:
 def _is_plain_product(call: ast.Call) -> bool:
     """`einsum("bij,bjk->bik", …)`: what `bmm` does."""
     operands, output = letters(call)
-    if len(operands) != 2 or len(call.args) != 3 or {len(each) for each in operands} != {len(output)}:
+    if len(operands) != 2 or len(multiplied(call)) != 2 or {len(each) for each in operands} != {len(output)}:
         return False
     first, second = operands
     return (
         len(output) > 1 and first[-1] == second[-2] and output == first[:-1] + second[-1] and first[:-2] == second[:-2]
     )
+
+
+def multiplied(call: ast.Call) -> list[ast.expr]:
+    """What an einsum takes, one by one or as a list: `einsum("…", q, k)`, `einsum("…", [q, k])`."""
+    given = call.args[1:]
+    return given[0].elts if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple) else given
 
 
 def letters(call: ast.Call) -> tuple[list[str], str]:
@@ -118,7 +125,9 @@ def _is_transposed(module: Module, function: Function, node: ast.expr) -> bool:
 
 
 def _swaps_last(node: ast.expr) -> bool:
-    """`k.transpose(-2, -1)`, as against `k.transpose(1, 2)`, which brings heads to the front."""
+    """`k.transpose(-2, -1)`, as against `k.transpose(1, 2)`, which brings heads to the front; scaled or not."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        return _swaps_last(node.left) or _swaps_last(node.right)
     name = last_name(node) if isinstance(node, ast.Call) else ""
     if isinstance(node, ast.Call) and name == "rearrange":
         return _moves_last(node)

@@ -10,7 +10,7 @@ from flyball_planner.audit.branches import blocks, is_exclusive
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.guards import guards
 from flyball_planner.audit.module import Function, Module, last_name
-from flyball_planner.audit.products import PRODUCTS, SHAPES, TRANSPOSED, TRANSPOSING, letters, sides
+from flyball_planner.audit.products import PRODUCTS, SHAPES, TRANSPOSED, TRANSPOSING, letters, multiplied, sides
 
 _PASSING = frozenset(
     {"to", "float", "type", "type_as", "half", "bfloat16", "contiguous", "nan_to_num", "clone", "masked_fill"}
@@ -126,6 +126,9 @@ def _weighs_values(module: Module, node: ast.AST, above: ast.AST | None, place: 
         return isinstance(module.parent(above), ast.Call) and above.attr in PRODUCTS
     if isinstance(above, ast.Call) and last_name(above) == "einsum":
         return len(above.args) == 3 and above.args[1] is node and _takes_last(above)
+    listed = module.parent(above) if isinstance(above, ast.List | ast.Tuple) else None
+    if isinstance(listed, ast.Call) and last_name(listed) == "einsum":
+        return len(multiplied(listed)) == 2 and multiplied(listed)[0] is node and _takes_last(listed)
     return found is not None and found[0] is node
 
 

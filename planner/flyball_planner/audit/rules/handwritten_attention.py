@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from flyball_planner.audit.finding import Gain, Severity, Time
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.products import multiplies, multiplies_named, multiplies_places
 from flyball_planner.audit.project import Module, Project
@@ -22,7 +23,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """Softmaxes of a product of queries and keys whose result multiplies values and serves nothing else."""
     if "softmax" not in module.source.text.lower():
         return
-    fused = _fused(module) if _FUSED.search(module.source.text) else None
+    fused = _fused(module) if _FUSED.search(module.source.text) and _speaks(module, module.tree) else None
     for function in module.functions if fused is None else _elsewhere(module, fused):
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
@@ -33,7 +34,35 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 def _fused(module: Module) -> list[ast.ClassDef]:
     """The classes that speak of a fused kernel."""
-    return [each for each in module.all(ast.ClassDef) if _FUSED.search(ast.unparse(each))]
+    return [each for each in module.all(ast.ClassDef) if _speaks(module, each)]
+
+
+def _speaks(module: Module, root: ast.AST) -> bool:
+    """Whether code names a fused kernel that the file does not define itself: comments and docstrings are no code."""
+    own = {each.name for each in module.functions}
+    return any(_FUSED.search(each) and each not in own for each in _named(root))
+
+
+def _named(root: ast.AST) -> Iterator[str]:
+    """The names, imports and texts of code."""
+    for each in nodes_below(root):
+        if isinstance(each, ast.Name):
+            yield each.id
+        elif isinstance(each, ast.Attribute):
+            yield each.attr
+        elif isinstance(each, ast.arg | ast.keyword):
+            yield each.arg or ""
+        elif isinstance(each, ast.alias):
+            yield each.name
+        elif isinstance(each, ast.ImportFrom):
+            yield each.module or ""
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and not _is_text(each.value):
+            yield each.value
+
+
+def _is_text(said: str) -> bool:
+    """Whether words are meant for readers."""
+    return any(map(str.isspace, said.strip()))
 
 
 def _elsewhere(module: Module, fused: list[ast.ClassDef]) -> Iterator[Function]:
@@ -85,12 +114,32 @@ def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | N
     if "softmax" in last_name(call).lower() and module.qualified(call.func) in _SOFTMAX:
         return given
     is_layer = isinstance(call.func, ast.Attribute | ast.Call) and module.says_any(("Softmax(",))
-    if is_layer and project.origins.of(module, call.func) == "torch.nn.Softmax()":
+    if is_layer and (project.origins.of(module, call.func) == "torch.nn.Softmax()" or _is_chain(module, call.func)):
         return given
     if last_name(call) != "softmax" or module.qualified(call.func) is not None:
         return None
     holder = call.func.value if isinstance(call.func, ast.Attribute) else None  # a tensor's method, or one of several
     return given if holder is None or ast.unparse(holder) == "self" else holder
+
+
+def _is_chain(module: Module, func: ast.expr) -> bool:
+    """Whether its class made a softmax with dropout behind it: `nn.Sequential(nn.Softmax(-1), nn.Dropout(p))`."""
+    return any(
+        module.qualified(each.func) == "torch.nn.Sequential"
+        and [module.qualified(part.func) for part in each.args if isinstance(part, ast.Call)] == _CHAIN
+        and isinstance(given := module.parent(each), ast.Assign)
+        and ast.unparse(given.targets[0]) == ast.unparse(func)
+        and _holder(module, given) is _holder(module, func)
+        for each in module.calls_named("Sequential")
+    )
+
+
+def _holder(module: Module, node: ast.AST) -> ast.ClassDef | None:
+    function = module.function_of(node)
+    return module.class_of(function) if function is not None else None
+
+
+_CHAIN = ["torch.nn.Softmax", "torch.nn.Dropout"]
 
 
 def _is_over_keys(function: Function, call: ast.Call) -> bool:
