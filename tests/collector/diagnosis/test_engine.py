@@ -1,5 +1,6 @@
 """The engine: every detector is asked, none can stop the others."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.detector import Detector
-from flyball_collector.diagnosis.engine import Diagnosis, build_detectors
+from flyball_collector.diagnosis.engine import WORTH_A_TURN, Diagnosis, build_detectors
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.player import EPOCH, Key, Player, Recording, Sample, recording
@@ -48,6 +49,31 @@ class Busy:
         )
 
 
+class Thorough:
+    """Takes its time before it says nothing, as two claims of nobody."""
+
+    kinds = (BY_NAME["oom_kill"],)
+    needs: Sequence[str] = ()
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self.name = name
+        self._seconds = seconds
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        nobody = np.zeros(len(view.hosts), dtype=bool)
+        for _ in range(2):
+            begun = time.thread_time()
+            while time.thread_time() - begun < self._seconds:
+                pass
+            yield Claims(
+                kind=self.kinds[0],
+                subjects=view.hosts,
+                enters=nobody,
+                stays=nobody,
+                confidence=np.ones(len(view.hosts)),
+            )
+
+
 SAMPLES = [Sample(n, "a", {("cpu_busy_ratio", ()): 1.0}) for n in range(3)]
 
 
@@ -66,6 +92,22 @@ def test_a_detector_that_fails_stops_no_other() -> None:
 def test_nothing_is_raised_while_the_diagnosis_holds() -> None:
     """Until the windows are loaded detectors look, and nothing is told."""
     assert events_of([Busy()], holds=True) == []
+
+
+def turns(seconds: float) -> int:
+    """How often others are served during a look in which three detectors take that long for each claim."""
+    player = Player(recording(SAMPLES))
+    for _ in player.play():
+        pass
+    detectors = [Thorough(name, seconds) for name in ("first", "second", "third")]
+    diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), detectors, events_only=True)
+    return sum(1 for _ in diagnosis.slices((EPOCH + len(SAMPLES)) * 10**9, lambda _: None))
+
+
+def test_others_are_served_while_a_look_takes_long() -> None:
+    """After each claim that took its time, not after those that were made at once."""
+    assert turns(WORTH_A_TURN) >= 6
+    assert turns(WORTH_A_TURN) - turns(0.0) >= 4
 
 
 class Starting(Diagnosis):
