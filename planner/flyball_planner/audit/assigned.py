@@ -19,7 +19,8 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
         each
         for each in both
         if each.lineno < name.lineno and module.function_of(each) is function and name.id in stored(each)
-    ]
+        and not _is_cast(each, name.id)
+    ]  # fmt: skip
     last = max(above, key=lambda each: each.lineno, default=None)
     if last is None or not isinstance(_targets(last)[0], ast.Name) or len(_targets(last)) > 1:
         return None
@@ -43,6 +44,21 @@ def stored(assigned: Assigning) -> set[str]:
     """The variables that an assignment gives values."""
     below = (each for target in _targets(assigned) for each in nodes_below(target))
     return {each.id for each in below if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def _is_cast(assigned: Assigning, name: str) -> bool:
+    """Whether it gives a variable its own value as another type: `r, c = r.double(), c.double()`."""
+    into, given = _targets(assigned)[0], assigned.value
+    pairs = [(into, given)]
+    if isinstance(into, ast.Tuple) and isinstance(given, ast.Tuple):
+        pairs = [*zip(into.elts, given.elts, strict=False)]
+    cast = [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+    func = cast[0].func if len(cast) == 1 and isinstance(cast[0], ast.Call) and not cast[0].args else None
+    held = func.value if isinstance(func, ast.Attribute) and func.attr in _CASTS else None
+    return isinstance(held, ast.Name) and held.id == name
+
+
+_CASTS = frozenset({"double", "float", "half", "bfloat16", "long", "int", "bool"})
 
 
 def _targets(assigned: Assigning) -> list[ast.expr]:

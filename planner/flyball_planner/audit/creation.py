@@ -4,11 +4,11 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flyball_planner.audit.assigned import last_given, stored
+from flyball_planner.audit.assigned import given_above, last_given, stored
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.module import Function, Module, last_name
-from flyball_planner.audit.sizes import TENSORS, is_of_host_numbers, is_of_numpy, is_setting, is_size
+from flyball_planner.audit.sizes import TENSORS, is_of_host_numbers, is_of_numpy, is_one_number, is_setting, is_size
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -109,7 +109,8 @@ def _is_of_numbers(project: "Project", module: Module, call: ast.Call) -> bool:
     """Whether numbers of the host are put into a tensor; a type of tensors that is handed a size makes an empty one."""
     only = call.args[0]
     if last_name(call) in _TYPES and not isinstance(only, ast.List | ast.Tuple | ast.BinOp | ast.ListComp):
-        return is_size(only)
+        given = last_given(module, only, in_place=_SHAPING) if isinstance(only, ast.Name) else only
+        return given is not None and is_size(given)
     return is_setting(module, only) or is_of_host_numbers(project, module, only)
 
 
@@ -182,13 +183,47 @@ def _through_call(project: "Project", module: Module, node: ast.Call, depth: int
 def _is_made_by_own(project: "Project", module: Module, node: ast.Call, depth: int) -> bool:
     """Whether a function of the project gives nothing but what is made so: `torch.randn(n)`."""
     own = project.flow.callees(module, node)
-    if len(own) != 1 or not isinstance(own[0].node, Function) or own[0].node.decorator_list:
+    if len(own) != 1:
         return False
     home, function = own[0]
+    if not isinstance(function, Function) or function.decorator_list:
+        return False
     given = [each.value for each in home.within(function, ast.Return)]
+    table = _is_handed_sizes(project, module, node) and _DEVICES.isdisjoint(home.names_in(function))
     return bool(given) and all(
-        each is not None and made_on_host(project, home, each, depth + 1) is not None for each in given
+        each is not None
+        and (made_on_host(project, home, each, depth + 1) is not None or (table and _begins(home, function, each)))
+        for each in given
     )
+
+
+def _is_handed_sizes(project: "Project", module: Module, call: ast.Call) -> bool:
+    """Whether a call is handed numbers alone, a tensor's size among them: what it gives is computed from those."""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    sized = [each for each in given if _OF_SIZE.match(ast.unparse(each))]
+    others = (each for each in given if each not in sized)
+    return bool(sized) and all(is_setting(module, each) or is_one_number(project, module, each) for each in others)
+
+
+_OF_SIZE = re.compile(r"[\w.]+\.(shape\[-?\d+\]|size\(-?\d+\))$")
+_DEVICES = frozenset({"device", "cuda", "self", "load", "open"})
+"""Names in functions that may give something else than what they compute of their arguments, on the host."""
+
+
+def _begins(home: Module, function: Function, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a function's value goes back to a call that makes a tensor, whatever was put into it since."""
+    if depth > DEEPEST:
+        return False
+    if isinstance(node, ast.Name):
+        given = given_above(home, function, node)
+        return given is not None and _begins(home, function, given, depth + 1)
+    if not isinstance(node, ast.Call):
+        return False
+    name = (home.qualified(node.func) or "").removeprefix("torch.")
+    held = node.func.value if isinstance(node.func, ast.Attribute) and not name else None
+    if held is not None and last_name(node) in _SHAPING:
+        return _begins(home, function, held, depth + 1)
+    return name in _KNOWN | _COPYING
 
 
 def _of_sides(project: "Project", module: Module, sides: list[ast.expr], depth: int) -> ast.Call | None:

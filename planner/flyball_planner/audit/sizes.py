@@ -51,11 +51,13 @@ _COUNTING = frozenset({"len", "int", "float", "sum", "min", "max", "round", "ite
 def is_of_host_numbers(project: "Project", module: Module, node: ast.expr) -> bool:
     """Whether it is a number that the host holds, a short list of such, or one for each of a range."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(_is_one(project, module, each) for each in node.elts)
+        return bool(node.elts) and all(is_one_number(project, module, each) for each in node.elts)
     if isinstance(node, ast.ListComp):
-        return all(_is_range(module, each.iter) for each in node.generators) and _is_one(project, module, node.elt)
+        return all(_is_range(module, each.iter) for each in node.generators) and is_one_number(
+            project, module, node.elt
+        )
     part = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)  # of which nobody knows how long it is
-    return _is_range(module, node) or (not part and _is_one(project, module, node))
+    return _is_range(module, node) or (not part and is_one_number(project, module, node))
 
 
 def _is_range(module: Module, node: ast.expr) -> bool:
@@ -64,11 +66,11 @@ def _is_range(module: Module, node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and module.qualified(node.func) == "builtins.range"
 
 
-def _is_one(project: "Project", module: Module, node: ast.expr) -> bool:
+def is_one_number(project: "Project", module: Module, node: ast.expr) -> bool:
     """Whether an expression is one number, a tensor of one number too: only such may stand side by side in a list."""
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
-        return all(isinstance(each, ast.Name | ast.Attribute) or _is_one(project, module, each) for each in sides)
+        return all(isinstance(each, ast.Name | ast.Attribute) or is_one_number(project, module, each) for each in sides)
     if isinstance(node, ast.Call):
         reduced = (module.qualified(node.func) or "") in {"numpy.sum", "numpy.mean"}
         return reduced or last_name(node) in _COUNTING

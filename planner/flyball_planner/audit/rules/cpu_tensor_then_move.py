@@ -150,7 +150,7 @@ def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     if last_name(call) not in _MOVING or not isinstance(call.func, ast.Attribute):
         return None
     moved = project.flow.value(region.module, call).on_device or _goes_to_batch(project, region, call)
-    if not moved or _is_cast(call):
+    if not (moved or _is_as_brought(project, region, call)) or _is_cast(call):
         return None
     if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
         return None
@@ -162,6 +162,13 @@ def _goes_to_batch(project: Project, region: Region, call: ast.Call) -> bool:
     """Whether it is moved to where a batch is, which somebody brought to a device: `.to(lengths)`."""
     to = call.args[0] if last_name(call) == "to" and len(call.args) == 1 else None
     return to is not None and project.flow.value(region.module, to).has(Tag.BATCH)
+
+
+def _is_as_brought(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether it becomes like something that Lightning brought to the device: `.type_as(x)`, of a batch's `x`."""
+    if last_name(call) != "type_as" or len(call.args) != 1 or "lightning" not in region.module.frameworks:
+        return False
+    return not project.flow.value(region.module, call.args[0]).has(Tag.CPU)
 
 
 def _is_cast(call: ast.Call) -> bool:
