@@ -50,9 +50,22 @@ def is_built_for_training(project: "Project", loader: Loader) -> bool:
 
 def _targets(loader: Loader) -> list[ast.expr]:
     statement = loader.module.statement(loader.call)
-    if isinstance(statement, ast.Assign) and statement.value is loader.call:
-        return statement.targets
-    return [statement.target] if isinstance(statement, ast.AnnAssign) and statement.value is loader.call else []
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or not _is_part_of(loader, statement.value):
+        return []
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+
+
+def _is_part_of(loader: Loader, value: ast.expr | None) -> bool:
+    """Whether what is assigned is the loader, or holds it: a dict or list of several, or one where it is asked for."""
+    for above in (loader.call, *loader.module.ancestors(loader.call)):
+        if above is value:
+            return True
+        if above is not loader.call and not isinstance(above, _HOLDING):
+            return False
+    return False
+
+
+_HOLDING = (ast.IfExp, ast.BoolOp, ast.Dict, ast.DictComp, ast.ListComp, ast.List, ast.Tuple, ast.NamedExpr)
 
 
 def _own_names(loader: Loader) -> Iterator[str]:
@@ -95,8 +108,10 @@ def _is_made_again(loader: Loader) -> bool:
 
 
 def _handed(call: ast.Call) -> set[str]:
+    """The names that a call is handed as they are, or of which it is handed a part: `fit(loaders["train"])`."""
     handed = (*call.args, *(each.value for each in call.keywords))
-    return {each.id for each in handed if isinstance(each, ast.Name)}
+    parts = (each.value if isinstance(each, ast.Subscript) else each for each in handed)
+    return {each.id for each in parts if isinstance(each, ast.Name)}
 
 
 def _given(returned: ast.Return) -> Iterator[str]:

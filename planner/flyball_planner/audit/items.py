@@ -175,7 +175,16 @@ def _tries_again(loop: ast.AST) -> bool:
 
 def _is_seldom(module: Module, call: ast.Call, root: ast.AST) -> bool:
     found = list(guards(module, call, root))
-    return any(each.rarity in _SELDOM or _CACHED.search(code_of(each.test)) for each in found)
+    return any(each.rarity in _SELDOM or _is_kept(each.test, root) for each in found)
+
+
+def _is_kept(test: ast.AST, root: ast.AST) -> bool:
+    """Whether a condition asks for what was kept of an earlier time; what an item itself lacks, it lacks at first."""
+    if not _CACHED.search(code_of(test)):
+        return False
+    lacks = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Attribute)
+    own = _names(root.target) if isinstance(root, ast.For | ast.AsyncFor) else set()
+    return not (lacks and own & _names(test))
 
 
 def _is_over_items(project: "Project", module: Module, loop: Repeating) -> bool:

@@ -11,6 +11,7 @@ from flyball_planner.audit.flow.values import Literal, Value
 from flyball_planner.audit.given import argument, constant_defaults, hides_arguments
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.unpacked import entries_of
 
 if TYPE_CHECKING:
@@ -270,12 +271,19 @@ def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     full = module.qualified(call.func)
     if full in LOADERS or ("oader" in name and project.flow.value(module, call.func).name in LOADERS):
         return True
-    own = project.find(full)
+    own = project.find(full) or _own_class(module, call)
     if own is not None and isinstance(own.node, Function):
         return _inner(module, project, call) is not None
     if own is None or not _is_loader(project, own):
         return False
     return project.flow.method(own, "__init__") is None or _inner(module, project, call) is not None
+
+
+def _own_class(module: Module, call: ast.Call) -> Definition | None:
+    """The class around a method that makes an instance of it: `cls(dataset, …)`."""
+    function = module.function_of(call)
+    holder = module.class_of(function) if function is not None and code_of(call.func) == "cls" else None
+    return Definition(module, holder) if holder is not None else None
 
 
 def _begins_loader(module: Module, project: "Project", call: ast.Call) -> bool:

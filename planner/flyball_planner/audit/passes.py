@@ -110,6 +110,17 @@ def is_wanted(project: "Project", region: Region, call: ast.Call) -> bool:
     )
 
 
+_RUNTIMES = re.compile(r"onnx|tensorrt|(^|_)trt(_|$)|openvino|tflite|coreml", re.IGNORECASE)
+"""In names of functions that run what was exported: no module of PyTorch any more."""
+
+
+def is_exported(region: Region, call: ast.Call) -> bool:
+    """Whether a function on the way to a call, or what is called, is named for a runtime of exported models."""
+    around = region.module.function_of(call)
+    names = (last_name(call), getattr(around, "name", ""), *(last_name(each) for _, each in region.calls))
+    return any(_RUNTIMES.search(each) for each in names)
+
+
 def is_wrapped(module: Module, call: ast.AST, *, telling: bool = False) -> bool:
     """Whether the function around a call is in the hands of a decorator that is not known; telling: by its name."""
     decorators = map(_name_of, getattr(module.function_of(call), "decorator_list", []))

@@ -16,7 +16,7 @@ from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.worker_counts import has_none_by_default
 
-SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=")
+SINGLE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|max_steps\s*=(?![\s\w.]*episode)")
 SEVERAL_EPOCHS = re.compile(r"max_epochs\s*=")
 
 

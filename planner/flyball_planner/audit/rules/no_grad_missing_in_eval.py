@@ -16,7 +16,7 @@ from flyball_planner.audit.index import names_below
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.outcomes import DIFFERENTIATING
-from flyball_planner.audit.passes import is_wanted, is_wrapped, loop_around, recorded_passes
+from flyball_planner.audit.passes import is_exported, is_wanted, is_wrapped, loop_around, recorded_passes
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -190,7 +190,7 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
     for region in project.loops.regions(turns):
         passes = recorded_passes(project, region)
-        yield from (each for each in passes if not is_wanted(project, region, each))
+        yield from (e for e in passes if not is_wanted(project, region, e) and not is_exported(region, e))
 
 
 def _is_looked_after(project: Project, turns: Turns) -> bool:

@@ -46,7 +46,7 @@ _LIBRARIES = (
     "psycopg", "mysql", "MySQLdb", "asyncpg", "pyodbc", "oracledb", "cx_Oracle", "clickhouse_driver", "sqlite3",
     "sqlalchemy", "pymongo", "motor", "redis", "aiomysql", "aiopg", "snowflake", "sqlite_utils", "duckdb", "neo4j",
     "elasticsearch", "opensearchpy", "boto3", "tinydb", "chromadb", "qdrant", "pinecone", "pymilvus", "lancedb",
-    "weaviate", "firestore", "influxdb_client", "django", "peewee", "mongoengine", "pony",
+    "weaviate", "firestore", "influxdb_client", "django", "peewee", "mongoengine", "pony", "INSERT INTO",
 )  # fmt: skip
 
 _WRITING = re.compile(r"\b(insert|update|delete|upsert|replace|merge|create|set|remove)\b", re.IGNORECASE)
@@ -71,10 +71,39 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if (usual or _writes_elsewhere(call, path)) and not _reads(project, module, call):
             for item in repeated(project, module, call):
                 yield _match(item, call, usual=bool(usual))
+    for call in calls:
+        if _NAMES_OF_UNKNOWN.match(last_name(call)) and _reads_like_a_write(project, module, call):
+            for item in repeated(project, module, call):
+                yield _match(item, call, usual=False)
     for call in module.calls_named("save", "create", "get_or_create", "update_or_create"):
         if _saves_row(module, project, call):
             for item in repeated(project, module, call):
                 yield _match(item, call, usual=False)
+
+
+_NAMES_OF_UNKNOWN = re.compile(r"(execute|commit|merge|flush)$")
+_HOLDERS = re.compile(
+    r"(^|[._])(session|conn|connection|db|database|cnx|cursor|cur|tx|transaction)(\(\))?$", re.IGNORECASE
+)
+"""What sessions, connections and cursors are called, whoever opened them."""
+
+
+def _reads_like_a_write(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether what seems to be a connection writes, though nothing tells whose it is: it was handed over."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not _HOLDERS.search(code_of(func.value)):
+        return False
+    if project.origins.of(module, func) is not None:
+        return False
+    if func.attr != "execute":
+        return func.attr == "commit" or (
+            len(call.args) == (func.attr == "merge") and "sqlalchemy" in module.source.text
+        )
+    known = _begins_with(project, module, call)
+    return known is not None and _ROWS.match(known) is not None and not module.says_any(("sqlite",))
+
+
+_ROWS = re.compile(r"\s*(insert|update|delete|replace|upsert|merge)\b", re.IGNORECASE)
 
 
 def _transactions(module: Module, project: Project) -> Iterator[ast.With]:
@@ -112,7 +141,13 @@ def _place(module: Module, call: ast.AST) -> ast.AST:
 
 
 def _reads(project: Project, module: Module, call: ast.Call) -> bool:
-    """Whether a statement's text begins as a question; what a variable holds, it says too."""
+    """Whether a statement's text begins as a question."""
+    said = _begins_with(project, module, call)
+    return said is not None and bool(_READS.search(said))
+
+
+def _begins_with(project: Project, module: Module, call: ast.Call) -> str | None:
+    """The text with which a statement begins; what a variable holds, it says too."""
     first = call.args[0] if call.args else None
     while isinstance(first, ast.JoinedStr | ast.BinOp | ast.Call):
         if isinstance(first, ast.Call):  # `text("SELECT …")`
@@ -121,7 +156,7 @@ def _reads(project: Project, module: Module, call: ast.Call) -> bool:
             first = first.left if isinstance(first, ast.BinOp) else next(iter(first.values), None)
     known = project.flow.value(module, first).literal if isinstance(first, ast.Name | ast.Attribute) else None
     said = first.value if isinstance(first, ast.Constant) else known.value if known is not None else None
-    return isinstance(said, str) and bool(_READS.search(said))
+    return said if isinstance(said, str) else None
 
 
 def _match(item: Item, write: ast.Call, *, usual: bool) -> Match:

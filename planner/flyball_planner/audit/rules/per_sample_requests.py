@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.items import Item, repeated
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 
@@ -53,7 +54,8 @@ _LIBRARIES = (
     "requests", "httpx", "urllib", "http.client", "_pb2_grpc", "tritonclient", "openai", "anthropic", "import ray",
     "from ray", "aiohttp", "litellm", "ollama", "import replicate", "import cohere", "from cohere", "voyageai",
     "mistralai", "groq", "from together", "import together", "InferenceClient", "google.gen", "google import genai",
-    "langchain", "boto3",
+    "langchain", "boto3", "embed_query", "text_embedding", "embed_text", "embed_model", "embedding_model",
+    "embedding_func", "embedding_fn", "embedder", ".completions.", "generate_content", "invoke_model", "embed_content",
 )  # fmt: skip
 
 
@@ -65,6 +67,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 trains = item.trains(project)
                 if not _announces_an_exchange(item, call) and (trains or not _brings_files(item)):
                     yield _match(item, call, trains=trains)
+        elif _ASKS_MODEL.search(last_name(call)) and _asks_model(project, module, call):
+            yield from (_of_model(item, call) for item in repeated(project, module, call) if _is_own_text(item))
 
 
 def _may_ask(module: Module, call: ast.Call) -> bool:
@@ -74,6 +78,55 @@ def _may_ask(module: Module, call: ast.Call) -> bool:
 def _asks(project: Project, module: Module, call: ast.Call) -> bool:
     path = project.origins.of(module, call.func)
     return _speaks_http(module, call) if path is None else _is_request(module, call, path)
+
+
+_ASKS_MODEL = re.compile(
+    r"^(create|generate_content|invoke_model|embed_content|embeddings?|embed|aembed_query|embed_query|embed_text"
+    r"|get_(text|query)_embedding|_*(embedding|embed)_(function|func|fn))$"
+)
+"""Names of methods that ask a model, mostly a served one, whoever holds it."""
+
+_SAYS_SO = re.compile(
+    r"\.(generate_content|invoke_model|embed_content|embed_query|embed_text|get_(text|query)_embedding)$"
+    r"|\.((chat\.)?completions|embeddings|messages|responses)\.create$|embedder\.embed$"
+    r"|(^|[._])(embedding|embed)_(function|func|fn)$"
+)
+"""Whole names that tell by themselves."""
+
+_OF_CLIENT = re.compile(r"client\.(create|embeddings?|embed)$", re.IGNORECASE)
+_FOR_MODEL = frozenset({"prompt", "messages", "input", "engine"})
+"""Handed to a client by these names, it is for a model."""
+
+
+def _asks_model(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether it reads like a question to a model that somebody else holds, and no library tells more of it."""
+    if not isinstance(call.func, ast.Attribute) or project.origins.of(module, call.func) is not None:
+        return False
+    if isinstance(module.function_of(call), ast.AsyncFunctionDef) and not _is_awaited(module, call):
+        return False
+    if any(isinstance(each.node, Function) for each in project.flow.callees(module, call)):
+        return False  # it is followed to what it asks
+    said = code_of(call.func)
+    of_client = _OF_CLIENT.search(said) is not None and any(each.arg in _FOR_MODEL for each in call.keywords)
+    return of_client or _SAYS_SO.search(said) is not None
+
+
+def _is_own_text(item: Item) -> bool:
+    """Whether what is handed on is one thing, not a list of them: `embed(texts[i : i + 64])` asks for many."""
+    handed = (*item.call.args, *(each.value for each in item.call.keywords))
+    return not any(isinstance(each, ast.Slice) for part in handed for each in nodes_below(part))
+
+
+def _of_model(item: Item, request: ast.Call) -> Match:
+    leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
+    return Match(
+        item.call,
+        f"`{item.module.quote(item.call)}` asks a model once {item.in_words}",
+        f"who serves it is not seen here; a service takes a round trip for each, and most answer lists{leads}",
+        SUSPECTED,
+        Severity.NOTE,
+        module=item.module,
+    )
 
 
 def _speaks_http(module: Module, call: ast.Call) -> bool:
