@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-LONGEST_FIRST = ("collector/diagnosis", "collector", "faults", "planner", "client", "agent")
+LONGEST_FIRST = ("collector/diagnosis", "collector", "faults", "planner", "deploy", "client", "agent", "grafana")
 """Folders below tests/, of which those within others are groups of their own; what is not named here comes after."""
 
 MOST_AT_ONCE = 4
@@ -68,6 +68,7 @@ def _group(folder: Path, folders: Sequence[Path], root: Path) -> Group:
 def run(group: Group) -> Outcome:
     """One group, to its end."""
     command = [sys.executable, "-m", "pytest", str(group.folder), *(f"--ignore={each}" for each in group.without)]
+    print(f"{group.name} …", flush=True)
     started = time.monotonic()
     ended = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, cwd=ROOT, text=True, errors="replace"
