@@ -18,9 +18,11 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
     above = [
         each
         for each in both
-        if each.lineno < name.lineno and module.function_of(each) is function and name.id in stored(each)
+        if each.lineno < name.lineno
+        and module.function_of(each) is function
+        and name.id in stored(each)
         and not _is_cast(each, name.id)
-    ]  # fmt: skip
+    ]
     last = max(above, key=lambda each: each.lineno, default=None)
     if last is None or not isinstance(_targets(last)[0], ast.Name) or len(_targets(last)) > 1:
         return None
