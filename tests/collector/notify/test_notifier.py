@@ -287,7 +287,8 @@ async def test_a_new_receiver_is_told_of_what_stands(receiver: Receiver, store: 
     assert len(store.list_documents(WAITING)) == 1
     with structlog.testing.capture_logs() as logs:
         async with running(webhook(receiver), store) as made:
-            await until(lambda: hosts(receiver) == [("node-1", "raised")])
+            await until(lambda: made.outcomes() == {"delivered": 1})
+    assert hosts(receiver) == [("node-1", "raised")]
     assert [line["event"] for line in logs].count("receivers_gone") == 1
     assert store.list_documents(WAITING) == []
 
