@@ -1,4 +1,4 @@
-"""Counters that a condition starts anew: `if seen >= every: …; seen = 0`, a period without a remainder."""
+"""Periods without a remainder: a counter that a condition starts anew, a bound that it moves on."""
 
 import ast
 from collections.abc import Iterator
@@ -8,16 +8,46 @@ from flyball_planner.audit.names import code_of
 
 
 def starts_anew(module: Module, test: ast.expr) -> ast.If | None:
-    """The condition that waits for a counter to reach a bound, and starts it anew in its body."""
+    """The condition that waits for a counter to reach a bound, and in its body starts it anew or moves the bound on."""
     around = next((each for each in module.ancestors(test) if isinstance(each, ast.stmt)), None)
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(around, ast.If):
         return None
-    if not isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq) or not isinstance(test.left, ast.Name | ast.Attribute):
+    if not isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq):
         return None
-    counter = code_of(test.left)
-    if counter not in _set_back(around):
-        return None
-    return around if any(counter == each for each in _counted_up(module, around)) else None
+    renewed = _moves_on(around, test.comparators[0]) or _remembers(around, test.left)
+    return around if renewed or _counts_anew(module, around, test.left) else None
+
+
+def _counts_anew(module: Module, around: ast.If, counter: ast.expr) -> bool:
+    """`if seen >= every: …; seen = 0`."""
+    if not isinstance(counter, ast.Name | ast.Attribute) or code_of(counter) not in _set_back(around):
+        return False
+    return any(code_of(counter) == each for each in _counted_up(module, around))
+
+
+def _moves_on(block: ast.If, bound: ast.expr) -> bool:
+    """`if step >= due: …; due += every`, or `due = step + every`."""
+    if not isinstance(bound, ast.Name | ast.Attribute):
+        return False
+    return any(code_of(bound) in map(code_of, targets) for targets in _summed(block))
+
+
+def _summed(block: ast.If) -> Iterator[list[ast.expr]]:
+    """What a condition's body adds to, or gives a sum."""
+    for each in block.body:
+        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add):
+            yield [each.target]
+        elif isinstance(each, ast.Assign) and isinstance(each.value, ast.BinOp) and isinstance(each.value.op, ast.Add):
+            yield each.targets
+
+
+def _remembers(block: ast.If, passed: ast.expr) -> bool:
+    """`if step - shown >= every: …; shown = step`."""
+    if not isinstance(passed, ast.BinOp) or not isinstance(passed.op, ast.Sub):
+        return False
+    now, last = code_of(passed.left), code_of(passed.right)
+    kept = (each for each in block.body if isinstance(each, ast.Assign) and code_of(each.value) == now)
+    return any(last in map(code_of, each.targets) for each in kept)
 
 
 def updates(block: ast.If) -> bool:

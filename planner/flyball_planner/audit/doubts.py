@@ -25,7 +25,7 @@ from flyball_planner.audit.steering import (
     sets_optimizer,
     sizes,
 )
-from flyball_planner.audit.unasked import is_unasked
+from flyball_planner.audit.unasked import is_off_setting, is_unasked
 from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
 
 
@@ -48,7 +48,7 @@ class Doubt(Enum):
     CHOSEN = "by its answer another loss is taken"
     BEST = "what is kept as the best is chosen by it"
     OPTION = "the optimizer is set by it, on the host"
-    UNASKED = "a switch leads there that the calls from the loop leave off"
+    UNASKED = "a switch leads there that is off unless somebody asks for it"
     PERIOD = "a setting says every how many steps, and may say each"
     OTHER = "the branch is that of an evaluation"
     BEHIND = "the condition that leads there waits already"
@@ -79,7 +79,7 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.ASIDE
     if not _is_known(wait) or _is_buffer(region, wait) or stays_on_host(turns.module):
         return Doubt.VALUE
-    if is_unasked(region, wait.node):
+    if is_unasked(region, wait.node) or is_off_setting(region, wait.node):
         return Doubt.UNASKED
     if evaluates(region, wait.node):
         return Doubt.OTHER

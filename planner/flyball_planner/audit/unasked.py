@@ -70,13 +70,57 @@ def _asked(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for each in test.values:
             yield from _asked(each, holds=holds)
-    elif isinstance(test, ast.Name | ast.Attribute):
+    elif isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Compare):
         yield test, holds
 
 
 def is_off_by_default(project: "Project", region: Region, node: ast.AST) -> bool:
     """Whether an option of a class leads to a node that is off unless asked for, and no file asks for it."""
     return any(_is_option_off(project, module, place) for module, place in (*region.calls, (region.module, node)))
+
+
+def is_off_setting(region: Region, node: ast.AST) -> bool:
+    """Whether a setting whose default stands beside it leads to a node elsewhere: `if cfg.get("norms", False)`."""
+    for module, place in (*region.calls, (region.module, node)):
+        around = _switches(module, place, module.scope_of(place))
+        if any(_holds_by_default(test) is (not holds) for test, holds in around):
+            return True
+    return False
+
+
+def _holds_by_default(test: ast.expr) -> bool | None:
+    """Whether a setting's default passes a test; None if that is unknown."""
+    if not isinstance(test, ast.Compare):
+        default = _default_beside(test)
+        return bool(default.value) if default is not None else None
+    default, other = _default_beside(test.left), test.comparators[0]
+    if len(test.ops) > 1 or default is None or not isinstance(other, ast.Constant):
+        return None
+    if isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return (default.value == other.value) is isinstance(test.ops[0], ast.Eq)
+    if isinstance(test.ops[0], ast.Is | ast.IsNot):
+        return (default.value is other.value) is isinstance(test.ops[0], ast.Is)
+    return None
+
+
+def _default_beside(node: ast.expr) -> ast.Constant | None:
+    """The constant of `settings.get("name", constant)`, `getattr(settings, "name", constant)`."""
+    if not isinstance(node, ast.Call) or node.keywords or len(node.args) < _GET:
+        return None
+    if code_of(node.func) == "getattr":
+        holder = node.args[0]
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        holder = node.func.value
+    else:
+        return None
+    last = node.args[-1]
+    return last if isinstance(last, ast.Constant) and _SETTINGS.search(code_of(holder)) else None
+
+
+_GET = 2
+_SETTINGS = re.compile(
+    r"(^|[._]|_)(kw)?(args|cfg|config|conf|opts?|options|flags|hparams|hp|params|settings)$", re.IGNORECASE
+)
 
 
 def is_optional(region: Region, node: ast.AST) -> bool:
@@ -96,12 +140,12 @@ def _is_option_off(project: "Project", module: Module, place: ast.AST) -> bool:
     holder = module.class_of(function) if function is not None else None
     if function is None:
         return False
-    if any(holds and _SHOWS.search(code_of(each)) for each, holds in _switches(module, place, function)):
+    named = [each for each, holds in _switches(module, place, function) if holds and not isinstance(each, ast.Compare)]
+    if any(_SHOWS.search(code_of(each)) for each in named):
         return True
     if holder is None:
         return False
-    needed = [each for each, holds in _switches(module, place, function) if holds and isinstance(each, ast.Attribute)]
-    options = (_option(holder, code_of(each)) for each in needed)
+    options = (_option(holder, code_of(each)) for each in named if isinstance(each, ast.Attribute))
     return any(each is not None and not _is_asked_for(project, module, holder, *each) for each in options)
 
 

@@ -21,8 +21,28 @@ def test_a_counter_that_is_set_back_behind_its_bound_is_a_period(body: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("test", "body"),
+    [
+        ("step >= due", "due += every"),
+        ("step > self.due", "show(); self.due = step + every"),
+        ("step - shown >= every", "shown = step; show()"),
+        ("time.time() - shown > 5", "shown = time.time()"),
+    ],
+)
+def test_a_bound_that_moves_on_is_a_period(test: str, body: str) -> None:
+    """By so much, to so much from now; or what was counted when it last held is kept."""
+    assert _block(test, body) is not None
+
+
+@pytest.mark.parametrize(
     ("test", "body", "counting"),
     [
+        ("step >= due", "due -= every", "step += 1"),
+        ("step >= due", "other += every; other = step + every; due = other", "step += 1"),
+        ("step >= bounds[0]", "bounds[0] += every", "step += 1"),
+        ("step - shown >= every", "shown = other; other = step", "step += 1"),
+        ("step + shown >= every", "shown = step", "step += 1"),
+        ("step <= due", "due += every", "step += 1"),
         ("seen >= every", "show()", "seen += 1"),
         ("seen >= every", "seen = 0", "seen = len(x)"),
         ("seen < every", "seen = 0", "seen += 1"),

@@ -6,7 +6,7 @@ import pytest
 
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.regions import Region, reached
-from flyball_planner.audit.unasked import is_off_by_default, is_unasked
+from flyball_planner.audit.unasked import is_off_by_default, is_off_setting, is_unasked
 from tests.planner.audit.projects import module_of
 
 STEP = """
@@ -88,3 +88,30 @@ def test_an_option_is_off_that_no_file_asks_for(default: str, use: str, off: boo
     (call,) = module.calls_named("mark")
     (region,) = reached(project, Region(module, module.functions[1]))
     assert is_off_by_default(project, region, call) is off
+
+
+@pytest.mark.parametrize(
+    ("test", "off"),
+    [
+        ('cfg.get("norms", False)', True),
+        ('cfg.get("norms", True)', False),
+        ('not self.config.get("quiet", False)', False),
+        ('not self.config.get("quiet", True)', True),
+        ('getattr(args, "norms", 0) and x', True),
+        ('cfg.get("shown", "smooth") == "batch"', True),
+        ('cfg.get("shown", "smooth") != "smooth"', True),
+        ('cfg.get("shown", "batch") == "batch"', False),
+        ('opt.get("file", None) is not None', True),
+        ('train_cfg.get("file", None) is None', False),
+        ('batch.get("mask", None) is not None', False),
+        ('getattr(output, "loss", None) is not None', False),
+        ('cfg.get("every", 0) < x', False),
+        ('cfg.get("norms", default)', False),
+        ('cfg.get("norms")', False),
+    ],
+)
+def test_a_setting_is_off_whose_default_says_so(test: str, off: bool) -> None:
+    """What lies in a batch, or a model gives, is no setting; nor does a default say how two numbers compare."""
+    _, module = module_of(f"def step(x, cfg):\n    if {test}:\n        mark(x)\n")
+    (call,) = module.calls_named("mark")
+    assert is_off_setting(Region(module, module.functions[0]), call) is off
