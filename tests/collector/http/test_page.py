@@ -83,7 +83,7 @@ async def test_a_host_is_shown_and_its_text_stays_text(page: Page) -> None:
         await page.get_by_role("button", name="Dark").click()
         await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         feeding.cancel()
-    assert complaints == []
+        assert complaints == []  # before the server goes, whom the page goes on asking
 
 
 @browser_needed
