@@ -158,8 +158,8 @@ precision, no clipping) were not marked. Of the eight more packages four were me
 of 61). Before the looks in bold, warnings were made to need three things: a value that is seen to be a tensor on the
 device, code that is seen to run in each step, and a wait that can be spared; where one of them is supposed, the finding
 is a note that says so. So is a read by which the host steers (a loop's end, the loss that is taken, a size, the
-optimizer's rate), one behind a switch that is off unless somebody asks for it, and one in code that makes its batches on the
-host or names no device.
+optimizer's rate), one behind a switch that is off unless somebody asks for it, and one in code that makes its batches
+on the host or names no device.
 
 The looks differ in what they hold: at the 155 files nearly half of the faults were no reads of values (reads: 196 of
 236 found; all other rules: 134 of 211), at the two looks after them a third and two fifths (213 of 249 and 86 of 115;

@@ -18,7 +18,7 @@ BIAS = re.compile(r"bias|pos_|position|rel_|relative|alibi")
 
 _SCALING = frozenset({
     "masked_fill", "masked_fill_", "float", "to", "type", "half", "contiguous", "where", "clamp", "type_as", "add",
-    "add_", "mul", "mul_", "div", "div_", "bfloat16", "clone", "view", "reshape",
+    "add_", "mul", "mul_", "div", "div_", "bfloat16", "clone", "view", "reshape", "nan_to_num",
 })  # fmt: skip
 """What is done to scores between the product and the softmax: the fused kernel does it too, or takes it as its mask."""
 
@@ -67,7 +67,10 @@ def serves_else(module: Module, function: Function, scores: ast.expr) -> bool:
 
 
 def _is_asked_its_shape(module: Module, name: ast.Name) -> bool:
+    """Whether a name is read for its shape or type, not its numbers: `x.shape`, `y.type_as(x)`."""
     above = module.parent(name)
+    if isinstance(above, ast.Call):
+        return last_name(above) == "type_as" and name in above.args
     return isinstance(above, ast.Attribute) and above.attr in SHAPES
 
 

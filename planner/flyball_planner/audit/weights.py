@@ -44,14 +44,44 @@ def attends(module: Module, function: Function, weights: ast.expr, *, turned: bo
 
 def attends_unless_asked(module: Module, function: Function, weights: ast.expr) -> bool:
     """Whether the rest of what is done with weights stands behind a condition: they are handed out if asked for."""
-    uses = [*_uses(module, function, weights, set(), Place.FIRST)]
-    above = {each.test for each in guards(module, weights, function)}
-    others = [each.node for each in uses if not each.weighs]
-    asked = all(
-        {guard.test for guard in guards(module, each, function)} - above or _is_kept(module, function, each)
-        for each in others
+    others = _others(module, function, weights)
+    return others is not None and all(_is_asked_for(module, function, weights, each) for each in others)
+
+
+def attends_and_returns(module: Module, function: Function, weights: ast.expr) -> bool:
+    """The same where they are given back, too, beside what comes of them: `return y, weights`."""
+    others = _others(module, function, weights)
+    return others is not None and all(
+        _is_beside(module, function, each) or _is_asked_for(module, function, weights, each) for each in others
     )
-    return any(each.weighs for each in uses) and asked
+
+
+def _others(module: Module, function: Function, weights: ast.expr) -> list[ast.AST] | None:
+    """What else is done with weights; None if they multiply no values."""
+    uses = [*_uses(module, function, weights, set(), Place.FIRST)]
+    return [each.node for each in uses if not each.weighs] if any(each.weighs for each in uses) else None
+
+
+def _is_asked_for(module: Module, function: Function, weights: ast.expr, use: ast.AST) -> bool:
+    """Whether a condition that does not stand around the weights leads to a use, or it only keeps them for a look."""
+    above = {each.test for each in guards(module, weights, function)}
+    asked = {each.test for each in guards(module, use, function)} - above
+    return bool(asked) or _is_kept(module, function, use)
+
+
+def _is_beside(module: Module, function: Function, node: ast.AST) -> bool:
+    """Whether a function gives a value back behind another one: as it is, detached or in another shape."""
+    above = module.parent(node)
+    if isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and node is above.func):
+        return _is_beside(module, function, above)
+    if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
+        reads = [*_later(module, function, above, above.targets[0].id)]
+        return bool(reads) and all(_is_beside(module, function, each) for each in reads)
+    return (
+        isinstance(above, ast.Tuple)
+        and above.elts[0] is not node
+        and isinstance(module.parent(above), ast.Return)
+    )  # fmt: skip
 
 
 def _is_kept(module: Module, function: Function, node: ast.AST) -> bool:

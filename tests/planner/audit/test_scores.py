@@ -73,7 +73,14 @@ def test_a_bias_is_added_and_named(change: str, *, found: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("below", "found"), [("return w.to(s.dtype)", False), ("return w, s", True), ("s = w\n    return s", False)]
+    ("below", "found"),
+    [
+        ("return w.to(s.dtype)", False),
+        ("return w.type_as(s)", False),
+        ("return s.type_as(w)", True),
+        ("return w, s", True),
+        ("s = w\n    return s", False),
+    ],
 )
 def test_scores_that_are_read_again_serve_else(below: str, *, found: bool) -> None:
     """Their type or shape may be asked for, and their name be given to something else."""

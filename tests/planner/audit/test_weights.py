@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from flyball_planner.audit.module import Module
-from flyball_planner.audit.weights import attends, attends_unless_asked
+from flyball_planner.audit.weights import attends, attends_and_returns, attends_unless_asked
 from tests.planner.audit.projects import module_of
 
 
@@ -96,3 +96,26 @@ def test_the_other_arm_of_a_condition_is_another_value() -> None:
     module, function = _function(body)
     calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
     assert [attends(module, function, each) for each in calls] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("s = softmax(w)\nreturn s @ v, s", True),
+        ("s = softmax(w)\nout = s @ v\nreturn out, s.detach()", True),
+        ("s = softmax(w)\nif flag:\n    log(s)\nreturn s @ v, m, drop(s)", True),
+        ("s = softmax(w)\nout = s @ v\ns = s.view(2, 3).transpose(1, 0)\nreturn out, s", True),
+        ("s = softmax(w)\nout = s @ v\ns = s.view(2, 3)\nlog(s)\nreturn out, s", False),
+        ("s = softmax(w)\nlog(s)\nreturn s @ v, s", False),
+        ("s = softmax(w)\nout = s @ v\nreturn s, out", False),
+        ("s = softmax(w)\nout = s @ v\nreturn out, log(s)", False),
+        ("s = softmax(w)\nout = s @ v\nkept = (out, s)\nreturn out", False),
+        ("s = softmax(w)\nreturn v, s", False),
+    ],
+)
+def test_weights_may_be_given_back_beside_what_they_weigh(body: str, *, found: bool) -> None:
+    """As they are, dropped or detached; what is given first is what was wanted."""
+    module, function = _function(body)
+    calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
+    weights = next(each for each in calls if ast.unparse(each.func) == "softmax")
+    assert attends_and_returns(module, function, weights) is found

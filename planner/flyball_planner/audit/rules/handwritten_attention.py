@@ -13,7 +13,7 @@ from flyball_planner.audit.products import multiplies, multiplies_named, multipl
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.scores import is_biased, serves_else, sources
-from flyball_planner.audit.weights import attends, attends_unless_asked
+from flyball_planner.audit.weights import attends, attends_and_returns, attends_unless_asked
 
 _FUSED = re.compile(r"scaled_dot_product_attention|flash_attn|memory_efficient_attention|xformers|flex_attention")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
@@ -81,6 +81,8 @@ def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.e
             yield _match(module, call, doubt)
         elif attends_unless_asked(module, function, call):
             yield _match(module, call, _ASKED_FOR)
+        elif attends_and_returns(module, function, call):
+            yield _match(module, call, _RETURNED)
     elif _is_named(module, function, scores) and attends(module, function, call):
         yield _match(module, call, _NAMED)
     if _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
@@ -94,6 +96,7 @@ _BESIDE: dict[str, Any] = {
 }
 _BIASED = "the bias would go in as `attn_mask`, with which not every fused kernel works"
 _ASKED_FOR = "they are kept, or used otherwise where somebody asks for it: the fused kernel would do where nobody does"
+_RETURNED = "they are given back as well: the fused kernel would do if nobody takes them"
 _NAMED = "that its keys come transposed is supposed"
 
 

@@ -2,16 +2,9 @@ import torch
 from torch import nn
 
 
-class Inspectable(nn.Module):
-    """The weights themselves are returned: the fused kernel does not have them."""
-
-    def forward(self, q, k, v):
-        scores = torch.matmul(q, k.transpose(-2, -1)) / q.size(-1) ** 0.5
-        weights = torch.softmax(scores, dim=-1)
-        return torch.matmul(weights, v), weights
-
-
 class Remembering(nn.Module):
+    """The weights are kept for whoever asks."""
+
     def forward(self, q, k, v):
         self.weights = (q @ k.mT).softmax(-1)
         return self.weights @ v
