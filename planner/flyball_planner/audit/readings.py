@@ -106,13 +106,19 @@ _OF_TENSORS = frozenset({Tag.TENSOR, Tag.LOSS, Tag.GRADIENT, Tag.NORM, Tag.OUTPU
 def number(project: "Project", region: Region, node: ast.expr) -> Value | None:
     """A tensor on the device, or what is called a loss or a norm and nobody knows: who converts it knows what it is."""
     value = held(project, region, node)
-    if value is None and _is_somewhere(project.flow.value(region.module, node)):
+    if value is None and _may_be_tensor(project, region, node):
         return SUPPOSED
     if value is not None or not isinstance(node, ast.Name | ast.Attribute):
         return value
     called = _NUMBER_NAMES.search(node.id if isinstance(node, ast.Name) else node.attr)
     called_so = called is not None and project.flow.value(region.module, node).is_unknown
     return SUPPOSED if called_so or is_buffer(region, node) else None
+
+
+def _may_be_tensor(project: "Project", region: Region, node: ast.expr) -> bool:
+    """Whether it is a tensor, wherever it lies, or what nobody knows and has been detached."""
+    value = project.flow.value(region.module, node)
+    return _is_somewhere(value) or (value.is_unknown and isinstance(node, ast.Call) and _is_detached(node))
 
 
 _NUMBER_NAMES = re.compile(r"(^|_)(loss|norm)$")
@@ -153,6 +159,16 @@ def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozense
     inner = (*(value.items or ()), *(each for _, each in value.fields), *((value.element,) if value.element else ()))
     found = (each for each in inner if each.on_device and each.tags & wanted)
     return next((each for each in found if not each.tags & {Tag.MODEL, Tag.LOADER}), None)
+
+
+def stored(project: "Project", region: Region, given: ast.Assign) -> Value | None:
+    """What lies on the device and is written into a part of a tensor on the host: `out[i:j] = model(x)`."""
+    value = held(project, region, given.value)
+    if value is None or not value.tags & _OF_TENSORS:
+        return None
+    holders = [each.value for each in given.targets if isinstance(each, ast.Subscript)]
+    kept = [project.flow.value(region.module, each) for each in holders]
+    return value if any(each.has(Tag.TENSOR) and each.has(Tag.CPU) and not each.on_device for each in kept) else None
 
 
 def each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:

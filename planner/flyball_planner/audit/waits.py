@@ -22,6 +22,7 @@ from flyball_planner.audit.readings import (
     read,
     shown,
     somewhere,
+    stored,
     supposed,
 )
 from flyball_planner.audit.regions import Region
@@ -113,6 +114,10 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         value = held(project, region, entry.value) if _is_old_reading(entry) else None
         if value is not None and value.has(Tag.LOSS):
             yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
+    for given in region.all(ast.Assign):
+        value = stored(project, region, given)
+        if value is not None:
+            yield Wait(given.value, "writing it into a tensor on the host copies it", value)
     for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
 
