@@ -107,6 +107,7 @@ class Unseen:
         self._project = project
         self._effects = effects
         self._seen = frozenset(each.root for each in regions)
+        self._often = frozenset(each.root for each in regions if not _is_seldom(each))
         self._around = frozenset(above for each in regions for above in each.module.ancestors(each.root))
         self._called = frozenset(self._unresolved(regions))
         self._regions = regions
@@ -123,13 +124,13 @@ class Unseen:
             if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or is_metric(module, node):
                 yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
         for loop in module.loops:
-            if not self._is_seen(module, loop) and loop not in self._around:
-                trains = self._is_training(module, loop)
+            if loop not in self._around and not _is_within(module, loop, self._often):
+                trains = not self._is_seen(module, loop) and self._is_training(module, loop)
                 if trains or self._is_evaluation(module, loop):
                     yield Found(module, loop, trains)
 
     def _is_seen(self, module: Module, node: ast.AST) -> bool:
-        return node in self._seen or any(above in self._seen for above in module.ancestors(node))
+        return _is_within(module, node, self._seen)
 
     def _trains(self, module: Module, node: Function, doing: frozenset[ast.AST]) -> bool:
         if node.name == "forward":
@@ -185,7 +186,7 @@ class Unseen:
         inside = self._effects.inside(module, loop)
         if inside == frozenset({Effect.BACKWARD}) or (inside and _empties_gradients(module, loop)):
             return named
-        return isinstance(loop, ast.For) and self._hands_on(module, loop)
+        return isinstance(loop, ast.For) and self._hands_on(module, loop, STEP)
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
@@ -195,19 +196,30 @@ class Unseen:
             return False
         function = module.function_of(loop)
         named = function is not None and _EVALUATES.search(function.name) is not None
+        named = named or self._hands_on(module, loop, _CHECK)
         if function is not None and _OTHER_WALKS.search(function.name):
             return False
         return not self._project.flow.records_history(module, loop.body[0]) or named
 
-    def _hands_on(self, module: Module, loop: ast.For) -> bool:
-        """Whether what is gone through is handed to a method that is called a step, of what nobody knows."""
+    def _hands_on(self, module: Module, loop: ast.For, called: re.Pattern[str]) -> bool:
+        """Whether what is gone through is handed to a method that is called so, of what nobody knows."""
         targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
         for call in Region(module, loop).all(ast.Call):
-            if isinstance(call.func, ast.Attribute) and STEP.search(call.func.attr) and call.func.attr != "update":
+            if isinstance(call.func, ast.Attribute) and called.search(call.func.attr) and call.func.attr != "update":
                 handed = {each.id for part in call.args for each in ast.walk(part) if isinstance(each, ast.Name)}
                 if handed & targets and not self._project.flow.callees(module, call):
                     return True
         return False
+
+
+def _is_within(module: Module, node: ast.AST, roots: frozenset[Root]) -> bool:
+    """Whether a node is one of the roots, or stands in one."""
+    return node in roots or any(above in roots for above in module.ancestors(node))
+
+
+def _is_seldom(region: Region) -> bool:
+    """Whether turns come to a region behind conditions that seldom hold: an evaluation every N steps."""
+    return any(each.rarity in SELDOM for each in region.above)
 
 
 def _empties_gradients(module: Module, loop: Loop) -> bool:
