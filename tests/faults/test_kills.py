@@ -50,7 +50,7 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes:
         assert set(sequences) <= set(found.rows)
         assert len(set(found.rows) - set(sequences)) <= 1 or epoch == list(written)[-1], "records out of nowhere"
         assert all(row == (n, checksum(epoch, n)) for n, row in found.values.items())
-    assert sum(map(len, written.values())) > 300
+    assert sum(map(len, written.values())) > 100  # of some 500 at the pace of a machine that is not busy otherwise
 
 
 def _written(log: Path) -> dict[bytes, list[int]]:
