@@ -153,7 +153,7 @@ class Collector(Process):
     def start_ready(self) -> Self:
         """Start, and wait until it is ready."""
         self.start()
-        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=90)
+        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=30)
         return self
 
     def _answers(self, path: str) -> bool:

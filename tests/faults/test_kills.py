@@ -17,6 +17,9 @@ from tests.stored import Stored, read_stored
 pytestmark = pytest.mark.faults
 
 ROUNDS = 15
+AT_MOST = 45
+ENOUGH = 300
+"""Records written, for which a machine that is busy otherwise gets more rounds."""
 
 
 def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes: ExitStack) -> None:
@@ -25,7 +28,9 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes:
     command = [sys.executable, "-m", "tests.numbered_agent", str(tmp_path), str(collector.grpc_port)]
     agent = processes.enter_context(Process(command, tmp_path / "agent.log")).start()
     moments = random.Random(20260)
-    for turn in range(ROUNDS):
+    for turn in range(AT_MOST):
+        if turn >= ROUNDS and sum(map(len, _written(tmp_path / "written.log").values())) > ENOUGH:
+            break
         time.sleep(moments.uniform(0.3, 2.0))
         choices: list[list[Process]] = [[collector], [agent], [agent, collector]]
         victims = moments.choice(choices)
@@ -50,7 +55,7 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes:
         assert set(sequences) <= set(found.rows)
         assert len(set(found.rows) - set(sequences)) <= 1 or epoch == list(written)[-1], "records out of nowhere"
         assert all(row == (n, checksum(epoch, n)) for n, row in found.values.items())
-    assert sum(map(len, written.values())) > 100  # of some 500 at the pace of a machine that is not busy otherwise
+    assert sum(map(len, written.values())) > ENOUGH
 
 
 def _written(log: Path) -> dict[bytes, list[int]]:

@@ -163,12 +163,10 @@ def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozense
 
 def stored(project: "Project", region: Region, given: ast.Assign) -> Value | None:
     """What lies on the device and is written into a part of a tensor on the host: `out[i:j] = model(x)`."""
-    value = held(project, region, given.value)
-    if value is None or not value.tags & _OF_TENSORS:
-        return None
-    holders = [each.value for each in given.targets if isinstance(each, ast.Subscript)]
-    kept = [project.flow.value(region.module, each) for each in holders]
-    return value if any(each.has(Tag.TENSOR) and each.has(Tag.CPU) and not each.on_device for each in kept) else None
+    holders = (each.value for each in given.targets if isinstance(each, ast.Subscript))
+    kept = (project.flow.value(region.module, each) for each in holders)
+    on_host = any(each.has(Tag.TENSOR) and each.has(Tag.CPU) and not each.on_device for each in kept)
+    return read(project, region, given.value) if on_host else None
 
 
 def each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:

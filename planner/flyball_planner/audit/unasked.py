@@ -105,22 +105,23 @@ def _holds_by_default(test: ast.expr) -> bool | None:
 
 def _default_beside(node: ast.expr) -> ast.Constant | None:
     """The constant of `settings.get("name", constant)`, `getattr(settings, "name", constant)`."""
-    if not isinstance(node, ast.Call) or node.keywords or len(node.args) < _GET:
+    if not isinstance(node, ast.Call) or node.keywords:
         return None
-    if code_of(node.func) == "getattr":
-        holder = node.args[0]
-    elif isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-        holder = node.func.value
-    else:
+    held = [node.func.value] if isinstance(node.func, ast.Attribute) and node.func.attr == "get" else []
+    said = [*held, *node.args]
+    if (not held and code_of(node.func) != "getattr") or len(said) != _WITH_DEFAULT:
         return None
-    last = node.args[-1]
-    return last if isinstance(last, ast.Constant) and _SETTINGS.search(code_of(holder)) else None
+    holder, _, default = said
+    return default if isinstance(default, ast.Constant) and _SETTINGS.search(code_of(holder)) else None
 
 
-_GET = 2
+_WITH_DEFAULT = 3
+"""Settings, name, default."""
+
 _SETTINGS = re.compile(
-    r"(^|[._]|_)(kw)?(args|cfg|config|conf|opts?|options|flags|hparams|hp|params|settings)$", re.IGNORECASE
+    r"(^|[._])(kw)?(args|cfg|config|conf|opts?|options|flags|hparams|hp|params|settings)$", re.IGNORECASE
 )
+"""Ends the name of what holds settings: a batch, or what a model gives, is asked for its parts in the same way."""
 
 
 def is_optional(region: Region, node: ast.AST) -> bool:

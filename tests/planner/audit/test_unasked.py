@@ -108,6 +108,9 @@ def test_an_option_is_off_that_no_file_asks_for(default: str, use: str, off: boo
         ('cfg.get("every", 0) < x', False),
         ('cfg.get("norms", default)', False),
         ('cfg.get("norms")', False),
+        ('not getattr(args, "quiet")', False),
+        ('get("norms", False)', False),
+        ('kwargs.get("return_loss", False)', True),
     ],
 )
 def test_a_setting_is_off_whose_default_says_so(test: str, off: bool) -> None:
