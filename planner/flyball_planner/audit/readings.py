@@ -163,10 +163,16 @@ def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozense
 
 def stored(project: "Project", region: Region, given: ast.Assign) -> Value | None:
     """What lies on the device and is written into a part of a tensor on the host: `out[i:j] = model(x)`."""
-    holders = (each.value for each in given.targets if isinstance(each, ast.Subscript))
-    kept = (project.flow.value(region.module, each) for each in holders)
-    on_host = any(each.has(Tag.TENSOR) and each.has(Tag.CPU) and not each.on_device for each in kept)
+    holders = [each.value for each in given.targets if isinstance(each, ast.Subscript)]
+    on_host = any(_is_made_on_host(project, region, each) for each in holders if isinstance(each, ast.Name))
     return read(project, region, given.value) if on_host else None
+
+
+def _is_made_on_host(project: "Project", region: Region, name: ast.Name) -> bool:
+    """Whether PyTorch made what a variable holds, on the host: buffers move with their module, lists hold anything."""
+    value = project.flow.value(region.module, name)
+    made = value.has(Tag.TENSOR) and (value.made_by or "").startswith("torch.")
+    return made and value.has(Tag.CPU) and not value.on_device
 
 
 def each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:

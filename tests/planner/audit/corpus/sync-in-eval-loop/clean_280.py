@@ -14,3 +14,20 @@ def predict(model, loader, device, classes):
         labels[at:until] = targets
         at = until
     return scores.cpu(), labels
+
+
+class Bank(torch.nn.Module):
+    """Its buffer lies where the module does."""
+
+    def __init__(self, size, width):
+        super().__init__()
+        self.register_buffer("bank", torch.zeros(size, width))
+
+    @torch.no_grad()
+    def fill(self, model, loader, device):
+        model.to(device).eval()
+        at = 0
+        for batch in loader:
+            found = model(batch.to(device))
+            self.bank[at : at + len(found)] = found
+            at += len(found)
