@@ -1,6 +1,7 @@
 """Loops that evaluate: what they hand their batches to, and whether that keeps history."""
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,8 @@ from flyball_planner.audit.branches import before
 from flyball_planner.audit.effects import Effects
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.regions import Region, model_called
+from flyball_planner.audit.names import code_of
+from flyball_planner.audit.regions import Region, model_called, reached
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -39,6 +41,55 @@ def runs_models_without_history(project: "Project", module: Module, loop: Loop) 
     values = ((each, project.flow.value(module, model_called(each))) for each in module.repeated(loop, ast.Call))
     calls = [each for each, value in values if value.has(Tag.MODEL) and not value.has(Tag.CRITERION)]
     return bool(calls) and not any(project.flow.records_history(module, each) for each in calls)
+
+
+def reads_outputs(project: "Project", effects: Effects, module: Module, loop: ast.For) -> bool:
+    """Whether each turn runs a model on something else, and asks for what it gives on the host: a window, a task."""
+    counts = isinstance(loop.iter, ast.Call) and last_name(loop.iter) in {"range", "trange"}
+    calls = [each for each in module.repeated(loop, ast.Call) if _reads_explicitly(each)]
+    calls = [each for each in calls if not counts or _is_summed_up(module.statement(each))]
+    if not calls or effects.inside(module, loop) or _OTHER_TURNS.search(f"{code_of(loop.target)} {code_of(loop.iter)}"):
+        return False
+    of_models = (project.flow.value(module, each.func.value) for each in calls if isinstance(each.func, ast.Attribute))
+    seen = any(each.on_device and each.tags & _MADE_BY_MODELS and not each.has(Tag.SUPPOSED) for each in of_models)
+    return seen and not _runs_itself(module, loop) and not _goes_through_batches(project, module, loop)
+
+
+_MADE_BY_MODELS = frozenset({Tag.OUTPUT, Tag.LOSS})
+
+_OTHER_TURNS = re.compile(
+    r"epoch|model|fold|layer|seed|run|step|(?<![a-z])net|frame|episode|token|checkpoint|\b(env|ax|fig)|loaders\b|datasets\b"
+)
+"""In what loops go through whose turns are no batches: they are few, or each needs what the one before gave."""
+
+
+def _reads_explicitly(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in {"cpu", "item", "tolist"} and not call.args
+
+
+def _is_summed_up(statement: ast.stmt) -> bool:
+    """Whether a statement adds to what turns before gave: a game's turn needs its move to tell the next state."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.AugAssign) or (isinstance(call, ast.Call) and last_name(call) in _ADDING)
+
+
+_ADDING = frozenset({"append", "extend", "add", "update"})
+
+
+def _runs_itself(module: Module, loop: ast.For) -> bool:
+    """Whether it is the models themselves that are gone through."""
+    targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    called = (each.func for each in module.repeated(loop, ast.Call))
+    return any(isinstance(each, ast.Name) and each.id in targets for each in called)
+
+
+_BATCHES = re.compile(r"loader|batches|_dl\b")
+
+
+def _goes_through_batches(project: "Project", module: Module, loop: ast.For) -> bool:
+    """Whether each turn goes through batches itself: then it is one of few evaluations."""
+    inner = (each for region in reached(project, Region(module, loop)) for each in region.all(ast.For))
+    return any(_BATCHES.search(code_of(each.iter)) for each in inner)
 
 
 def _is_conditional(project: "Project", effects: Effects, module: Module, call: ast.Call, depth: int) -> bool:

@@ -51,6 +51,15 @@ def is_metric(module: Module, node: Function) -> bool:
     return any(map(_GIVEN.search, arguments)) and any(map(_TRUTHS.search, arguments))
 
 
+def is_of_engine(node: Function) -> bool:
+    """Whether it is called as Ignite calls what its engines run for each batch: `def step(engine, batch)`."""
+    names = [each.arg for each in named_arguments(node) if each.arg != "self"]
+    return len(names) == 2 and names[0].lstrip("_") == "engine" and _OF_ENGINE.search(names[1]) is not None
+
+
+_OF_ENGINE = re.compile(r"^_?((mini_?)?batch|data|inputs?|samples?)$")
+
+
 _MEASURES = re.compile(r"metric|(?<![a-z])scor(e|ing)|accura|precision|recall", re.IGNORECASE)
 _GIVEN = re.compile(r"^(y_?)?(preds?|predict\w*|outputs?|logits?|probs?|hat)$|_(preds?|predictions|logits)$")
 _TRUTHS = re.compile(r"^(y_?)?(true|targets?|labels?|golds?|gts?|ground_?truths?)$|_(targets?|labels?|gts?)$")

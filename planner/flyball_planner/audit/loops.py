@@ -13,6 +13,7 @@ from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.evaluating import runs_models_without_history, trains_on_condition
 from flyball_planner.audit.files import is_test_code, is_torch_code
 from flyball_planner.audit.flow.derived import iterated_value
+from flyball_planner.audit.flow.library import guess
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
 from flyball_planner.audit.hooks import Hook, hooks
@@ -22,7 +23,15 @@ from flyball_planner.audit.names import code_of
 from flyball_planner.audit.nested import over_batches
 from flyball_planner.audit.regions import Region, Root, is_switched_to_eval, model_called, reached
 from flyball_planner.audit.unseen import Unseen
-from flyball_planner.audit.walks import EVALUATION, OF_DATA, OF_PARTS, fetches_batches, goes_through_kept, takes_parts
+from flyball_planner.audit.walks import (
+    EVALUATION,
+    OF_DATA,
+    OF_PARTS,
+    fetches_batches,
+    first_statement,
+    goes_through_kept,
+    takes_parts,
+)
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -215,7 +224,7 @@ class Loops:
         function = module.function_of(node)
         by_function = function is not None and only_evaluates(function.name)
         named = by_function or EVALUATION.search(code_of(node.iter)) or is_switched_to_eval(module, node)
-        keeps = not named and self._project.flow.records_history(module, _first(node))
+        keeps = not named and self._project.flow.records_history(module, first_statement(node))
         if keeps and not runs_models_without_history(self._project, module, node):
             return False
         if self.effects.inside(module, node) and not self._shares_step(module, node):
@@ -243,9 +252,15 @@ class Loops:
             for call in region.all(ast.Call):
                 value = flow.value(region.module, model_called(call))
                 runs = value.tags == _CALLED_ON_DEVICE or (value.has(Tag.MODEL) and not value.has(Tag.CRITERION))
+                runs = runs or (value.is_unknown and self._is_called_model(region.module, call))
                 if runs and not self._is_over_batches_within(turns, region, call):
                     return True
         return False
+
+    def _is_called_model(self, module: Module, call: ast.Call) -> bool:
+        """Whether what is called is named as models are, and handed what lies on the device."""
+        named = isinstance(call.func, ast.Name) and guess(call.func.id).has(Tag.MODEL)
+        return named and self._project.flow.value(module, call).has(Tag.OUTPUT, Tag.DEVICE)
 
     def _is_over_batches_within(self, turns: Turns, region: Region, call: ast.Call) -> bool:
         """Whether a loop over batches stands between the turn and a call: that one evaluates, this one repeats it."""
@@ -283,12 +298,6 @@ def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:
 def only_evaluates(name: str) -> bool:
     """Whether a function's name speaks of evaluation, and of no training beside it: `train_and_validate` does both."""
     return EVALUATION.search(name) is not None and _TRAINING.search(name) is None
-
-
-def _first(node: ast.For | ast.AsyncFor) -> ast.stmt:
-    """The first statement of a loop's body, that of a `with` in its place."""
-    first = node.body[0]
-    return first.body[0] if isinstance(first, ast.With) else first
 
 
 _TRAINING = re.compile(r"(?<![a-z])(train|fit)(?![a-z])|train_and|fit_and")

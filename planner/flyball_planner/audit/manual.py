@@ -51,8 +51,9 @@ syntax, binary) is said and left out.
 - A step need not stand in a loop that the audit sees: methods that Lightning, Transformers, fastai, Ignite, MMEngine,
   Catalyst, Composer, Detectron2 and fairseq call for each batch are known by their class or event. What is only named
   as such (`train_step`, `calculate_loss`, `on_batch_end`, `validation_step`), has a backward pass or a step of its own,
-  is a module's forward pass, or is called by a seen loop through an object that nobody knows, is looked at too: what is
-  found there is a note that says so.
+  is a module's forward pass, is called by a seen loop through an object that nobody knows, or brings what a model gives
+  to the host turn by turn though no batches are gone through, is looked at too: what is found there is a note that
+  says so.
 
 | exit status | means |
 |---|---|

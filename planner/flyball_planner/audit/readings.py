@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.flow.library import METADATA, TO_HOST
-from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
+from flyball_planner.audit.flow.values import ON_HOST, UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.module import Module, last_name
 from flyball_planner.audit.names import code_of
@@ -28,7 +28,10 @@ def supposed(project: "Project", region: Region, call: ast.Call) -> Value | None
         return None
     value = project.flow.value(region.module, call.func.value)
     unknown = value.is_unknown or value.is_plain
-    return SUPPOSED if _is_somewhere(value) or (unknown and _has_tensors_alone(call.func)) else None
+    if _is_somewhere(value) or (unknown and _has_tensors_alone(call.func)):
+        return SUPPOSED
+    moved = call.func.attr == "cpu" or _is_detached(call.func.value)
+    return SUPPOSED if moved and value.tags == ON_HOST.tags else None  # no number can be moved: it was one, on a way
 
 
 def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
@@ -108,11 +111,22 @@ def number(project: "Project", region: Region, node: ast.expr) -> Value | None:
     value = held(project, region, node)
     if value is None and _may_be_tensor(project, region, node):
         return SUPPOSED
-    if value is not None or not isinstance(node, ast.Name | ast.Attribute):
+    if value is not None:
         return value
+    if isinstance(node, ast.Subscript):
+        return SUPPOSED if _is_one_of_losses(project, region, node) else None
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return None
     called = _NUMBER_NAMES.search(node.id if isinstance(node, ast.Name) else node.attr)
     called_so = called is not None and project.flow.value(region.module, node).is_unknown
     return SUPPOSED if called_so or is_buffer(region, node) else None
+
+
+def _is_one_of_losses(project: "Project", region: Region, entry: ast.Subscript) -> bool:
+    """Whether it is a part of what is called losses, and nobody knows: not of a list that the code keeps itself."""
+    known = (project.flow.value(region.module, each) for each in (entry, entry.value))
+    called = isinstance(entry.value, ast.Name) and _SEVERAL_LOSSES.search(entry.value.id) is not None
+    return called and all(each.is_unknown for each in known)
 
 
 def _may_be_tensor(project: "Project", region: Region, node: ast.expr) -> bool:
@@ -122,6 +136,7 @@ def _may_be_tensor(project: "Project", region: Region, node: ast.expr) -> bool:
 
 
 _NUMBER_NAMES = re.compile(r"(^|_)(loss|norm)$")
+_SEVERAL_LOSSES = re.compile(r"(^|_)loss(es)?(_(components|parts|items|dict|terms|list))?$")
 
 
 def is_buffer(region: Region, node: ast.expr) -> bool:

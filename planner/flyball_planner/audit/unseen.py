@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit import hooks
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
-from flyball_planner.audit.fed import is_fed, is_metric, is_turn_of
+from flyball_planner.audit.evaluating import reads_outputs
+from flyball_planner.audit.fed import is_fed, is_metric, is_of_engine, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.given import named_arguments
@@ -18,6 +19,7 @@ from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, Root
 from flyball_planner.audit.rule import SUSPECTED, Match
+from flyball_planner.audit.walks import first_statement
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -121,7 +123,7 @@ class Unseen:
             if self._is_seen(module, node) or node in self._around or _ON_HOST.search(_home(module, node)):
                 continue
             trains = self._trains(module, node, doing)
-            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or is_metric(module, node):
+            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or self._checks(module, node):
                 yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
         for loop in module.loops:
             if loop not in self._around and not _is_within(module, loop, self._often):
@@ -142,6 +144,11 @@ class Unseen:
         if _reads(module, node) and is_fed(self._project, module, node):
             return True
         return (node in doing or node.name in self._called) and not _NO_STEPS.search(node.name)
+
+    def _checks(self, module: Module, node: Function) -> bool:
+        """Whether it measures what a model gives, or is what an engine of Ignite's runs and does not differentiate."""
+        of_engine = is_of_engine(node) and not self._effects.of_function(module, node)
+        return of_engine or is_metric(module, node)
 
     def _is_read(self, module: Module, node: Function) -> bool:
         """Whether a property that may wait is read where a turn is seen to run, in its own file."""
@@ -190,16 +197,14 @@ class Unseen:
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
-        if not isinstance(loop, ast.For):
+        function = module.function_of(loop)
+        if not isinstance(loop, ast.For) or (function is not None and _OTHER_WALKS.search(function.name)):
             return False
         if not _BATCHES.search(code_of(loop.iter)) and "batch" not in module.names_in(loop.target):
-            return False
-        function = module.function_of(loop)
+            return reads_outputs(self._project, self._effects, module, loop)
         named = function is not None and _EVALUATES.search(function.name) is not None
         named = named or self._hands_on(module, loop, _CHECK)
-        if function is not None and _OTHER_WALKS.search(function.name):
-            return False
-        return not self._project.flow.records_history(module, loop.body[0]) or named
+        return not self._project.flow.records_history(module, first_statement(loop)) or named
 
     def _hands_on(self, module: Module, loop: ast.For, called: re.Pattern[str]) -> bool:
         """Whether what is gone through is handed to a method that is called so, of what nobody knows."""

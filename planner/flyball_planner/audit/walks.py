@@ -29,6 +29,12 @@ _KEPT_BACK = re.compile(
 """Names of what is kept for evaluation, item by item."""
 
 
+def first_statement(node: ast.For | ast.AsyncFor) -> ast.stmt:
+    """The first statement of a loop's body, that of a `with` in its place."""
+    first = node.body[0]
+    return first.body[0] if isinstance(first, ast.With) else first
+
+
 def fetches_batches(module: Module, node: Loop) -> bool:
     """Whether each turn asks for a batch: `for _ in range(n): x, y = get_batch("val")`."""
     return any(_FETCH.search(last_name(call)) for call in Region(module, node).all(ast.Call))

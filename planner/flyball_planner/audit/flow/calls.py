@@ -82,7 +82,7 @@ def _unknown_with_tensors(frame: Frame, node: ast.Call, given: Arguments) -> Val
     """An argument or attribute that is called with tensors on the device: a module in all likelihood."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in _CLIPPING:
         return NORM
-    if not any(each.on_device for each in given.all):
+    if not any(Tag.DEVICE in each.tags for each in given.all):
         return UNKNOWN
     if isinstance(node.func, ast.Attribute) and frame.values.get(node.func.value, UNKNOWN).has(Tag.MODEL):
         return combine(given.all).tagged(Tag.GRAPH, Tag.SUPPOSED)

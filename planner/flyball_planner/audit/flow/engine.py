@@ -83,7 +83,7 @@ class Flow(Surroundings):
         return self.frame(module, body)
 
     def records_history(self, module: Module, node: ast.AST) -> bool:
-        """Whether autograd keeps history at a node, as far as its own function tells."""
+        """Whether autograd keeps history at a node, as far as its own function tells, and those that it stands in."""
         body = body_of(module, node)
         around = []
         below = node
@@ -95,7 +95,9 @@ class Flow(Surroundings):
                 return False
             below = above
         stopped = any(turns_off(self, module, each.context_expr) for each in around)
-        return not stopped and not self._stops(module, body)
+        if stopped or self._stops(module, body):
+            return False
+        return module.function_of(body) is None or self.records_history(module, body)
 
     def is_called_without_history(self, module: Module, function: Function, depth: int = 3) -> bool:
         """Whether the project calls a function, and always where autograd's history is off."""

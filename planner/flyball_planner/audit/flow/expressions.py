@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
+from flyball_planner.audit.flow.asked import Known, known_by
 from flyball_planner.audit.flow.derived import combine, iterated
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.library import TEXTS
@@ -155,7 +156,23 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     evaluate(frame, node.test)
-    return join_all((evaluate(frame, node.body), evaluate(frame, node.orelse)))
+    return join_all(
+        [
+            _under(frame, each, known)
+            for each, known in zip((node.body, node.orelse), known_by(frame, node.test), strict=True)
+        ]
+    )
+
+
+def _under(frame: Frame, node: ast.expr, known: Known) -> Value:
+    """The value of an expression where a condition says what variables are."""
+    if not known:
+        return evaluate(frame, node)
+    before = frame.env
+    frame.env = before | known
+    value = evaluate(frame, node)
+    frame.env = before
+    return value
 
 
 def _sequence(frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
@@ -210,26 +227,6 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
         element = evaluate(frame, node.elt)
     frame.env = before
     return Value(element=element)
-
-
-def tensor_asked_for(test: ast.expr) -> str | None:
-    """The variable of which a condition asks whether it is a tensor: where it is none, it lies on the host."""
-    if not isinstance(test, ast.Call) or not test.args or not isinstance(test.args[0], ast.Name):
-        return None
-    asks = code_of(test.func) in {"isinstance", "torch.is_tensor"}
-    about = len(test.args) == 1 or code_of(test.args[1]) in {"torch.Tensor", "Tensor"}
-    return test.args[0].id if asks and about else None
-
-
-_NUMBERS = frozenset({"float", "int", "bool", "str", "(float, int)", "(int, float)", "float | int", "int | float"})
-
-
-def number_asked_for(test: ast.expr) -> str | None:
-    """The variable of which a condition asks whether it is a number: where it is one, it lies on the host."""
-    if not isinstance(test, ast.Call) or len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
-        return None
-    asks = code_of(test.func) == "isinstance" and code_of(test.args[1]) in _NUMBERS
-    return test.args[0].id if asks else None
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:

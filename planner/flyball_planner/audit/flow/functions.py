@@ -116,7 +116,12 @@ def _of_torch(name: str, given: Arguments, frame: Frame) -> Value:
     found = combine([_inside(each) for each in given.all])
     if found.tags & {Tag.DEVICE, Tag.CPU, Tag.TENSOR}:
         return found.without(Tag.LOSS, Tag.SUPPOSED) if device is None else placed(found, device)
-    return TENSOR if name.count(".") == 1 and last.islower() else UNKNOWN
+    of_tensors = name.count(".") == 1 or name.startswith(_OF_TENSORS)
+    return TENSOR if of_tensors and last.islower() else UNKNOWN
+
+
+_OF_TENSORS = ("torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.")
+"""Modules of `torch` whose functions give tensors, whatever they are handed."""
 
 
 def _inside(value: Value) -> Value:

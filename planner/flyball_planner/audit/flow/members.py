@@ -14,11 +14,21 @@ def attribute_of(frame: Frame, held: Value, name: str) -> Value:
         return known
     if held.is_instance and held.definition is not None:
         found = frame.flow.attributes.load(held, name)
-        if found != UNKNOWN:
+        nothing = found.literal is not None and found.literal.value is None
+        if found != UNKNOWN and not nothing:
             return found
-        if frame.flow.uses_torch(frame.module) and not frame.flow.attributes.may_hold(held.definition, name):
-            return frame.flow.guesses.of(frame.module, name)  # a base class that is not at hand stores it
+        if frame.flow.uses_torch(frame.module):
+            if nothing:
+                return _kept_by_heirs(frame, name) or found
+            if not frame.flow.attributes.may_hold(held.definition, name):
+                return frame.flow.guesses.of(frame.module, name)  # a base class that is not at hand stores it
     return _attribute_by_tags(held, name)
+
+
+def _kept_by_heirs(frame: Frame, name: str) -> Value | None:
+    """What an attribute holds that a class leaves empty for whoever derives from it: `self.model = None`."""
+    guessed = frame.flow.guesses.of(frame.module, name)
+    return guessed if guessed.has(Tag.MODEL) else None
 
 
 def _attribute_by_tags(held: Value, name: str) -> Value:

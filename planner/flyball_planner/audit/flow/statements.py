@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_planner.audit.flow.again import evaluate_again
+from flyball_planner.audit.flow.asked import Known, forget, known_by
 from flyball_planner.audit.flow.derived import iterated
-from flyball_planner.audit.flow.expressions import evaluate, number_asked_for, tensor_asked_for
+from flyball_planner.audit.flow.expressions import evaluate
 from flyball_planner.audit.flow.frames import DEEPEST, Frame
 from flyball_planner.audit.flow.handed import hands_over_loader
 from flyball_planner.audit.flow.history import stops_history
@@ -103,20 +104,18 @@ def _raise(frame: Frame, node: ast.Raise) -> bool:
 
 def _if(frame: Frame, node: ast.If) -> bool:
     evaluate_again(frame, node.test)
-    tensor, number = tensor_asked_for(node.test), number_asked_for(node.test)
-    known = ({number: ON_HOST} if number else {}, {tensor: ON_HOST} if tensor else {})
-    return _branches(frame, (node.body, node.orelse), known)
+    return _branches(frame, (node.body, node.orelse), known_by(frame, node.test))
 
 
-def _branches(
-    frame: Frame, bodies: Sequence[Sequence[ast.stmt]], known: Sequence[dict[str, Value]] | None = None
-) -> bool:
+def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]], known: Sequence[Known] | None = None) -> bool:
     """Follow each way from the same start; behind them, a variable is what the ways that get there made it."""
     start = frame.env
     ends = []
     for number, body in enumerate(bodies):
         frame.env = start | known[number] if known else dict(start)
         if follow(frame, body):
+            if known:
+                forget(frame.env, known[number], start)
             ends.append(frame.env)
     frame.env = ends[0] if ends else dict(start)
     for other in ends[1:]:

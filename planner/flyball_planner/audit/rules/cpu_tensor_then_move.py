@@ -57,6 +57,25 @@ def _less_surely(module: Module, project: Project) -> Iterator[Match]:
         repeated = function not in once and _is_repeated(function.name)
         if repeated and _works_on_batches(project, module, function):
             yield from (noted(match, module, function) for match in _in(project, Region(module, function)))
+    for loop in module.loops if not is_test_code(module) else ():
+        if not _goes_through_few(module, loop):
+            for match in _in(project, Region(module, loop)):
+                yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED, because="each turn " + _EACH_TIME)
+
+
+def _goes_through_few(module: Module, loop: Loop) -> bool:
+    """Whether a loop's turns are few, as what it goes through tells, or where it stands."""
+    function = module.function_of(loop)
+    if function is not None and not _is_repeated(function.name):
+        return True
+    return isinstance(loop, ast.For) and _FEW.search(f"{code_of(loop.target)} {code_of(loop.iter)}") is not None
+
+
+_FEW = re.compile(
+    r"epoch|model|fold|layer|seed|device|rank|param|config|(?<![a-z])(net|key|arg|dim)|state_dict|block|path|sizes"
+    r"|checkpoint|loaders\b|datasets\b"
+)
+"""In what loops go through that have few turns."""
 
 
 def _holding_loops(module: Module, project: Project) -> set[ast.AST]:
@@ -200,13 +219,16 @@ _COMPARED = re.compile(r"[!=<>]")
 """In conditions on what is kept: whether it is there; large enough, where the batch is."""
 
 
+_EACH_TIME = "allocates it, fills it, and waits for the copy"
+
+
 def _match(module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
     given = (*made.args, *(keyword.value for keyword in made.keywords))
     by_size = not is_few_numbers(module, made) and any(not isinstance(each, ast.Constant) for each in given)
     return Match(
         call,
         f"`{module.quote(made)}` is made in host memory and then copied",
-        "each step allocates it, fills it, and waits for the copy",
+        f"each step {_EACH_TIME}",
         LIKELY if often else SUSPECTED,
         Severity.WARNING if by_size and often else Severity.NOTE,
         module=module,

@@ -47,3 +47,12 @@ def test_a_partial_is_called_where_its_variable_is(off: bool) -> None:
         f"def fit(model, loader):\n    run = partial(score, model)\n    with {context}:\n        run(loader)\n"
     )
     assert project.flow.is_called_without_history(module, module.functions[0]) is off
+
+
+@pytest.mark.parametrize(("decorator", "records"), [("@torch.no_grad()", False), ("", True)])
+def test_a_function_inside_another_runs_where_that_one_does(*, decorator: str, records: bool) -> None:
+    """What extracts features within an evaluation keeps no history either."""
+    inner = "def evaluate(loader):\n    def inner(x):\n        return x * 2\n    return inner(loader)\n"
+    project, module = module_of(f"import torch\n{decorator}\n{inner}")
+    (product,) = module.all(ast.BinOp)
+    assert project.flow.records_history(module, product) is records
