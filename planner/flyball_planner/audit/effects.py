@@ -20,6 +20,7 @@ from flyball_planner.audit.leads import (
 )
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
+from flyball_planner.audit.walks import goes_through_learners
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -61,6 +62,8 @@ class Effects:
         self._project = project
         self._of_function: dict[ast.AST, EffectSet] = {}
         self._of_loop: dict[ast.AST, EffectSet] = {}
+        self._of_parts: set[Loop] = set()
+        """Loops that step for each of several learners, of which a loop over batches makes one turn."""
         self._leads: dict[Module, Leads] = {}
         self._zeroing: dict[Module, frozenset[str]] = {}
         self._names: dict[Module, Mapping[ast.AST, frozenset[str]]] = {}
@@ -71,7 +74,8 @@ class Effects:
         bodies = self._stepping(module)
         for each in bodies:
             self.of_function(module, each)
-        return [each for each in module.loops if self._of_loop.get(each) == WHOLE] if bodies else []
+        whole = [each for each in module.loops if self._of_loop.get(each) == WHOLE] if bodies else []
+        return [each for each in whole if each not in self._of_parts]
 
     def step_functions(self, module: Module) -> list[Function]:
         """Functions that do one whole step, outside any loop of theirs."""
@@ -195,7 +199,9 @@ class Effects:
         for loop in sorted(loops, key=lambda each: (each.lineno, each.col_offset), reverse=True):
             inside = frozenset(effects.get(loop, ()))
             self._of_loop[loop] = inside
-            if inside != WHOLE:
+            if inside == WHOLE and goes_through_learners(loop, _around(module, loop, body)):
+                self._of_parts.add(loop)
+            if inside != WHOLE or loop in self._of_parts:
                 above = next((each for each in module.ancestors(loop) if isinstance(each, Loop) or each is body), body)
                 effects.setdefault(above, set()).update(inside)
         return frozenset(effects.get(body, ()))
@@ -233,10 +239,10 @@ class Effects:
                 yield holder.name, (function.name,)
 
 
-def _around(module: Module, call: ast.Call, body: ast.AST) -> list[Loop]:
+def _around(module: Module, call: ast.AST, body: ast.AST) -> list[Loop]:
     """The loops of a body that repeat a call, innermost first."""
     around: list[Loop] = []
-    below: ast.AST = call
+    below = call
     for above in module.ancestors(call):
         if above is body:
             break

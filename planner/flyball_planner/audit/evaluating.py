@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.branches import before
 from flyball_planner.audit.effects import Effects
-from flyball_planner.audit.flow.values import Tag
+from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, model_called, reached
+from flyball_planner.audit.walks import OF_BATCHES, first_statement
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -51,8 +52,13 @@ def reads_outputs(project: "Project", effects: Effects, module: Module, loop: as
     if not calls or effects.inside(module, loop) or _OTHER_TURNS.search(f"{code_of(loop.target)} {code_of(loop.iter)}"):
         return False
     of_models = (project.flow.value(module, each.func.value) for each in calls if isinstance(each.func, ast.Attribute))
-    seen = any(each.on_device and each.tags & _MADE_BY_MODELS and not each.has(Tag.SUPPOSED) for each in of_models)
+    off = not project.flow.records_history(module, first_statement(loop))
+    seen = any(_is_of_model(each) or (off and each.is_unknown) for each in of_models)
     return seen and not _runs_itself(module, loop) and not _goes_through_batches(project, module, loop)
+
+
+def _is_of_model(value: Value) -> bool:
+    return value.on_device and bool(value.tags & _MADE_BY_MODELS) and not value.has(Tag.SUPPOSED)
 
 
 _MADE_BY_MODELS = frozenset({Tag.OUTPUT, Tag.LOSS})
@@ -83,13 +89,10 @@ def _runs_itself(module: Module, loop: ast.For) -> bool:
     return any(isinstance(each, ast.Name) and each.id in targets for each in called)
 
 
-_BATCHES = re.compile(r"loader|batches|_dl\b")
-
-
 def _goes_through_batches(project: "Project", module: Module, loop: ast.For) -> bool:
     """Whether each turn goes through batches itself: then it is one of few evaluations."""
     inner = (each for region in reached(project, Region(module, loop)) for each in region.all(ast.For))
-    return any(_BATCHES.search(code_of(each.iter)) for each in inner)
+    return any(OF_BATCHES.search(code_of(each.iter)) for each in inner)
 
 
 def _is_conditional(project: "Project", effects: Effects, module: Module, call: ast.Call, depth: int) -> bool:

@@ -195,7 +195,9 @@ def _of_membership(test: ast.expr, *, negated: bool) -> Rarity | None:
     return Rarity.ACCUMULATED if _ACCUMULATION.search(code_of(test)) else Rarity.PERIODIC
 
 
-_COUNTER = re.compile(r"(^|[._])(steps?|iter|itr|iteration|epoch|batch_idx)(_?(num|idx|count|no))?$", re.IGNORECASE)
+_COUNTER = re.compile(
+    r"(^|[._])(steps?|iter|itr|iteration|epoch|batch_idx)(_?(num|idx|ndx|index|count|no))?$", re.IGNORECASE
+)
 
 
 def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:

@@ -2,9 +2,10 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from flyball_planner.audit.module import Module
+from flyball_planner.audit.index import names_below
+from flyball_planner.audit.module import Module, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Root
 
@@ -18,11 +19,22 @@ def over_batches(loops: Mapping[Root, Module], gives_batches: GivesBatches) -> f
     parts = {
         each
         for each, above in around.items()
-        if above and not _takes_batches(each, loops[each], gives_batches)
+        if above and (_is_part_of_batch(each, above) or not _takes_batches(each, loops[each], gives_batches))
         and any(gives_batches(loops[each], outer) for outer in above)
     }  # fmt: skip
     held = {outer for each, above in around.items() if each not in parts for outer in above}
     return frozenset(each for each, above in around.items() if each not in parts and (above or each not in held))
+
+
+def _is_part_of_batch(node: ast.AST, above: Sequence[ast.AST]) -> bool:
+    """Whether a loop goes through an entry of what one around it takes each turn: `enumerate(data["name"])`."""
+    over = node.iter if isinstance(node, ast.For | ast.AsyncFor) else None
+    if isinstance(over, ast.Call) and last_name(over) == "enumerate" and over.args:
+        over = over.args[0]
+    if not isinstance(over, ast.Subscript) or not isinstance(over.slice, ast.Constant):
+        return False
+    targets = {name for each in above if isinstance(each, ast.For | ast.AsyncFor) for name in names_below(each.target)}
+    return isinstance(over.value, ast.Name) and over.value.id in targets
 
 
 def _takes_batches(node: Root, module: Module, gives_batches: GivesBatches) -> bool:

@@ -166,6 +166,11 @@ def logged(project: "Project", region: Region, node: ast.expr) -> Value | None:
     return held(project, region, node) or _inside(project, region, node, _OF_TENSORS)
 
 
+def listed(project: "Project", region: Region, node: ast.expr) -> Value | None:
+    """The first tensor on the device in a list of several; of a tensor itself nothing is said."""
+    return _inside(project, region, node, _OF_TENSORS)
+
+
 def _inside(project: "Project", region: Region, node: ast.expr, wanted: frozenset[Tag]) -> Value | None:
     """The first tensor on the device among what a container holds."""
     value = project.flow.value(region.module, node)
@@ -191,11 +196,12 @@ def _is_made_on_host(project: "Project", region: Region, name: ast.Name) -> bool
 
 
 def each_read(project: "Project", region: Region, node: ast.expr) -> Value | None:
-    """What going through a generator or list of tensors asks for a truth value, one by one."""
+    """What going through a tensor, or through a generator or list of tensors, asks for a truth value, one by one."""
     if not isinstance(node, ast.GeneratorExp | ast.ListComp):
-        return None
-    value = held(project, region, node.elt)
-    return value if value is not None and value.has(Tag.TENSOR) else None
+        return read(project, region, node)
+    each = node.elt.values[-1] if isinstance(node.elt, ast.BoolOp) else node.elt
+    value = held(project, region, each) or somewhere(project, region, each)
+    return value if value.has(Tag.TENSOR) else None
 
 
 Look = Callable[["Project", Region, ast.expr], Value | None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flyball_planner.audit.flow.library import TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.readings import (
     SUPPOSED,
@@ -16,6 +17,7 @@ from flyball_planner.audit.readings import (
     held,
     is_buffer,
     is_non_blocking,
+    listed,
     logged,
     moves_to_host,
     number,
@@ -96,6 +98,12 @@ _BRINGING = re.compile(
 )
 """In names of functions that give what they are handed on the host."""
 
+_MAKING = frozenset(
+    f"torch.{each}"
+    for each in ("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor")
+)
+"""What makes a tensor of a list of numbers; of a tensor it makes one without asking for any."""
+
 _LOGGING_FUNCTIONS = frozenset(
     {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "logging.info", "logging.debug"}
 )
@@ -118,8 +126,21 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         value = stored(project, region, given)
         if value is not None:
             yield Wait(given.value, "writing it into a tensor on the host copies it", value)
+    yield from _in_slices(project, region)
     for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
+
+
+def _in_slices(project: "Project", region: Region) -> Iterator[Wait]:
+    """Bounds that are tensors, or elements of what is supposed to be one; of other arguments they are numbers."""
+    for part in region.all(ast.Slice):
+        for bound in (part.lower, part.upper):
+            value = read(project, region, bound) if bound is not None else None
+            if bound is None or value is None:
+                continue
+            entries = (each.value for each in nodes_below(bound) if isinstance(each, ast.Subscript))
+            if value.is_seen_tensor or any(read(project, region, each) for each in entries):
+                yield Wait(bound, "a slice's bound must be known on the host", value)
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
@@ -170,20 +191,31 @@ def _is_old_reading(entry: ast.Subscript) -> bool:
 
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
-        name = call.func.attr
         value = held(project, region, call.func.value) or supposed(project, region, call)
-        if value is not None and name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
-            return Wait(call, f"`.{name}()` copies it to the host", value)
-        if value is not None and moves_to_host(call) and not is_non_blocking(call):
-            return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", value)
         if value is not None:
-            return None
-        if name in _REPORTING:
+            return _in_method(call, call.func.attr, value)
+        if call.func.attr in _REPORTING:
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
+        if call.func.attr == "add_batch":  # of Hugging Face's metrics, which keep tables on the host
+            return _of_arguments(project, region, call, "hands it to a metric, which copies it to the host", read)
     if call.args and _BRINGING.search(last_name(call)) and not project.flow.callees(region.module, call):
         value = held(project, region, call.args[0])
         if value is not None:
             return Wait(call, "brings it to the host, as its name says", value.tagged(Tag.SUPPOSED))
+    return _in_function(project, region, call)
+
+
+def _in_method(call: ast.Call, name: str, value: Value) -> Wait | None:
+    """What a method does to a tensor on the device, if it waits."""
+    if name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
+        return Wait(call, f"`.{name}()` copies it to the host", value)
+    if moves_to_host(call) and not is_non_blocking(call):
+        return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", value)
+    return None
+
+
+def _in_function(project: "Project", region: Region, call: ast.Call) -> Wait | None:
+    """What a function of a library does to what it is handed, if it waits."""
     name = region.module.qualified(call.func) or ""
     if name in _CONVERSIONS:
         look = _LOOKS.get(name, number)
@@ -192,6 +224,8 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", each_read)
     if name in _LOGGING_FUNCTIONS:
         return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
+    if name in _MAKING:
+        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks for its numbers one by one", listed)
     if name.startswith(("numpy.", "math.")):
         taken = read if name.startswith("math.") else held  # of what was moved to the device, settings are numbers
         return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host", taken)
@@ -232,9 +266,23 @@ def _in_test(project: "Project", region: Region, test: ast.expr) -> Iterator[Wai
     if region.holds(test) and isinstance(test, ast.Call | ast.Compare | ast.Name | ast.Attribute):
         computed = isinstance(test, ast.Call | ast.Compare) or is_buffer(region, test)
         value = held(project, region, test) or (somewhere(project, region, test) if computed else UNKNOWN)
-        if value != UNKNOWN and (computed or value.tags & NUMBERS):
+        if value != UNKNOWN and (computed or value.tags & NUMBERS or _is_truth(region, test, value)):
             yield Wait(test, ASKED, value)
 
+
+def _is_truth(region: Region, test: ast.expr, value: Value) -> bool:
+    """Whether a variable was given what a function of PyTorch finds true or not: `broken = torch.isnan(loss)`."""
+    if not isinstance(test, ast.Name) or not value.is_seen_tensor:
+        return False
+    given = (each.value for each in region.all(ast.Assign) if any(_is_name(target, test.id) for target in each.targets))
+    return any(isinstance(each, ast.Call) and last_name(each) in _TRUTHS for each in given)
+
+
+def _is_name(target: ast.expr, name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
+
+
+_TRUTHS = frozenset({"isnan", "isinf", "isfinite", "any", "all"})
 
 NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
 """Single numbers, whose truth may be asked for by their name alone; of a list of tensors that asks if it is empty."""

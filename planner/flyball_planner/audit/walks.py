@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flyball_planner.audit.index import names_below
 from flyball_planner.audit.module import Loop, Module, last_name
@@ -18,6 +18,9 @@ OF_DATA = re.compile(r"load|data|batch|_dl\b")
 OF_PARTS = re.compile(r"\.(named_)?(children|modules|parameters|buffers)\(")
 """In what a loop goes through: batches, or the parts of a model."""
 
+OF_BATCHES = re.compile(r"loader|batches|_dl\b")
+"""… batches for certain."""
+
 _FETCH = re.compile(r"^_?(get|next|fetch|load|draw)_(\w+_)?batch$", re.IGNORECASE)
 """Functions that give one batch a call."""
 
@@ -27,6 +30,21 @@ _KEPT_BACK = re.compile(
     re.IGNORECASE,
 )
 """Names of what is kept for evaluation, item by item."""
+
+
+def goes_through_learners(loop: Loop, around: Sequence[Loop]) -> bool:
+    """Whether a loop inside one over batches goes through what learns from each: students, losses."""
+    if not isinstance(loop, ast.For) or OF_DATA.search(code_of(loop.iter)):
+        return False
+    over_batches = any(isinstance(each, ast.For) and OF_BATCHES.search(code_of(each.iter)) for each in around[:1])
+    return over_batches and _LEARNERS.search(code_of(loop.iter)) is not None
+
+
+_LEARNERS = re.compile(
+    r"(?<![a-z])(loss(es)?|optim(izer)?s?|models|networks|nets|students|teachers|cohort|learners|agents|members|critics"
+    r"|discriminators|generators|heads|experts|ensemble)(?![a-z])",
+    re.IGNORECASE,
+)
 
 
 def first_statement(node: ast.For | ast.AsyncFor) -> ast.stmt:

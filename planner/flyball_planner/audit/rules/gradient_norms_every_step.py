@@ -35,11 +35,17 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
 def _is_gradient_norm(project: Project, region: Region, call: ast.Call) -> bool:
     """Whether a call reduces a gradient to a number, parameter by parameter."""
     last = last_name(call)
+    if (region.module.qualified(call.func) or "").endswith(_EACH_OF_MODEL):
+        return True
     reduces = last in NORMS or (last in _REDUCING and _measures(call))
     if not reduces or not (project.loops.is_over_parameters(region, call) or _is_over_gradients(project, region, call)):
         return False
     flow = project.flow
     return any(flow.value(region.module, each).has(Tag.GRADIENT) or _is_grad(each) for each in _parts(call))
+
+
+_EACH_OF_MODEL = (".utilities.grad_norm", ".utilities.grads.grad_norm")
+"""Lightning's function that gives a norm for each parameter of a module."""
 
 
 def _parts(call: ast.Call) -> list[ast.expr]:

@@ -132,28 +132,42 @@ def _only_backward(project: Project, turns: Turns) -> Sequence[Site]:
     if not any("retain_graph" in region.module.source.text for region in regions):
         return ()
     found: list[Site] = []
+    gradients: list[Site] = []
     for region in regions:
         for call in region.all(ast.Call):
             if region.module.qualified(call.func) == "torch.autograd.grad":
-                return ()
-            if Effect.BACKWARD in project.loops.effects.direct(region.module, call) or _hands_on(call):
+                gradients.append((region, call))
+            elif Effect.BACKWARD in project.loops.effects.direct(region.module, call) or _hands_on(call):
                 found.append((region, call))
     outer = [site for site in found if not {call for _, call in site[0].calls} & {call for _, call in found}]
     alone = all(_excludes(first, second) for first, second in combinations(outer, 2))
     plain = all(
         last_name(call) in {"backward", "manual_backward"} and not region.nesting(call) for region, call in outer
     )
-    return [each for each in outer if not _is_of_callers(*each)] if alone and plain else ()
+    before = all(_comes_before(each, site) for each in gradients for site in outer)
+    return [each for each in outer if not _is_of_callers(*each)] if alone and plain and before else ()
 
 
 def _excludes(first: Site, second: Site) -> bool:
     """Whether the calls that lead to two places part in both arms of a condition."""
+    parting = _parting(first, second)
+    return parting is not None and is_exclusive(*parting)
+
+
+def _comes_before(first: Site, second: Site) -> bool:
+    """Whether a penalty's gradient is taken by a call that stands before: it keeps what it needs by itself."""
+    parting = _parting(first, second)
+    return parting is not None and bool(first[0].calls) and parting[1].lineno < parting[2].lineno
+
+
+def _parting(first: Site, second: Site) -> tuple[Module, ast.Call, ast.Call] | None:
+    """The two calls of one file by which the ways to two places part."""
     paths = [(*region.calls, (region.module, call)) for region, call in (first, second)]
     parting = next((pair for pair in zip(*paths, strict=False) if pair[0] != pair[1]), None)
     if parting is None:
-        return False
+        return None
     (module, here), (other, there) = parting
-    return module is other and is_exclusive(module, here, there)
+    return (module, here, there) if module is other else None
 
 
 def _is_of_callers(region: Region, call: ast.Call) -> bool:
@@ -172,7 +186,7 @@ def _is_of_callers(region: Region, call: ast.Call) -> bool:
 
 _WITHOUT_HISTORY = re.compile(
     r"^self$|model|(^|_)net(work)?$|optim|(^|_)opt$|scaler|criterion|loss_(fn|func\w*)$|accelerator|engine|fabric|config|^args$"
-    r"|batch|(^|_)(data|inputs?|targets?|labels?|samples?|images?|mask)$",
+    r"|batch|(^|_)(data|inputs?|targets?|labels?|samples?|images?|mask)$|noise|(^|_)(depth|alpha|beta|gamma|lr|step|epoch)$",
     re.IGNORECASE,
 )
 """Names of what is handed to a step and has no graph of its own: its batch, and what it is trained with."""

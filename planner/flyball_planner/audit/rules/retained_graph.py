@@ -16,6 +16,7 @@ from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+from flyball_planner.audit.walks import OF_BATCHES
 
 
 class Kept(NamedTuple):
@@ -166,10 +167,25 @@ def _outlives(regions: tuple[Region, ...], wanted: set[str], kept: Kept) -> bool
 def _is_of_one_step(project: Project, turns: Turns, kept: Kept) -> bool:
     """Whether the loop is a part of a function that is one step, and the variable is that function's."""
     function = turns.module.function_of(turns.node)
-    if function is None or not isinstance(kept.holder, ast.Name):
+    if not isinstance(kept.holder, ast.Name):
+        return False
+    if _is_of_one_batch(turns, kept.holder.id):
+        return True
+    if function is None:
         return False
     steps = {each.node for each in project.loops.training_of(turns.module)}
     return function in steps and turns.module.binds(function, kept.holder.id)
+
+
+def _is_of_one_batch(turns: Turns, name: str) -> bool:
+    """Whether a loop over batches stands around, and begins the variable anew for each: a sum over a few updates."""
+    for around in turns.module.ancestors(turns.node):
+        if isinstance(around, Function):
+            break
+        if isinstance(around, ast.For) and OF_BATCHES.search(code_of(around.iter)):
+            given = (each for each in turns.module.repeated(around, ast.Assign) if each.lineno < turns.node.lineno)
+            return any(name in turns.module.names_in(target) for each in given for target in each.targets)
+    return False
 
 
 def _root(holder: ast.expr) -> str | None:

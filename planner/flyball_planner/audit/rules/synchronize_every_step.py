@@ -21,6 +21,9 @@ _DEVICE = re.compile(
 _RANKS = re.compile(
     r"^torch\.distributed\.(distributed_c10d\.)?barrier$|^accelerate\.Accelerator\(\)\.wait_for_everyone$"
 )
+_BY_KIND = re.compile(r"^getattr\(torch, .*\)\.synchronize$")
+"""`getattr(torch, device.type).synchronize()`: of whichever kind the device is."""
+
 _STRATEGY = re.compile(r"(^|\.)(strategy|fabric)\.barrier$")
 """Lightning's, of which the trainer is handed in from outside."""
 
@@ -61,7 +64,7 @@ def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
     if last_name(call) not in {"synchronize", "barrier", "wait_for_everyone"}:
         return None
     path = project.origins.of(region.module, call.func) or ""
-    if _DEVICE.search(path):
+    if _DEVICE.search(path) or _BY_KIND.search(code_of(call.func)):
         return "the host waits until the device has done all that was queued"
     return "every rank waits for the slowest" if _RANKS.search(path) or _STRATEGY.search(code_of(call.func)) else None
 
