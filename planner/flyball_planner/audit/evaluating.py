@@ -51,10 +51,19 @@ def reads_outputs(project: "Project", effects: Effects, module: Module, loop: as
     calls = [each for each in calls if not counts or _is_summed_up(module.statement(each))]
     if not calls or effects.inside(module, loop) or _OTHER_TURNS.search(f"{code_of(loop.target)} {code_of(loop.iter)}"):
         return False
-    of_models = (project.flow.value(module, each.func.value) for each in calls if isinstance(each.func, ast.Attribute))
-    off = not project.flow.records_history(module, first_statement(loop))
-    seen = any(_is_of_model(each) or (off and each.is_unknown) for each in of_models)
+    read = [each.func.value for each in calls if isinstance(each.func, ast.Attribute)]
+    seen = any(_is_of_model(project.flow.value(module, each)) for each in read)
+    if not project.flow.records_history(module, first_statement(loop)):
+        seen = seen or any(_is_made_unknown(project, module, loop, each) for each in read)
     return seen and not _runs_itself(module, loop) and not _goes_through_batches(project, module, loop)
+
+
+def _is_made_unknown(project: "Project", module: Module, loop: ast.For, node: ast.expr) -> bool:
+    """Whether a variable holds what a call gave in the same turn, of which nobody knows what it is."""
+    if not isinstance(node, ast.Name) or not project.flow.value(module, node).is_unknown:
+        return False
+    made = (each for each in module.repeated(loop, ast.Assign) if isinstance(each.value, ast.Call))
+    return any(isinstance(target, ast.Name) and target.id == node.id for each in made for target in each.targets)
 
 
 def _is_of_model(value: Value) -> bool:

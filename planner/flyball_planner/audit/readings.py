@@ -30,8 +30,9 @@ def supposed(project: "Project", region: Region, call: ast.Call) -> Value | None
     unknown = value.is_unknown or value.is_plain
     if _is_somewhere(value) or (unknown and _has_tensors_alone(call.func)):
         return SUPPOSED
-    moved = call.func.attr == "cpu" or _is_detached(call.func.value)
-    return SUPPOSED if moved and value.tags == ON_HOST.tags else None  # no number can be moved: it was one, on a way
+    moved = call.func.attr == "cpu" or (call.func.attr == "item" and _is_detached(call.func.value))
+    was_number = moved and value.tags == ON_HOST.tags and not _is_brought(call.func.value)
+    return SUPPOSED if was_number else None  # numbers are neither detached nor moved: it is one on other ways alone
 
 
 def _reads_tensor(call: ast.Call, called: ast.Attribute) -> bool:
@@ -54,6 +55,12 @@ def _is_detached(node: ast.expr) -> bool:
             return True
         node = node.func if isinstance(node, ast.Call) else node.value
     return False
+
+
+def _is_brought(node: ast.expr) -> bool:
+    """Whether a chain of methods has brought it to the host already: `loss.detach().numpy()`."""
+    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+    return any(last_name(each) in TO_HOST or moves_to_host(each) for each in calls)
 
 
 def _is_somewhere(value: Value) -> bool:

@@ -201,7 +201,8 @@ class Unseen:
         if not isinstance(loop, ast.For) or (function is not None and _OTHER_WALKS.search(function.name)):
             return False
         if not _BATCHES.search(code_of(loop.iter)) and "batch" not in module.names_in(loop.target):
-            return reads_outputs(self._project, self._effects, module, loop)
+            seen = self._is_seen(module, loop)
+            return not seen and reads_outputs(self._project, self._effects, module, loop)
         named = function is not None and _EVALUATES.search(function.name) is not None
         named = named or self._hands_on(module, loop, _CHECK)
         return not self._project.flow.records_history(module, first_statement(loop)) or named

@@ -24,3 +24,4 @@ class Trainer:
             self.writer.put("extra", extra.detach().item())  # expect: sync-every-step@note
             self.writer.put("again", extra.cpu())  # expect: sync-every-step@note
             self.writer.put("perhaps an array's", extra.item())
+            self.writer.put("once", loss.detach().cpu().numpy().item())  # expect: sync-every-step@note
