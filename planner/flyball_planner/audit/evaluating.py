@@ -73,7 +73,7 @@ def _is_of_model(value: Value) -> bool:
 _MADE_BY_MODELS = frozenset({Tag.OUTPUT, Tag.LOSS})
 
 _OTHER_TURNS = re.compile(
-    r"epoch|model|fold|layer|seed|run|step|(?<![a-z])net|frame|episode|token|checkpoint|\b(env|ax|fig)|loaders\b|datasets\b"
+    r"epoch|model|trainer|learner|student|agent|classifier|fold|layer|seed|run|step|(?<![a-z])net|frame|episode|token|checkpoint|\b(env|ax|fig)|loaders\b|datasets\b"
 )
 """In what loops go through whose turns are no batches: they are few, or each needs what the one before gave."""
 
