@@ -40,7 +40,11 @@ def lies_on_device(project: "Project", loader: Loader) -> bool:
         return made is not None and any(project.flow.value(made[0], each).has(Tag.DEVICE) for each in made[1].args)
     item = project.flow.method_result(loader.dataset, "__getitem__")
     on_device = item is not None and any(each.has(Tag.DEVICE) for each in (item, *(item.items or ())))
-    return on_device or bool(DEVICE.search(code_of(own.node)))
+    return on_device or bool(DEVICE.search(_MOVING_NOTHING.sub("", code_of(own.node))))
+
+
+_MOVING_NOTHING = re.compile(r"torch\.cuda\.(empty_cache|is_available|device_count|synchronize)\(\)")
+"""What a data set may say of a device, of which its items know nothing."""
 
 
 _CHEAP_CALLS = frozenset({

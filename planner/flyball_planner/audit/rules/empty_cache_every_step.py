@@ -10,6 +10,7 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+from flyball_planner.audit.samples import samples
 from flyball_planner.audit.told import told
 
 EMPTYING = frozenset({
@@ -21,8 +22,13 @@ OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, Rarity.RANK})
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Emptied caches in the turns of training and evaluation loops."""
-    return told(module, project, _in, *Kind)
+    """Emptied caches in the turns of training and evaluation loops, and where samples are made."""
+    yield from told(module, project, _in, *Kind)
+    for sample in samples(module, project):
+        for call in sample.region.all(ast.Call):
+            if sample.region.module.qualified(call.func) in EMPTYING and sample.region.rarity(call) in OFTEN:
+                because = f"`{sample.maker.name}` runs it again and again, without workers between two steps"
+                yield _match(sample.region, call, because, sure=False)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

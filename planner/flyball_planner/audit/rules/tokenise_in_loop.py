@@ -19,7 +19,9 @@ _ENCODING = re.compile(
     r"(\.(encode\w*|batch_encode_plus|tokenize|EncodeAs\w+|encode_as_\w+))?$"
     r"|^(?!nltk\.|tokenize\.)\w[\w.]*\.(tokenize|get_tokenizer\(\))$"
 )
-_BY_NAME = re.compile(r"^(\w+_)?tok(eni[sz]er)?(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$")
+_BY_NAME = re.compile(
+    r"^(\w+\.)?(\w+_)?tok(eni[sz]er)?(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$"
+)
 """What everyone calls one, where nothing else is known of it."""
 
 _LAST = re.compile(r"tokeni[sz]e|^encod|^batch_encode|^Encode|^tok$", re.IGNORECASE)
