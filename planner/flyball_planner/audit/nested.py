@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from flyball_planner.audit.index import names_below
-from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Root
+from flyball_planner.audit.walks import gone_through
 
 GivesBatches = Callable[[Module, ast.AST], bool]
 """Whether each turn of a loop takes a batch."""
@@ -28,9 +29,7 @@ def over_batches(loops: Mapping[Root, Module], gives_batches: GivesBatches) -> f
 
 def _is_part_of_batch(node: ast.AST, above: Sequence[ast.AST]) -> bool:
     """Whether a loop goes through an entry of what one around it takes each turn: `enumerate(data["name"])`."""
-    over = node.iter if isinstance(node, ast.For | ast.AsyncFor) else None
-    if isinstance(over, ast.Call) and last_name(over) == "enumerate" and over.args:
-        over = over.args[0]
+    over = gone_through(node) if isinstance(node, ast.For | ast.AsyncFor) else None
     if not isinstance(over, ast.Subscript) or not isinstance(over.slice, ast.Constant):
         return False
     targets = {name for each in above if isinstance(each, ast.For | ast.AsyncFor) for name in names_below(each.target)}

@@ -69,7 +69,7 @@ def only_counts(module: Module, loop: ast.AST) -> bool:
 
 def takes_parts(module: Module, node: ast.For | ast.AsyncFor) -> bool:
     """Whether each turn brings its part of the data over, by the turn's number: `x[i : i + n].to(device)`."""
-    over = _gone_through(node)
+    over = gone_through(node)
     if not isinstance(over, ast.Call) or last_name(over) not in {"range", "trange"}:
         return False
     number = getattr(node.target, "id", "")
@@ -90,13 +90,13 @@ def _brought(call: ast.Call) -> Iterator[ast.expr]:
 
 def goes_through_kept(node: ast.For | ast.AsyncFor) -> bool:
     """Whether a loop goes through what is kept for evaluation, with its number perhaps: `tqdm(self.testing_graphs)`."""
-    over = _gone_through(node)
+    over = gone_through(node)
     if not isinstance(over, ast.Name | ast.Attribute):
         return False
     return _KEPT_BACK.search(code_of(over).rpartition(".")[2]) is not None
 
 
-def _gone_through(node: ast.For | ast.AsyncFor) -> ast.expr:
+def gone_through(node: ast.For | ast.AsyncFor) -> ast.expr:
     """What a loop goes through, without what only counts or shows: `enumerate(tqdm(rows))`."""
     over = node.iter
     while isinstance(over, ast.Call) and last_name(over) in _WALKING and over.args:
