@@ -17,5 +17,5 @@ class Gan:
             loss = self.critic(mixed).mean()
             self.optimizer.zero_grad()
             loss.backward(retain_graph=True)
-            self.penalty(loss, mixed).backward()
             self.optimizer.step()
+            self.shown = self.penalty(loss, mixed)

@@ -28,6 +28,6 @@ def train(loader, criterion, size, shown_steps):
         optimizer.step()
         if step_ndx in shown_steps:
             print(loss.item())
-        seen = [kept]
-        if seen:
-            seen.clear()
+        parts = kept.detach().chunk(2)
+        if parts:
+            print(len(parts))

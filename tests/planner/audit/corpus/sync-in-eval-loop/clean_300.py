@@ -39,10 +39,40 @@ class Comparison:
 
 def compared(first, second, tasks):
     """The networks themselves are gone through."""
-    for net in (first, second):
-        print(net(random_task(tasks)).sum().item())
+    first.cuda()
+    second.cuda()
+    for each in (first, second):
+        print(each(random_task(tasks).cuda()).sum().item())
 
 
 def attached(engine, log):
     """Handed an engine, and no batch that a model runs on."""
     log.write(points_of(engine.state))
+
+
+class Path:
+    """A few settings, for each of which all batches are gone through; and maps that differentiate."""
+
+    def __init__(self, width, loader):
+        self.net = nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 2)).cuda()
+        self.loader = loader
+
+    def total(self, rate):
+        found = torch.zeros((), device="cuda")
+        for x in self.loader:
+            found += self.net(x.cuda()).mean() * rate
+        return self.net.weight.mean() * found + self.net(found)
+
+    def along(self, rates):
+        shown = []
+        for rate in rates:
+            shown.append(self.total(rate).cpu())
+        return shown
+
+    def salient(self, windows):
+        maps = []
+        for window in windows:
+            given = self.net(window.cuda().requires_grad_())
+            given.sum().backward()
+            maps.append(given.detach().cpu())
+        return maps
