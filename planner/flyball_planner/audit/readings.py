@@ -24,14 +24,14 @@ def held(project: "Project", region: Region, node: ast.expr) -> Value | None:
 
 def supposed(project: "Project", region: Region, call: ast.Call) -> Value | None:
     """What nobody knows, or where it lies, but is called a method of that only tensors have that may wait."""
-    if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func):
+    if not isinstance(call.func, ast.Attribute) or not _reads_tensor(call, call.func) or _is_brought(call.func.value):
         return None
     value = project.flow.value(region.module, call.func.value)
     unknown = value.is_unknown or value.is_plain
     if _is_somewhere(value) or (unknown and _has_tensors_alone(call.func)):
         return SUPPOSED
     moved = call.func.attr == "cpu" or (call.func.attr == "item" and _is_detached(call.func.value))
-    was_number = moved and value.tags == ON_HOST.tags and not _is_brought(call.func.value)
+    was_number = moved and value.tags == ON_HOST.tags
     return SUPPOSED if was_number else None  # numbers are neither detached nor moved: it is one on other ways alone
 
 
@@ -59,8 +59,11 @@ def _is_detached(node: ast.expr) -> bool:
 
 def _is_brought(node: ast.expr) -> bool:
     """Whether a chain of methods has brought it to the host already: `loss.detach().numpy()`."""
-    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-    return any(last_name(each) in TO_HOST or moves_to_host(each) for each in calls)
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, ast.Call) and (last_name(node) in TO_HOST or moves_to_host(node)):
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
 
 
 def _is_somewhere(value: Value) -> bool:

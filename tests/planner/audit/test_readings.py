@@ -47,7 +47,7 @@ def _asked(code: str) -> tuple[object, Region, ast.expr]:
     ],
 )
 def test_what_only_tensors_are_asked_for_is_supposed_to_be_one(code: str, is_supposed: bool) -> None:
-    """Where nothing is known of it; what lies on the host does not wait, but is no number if it is moved or detached."""
+    """Where nothing is known of it; what is on the host does not wait, but is no number if it is moved or detached."""
     project, region, call = _asked(code)
     assert isinstance(call, ast.Call)
     assert (supposed(project, region, call) == SUPPOSED) is is_supposed  # type: ignore[arg-type]  # a project
