@@ -35,7 +35,8 @@ HOOKS = re.compile(
 
 def givers(module: Module, project: "Project") -> Iterator[Given]:
     """Functions of which nobody differentiates what their models give: samplers, predictors, encoders."""
-    known = {turns.node for turns in project.loops.evaluation_of(module) if not only_counts(turns.module, turns.node)}
+    loops = (each for each in project.loops.evaluation_of(module) if not is_part(project, each))
+    known = {each.node for each in loops if not only_counts(each.module, each.node)}
     for function in module.functions:
         names = module.called_in(function)
         if names.isdisjoint(_ENDING) or HOOKS.search(function.name):
@@ -102,3 +103,16 @@ def is_called_without_history(project: "Project", module: Module, function: Func
     by_hook = (each for each in project.loops.evaluation_of(module) if each.hook_of is not None)
     hooked = any(region.root is function for each in by_hook for region in project.loops.regions(each))
     return hooked or project.flow.is_called_without_history(module, function)
+
+
+def is_part(project: "Project", turns: Turns) -> bool:
+    """Whether a module goes through parts of itself: whoever calls it decides on history."""
+    holder = class_around(turns)
+    is_module = holder is not None and project.flow.is_module(Definition(turns.module, holder))
+    return is_module and not project.loops.goes_through_batches(turns)
+
+
+def class_around(turns: Turns) -> ast.ClassDef | None:
+    """The class of the function in which a loop stands."""
+    function = turns.module.function_of(turns.node)
+    return turns.module.class_of(function) if function is not None else None

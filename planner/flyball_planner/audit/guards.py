@@ -11,6 +11,7 @@ from flyball_planner.audit.counters import starts_anew, updates
 from flyball_planner.audit.given import constant_defaults
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import code_of
+from flyball_planner.audit.on_gpu import on_gpu
 from flyball_planner.audit.once import clears_its_flag, fills_what_is_missing
 
 
@@ -23,6 +24,7 @@ class Rarity(Enum):
     ACCUMULATED = "accumulated"  # each optimizer step instead of each micro-step
     CONFIG = "config"  # a setting decides, for the whole run
     OTHER = "other"  # depends on the data, or on what nobody knows
+    ALWAYS = "always"  # holds wherever there is a GPU
 
     __hash__ = object.__hash__  # as for values' tags
 
@@ -48,9 +50,6 @@ _RANK = re.compile(
     re.IGNORECASE,
 )
 _OTHER_RANKS = re.compile(r"\b\w*rank\w*(\(\))?\s*(!=|>)\s*0", re.IGNORECASE)
-_ON_GPU = re.compile(r"\.is_cuda$")
-"""Asked of a tensor: where it is not so, there is no device to wait for."""
-
 _DEBUG = re.compile(r"\b\w*(debug|verbose|profil|dry_run|sanity|trace|detect_anomaly)\w*\b", re.IGNORECASE)
 _FAULT = re.compile(r"\bis_?(nan|inf|finite)\b|nonfinite|non_finite|isfinite", re.IGNORECASE)
 _LOGGING = re.compile(
@@ -87,7 +86,7 @@ def _guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
     below: ast.AST = node
     for above in module.ancestors(node):
         if type(above) in _CONDITIONAL or isinstance(below, ast.stmt):
-            yield from _between(module, below, above)
+            yield from (each for each in _between(module, below, above) if each.rarity is not Rarity.ALWAYS)
         if above is root:
             return
         below = above
@@ -150,6 +149,9 @@ def _rarity(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
         return _rarity(module, test.operand, negated=not negated)
     if isinstance(test, ast.BoolOp):
         return _of_several(module, test, negated=negated)
+    holds = on_gpu(test)
+    if holds is not None:
+        return Rarity.RARE if holds is negated else Rarity.ALWAYS
     found = _of_membership(test, negated=negated) or _of_modulo(test, negated=negated)
     if found is not None:
         return found
@@ -214,8 +216,6 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     if _OTHER_RANKS.search(text):
         return Rarity.RANK if negated else Rarity.OTHER
     if negated:
-        if _ON_GPU.search(text):
-            return Rarity.RARE
         return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
     if _DEBUG.search(text):
         return Rarity.CONFIG if _is_on_unless_told(module, test) else Rarity.RARE

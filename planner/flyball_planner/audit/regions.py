@@ -118,18 +118,27 @@ _STEPS = frozenset({"step", "optimizer_step"})
 
 
 def is_switched_to_eval(module: Module, node: Loop) -> bool:
-    """Whether the last that is said to a model, in the block before a loop, is `model.eval()`."""
-    if _switches(node.body[0]):
-        return True
+    """Whether the last that is said to a model, before a loop or first in each turn, is `model.eval()`."""
+    return _switches(node.body[0]) or _last_switch(module, node) == "eval"
+
+
+def is_switched_to_train(module: Module, node: Loop) -> bool:
+    """Whether it is `model.train()`."""
+    return _last_switch(module, node) == "train"
+
+
+def _last_switch(module: Module, node: Loop) -> str | None:
+    """Which of both a model is told last, in the block before a loop."""
     above = module.parent(node)
     block: list[ast.stmt] = next((held for field in ("body", "orelse", "finalbody")
                                   if node in (held := getattr(above, field, []))), [])  # fmt: skip
     for each in reversed(block[: block.index(node)] if block else []):
         call = each.value if isinstance(each, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in {"eval", "train"}:
-            off = any(isinstance(given, ast.Constant) and not given.value for given in call.args)
-            return (call.func.attr == "eval" and not call.args) or off
-    return False
+            if any(isinstance(given, ast.Constant) and not given.value for given in call.args):
+                return "eval"  # `model.train(False)`
+            return "train" if call.func.attr == "train" else None if call.args else "eval"
+    return None
 
 
 def _switches(statement: ast.stmt) -> bool:

@@ -13,11 +13,12 @@ from flyball_planner.audit.evaluating import reads_outputs
 from flyball_planner.audit.fed import is_fed, is_metric, is_of_engine, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
-from flyball_planner.audit.regions import Region, Root
+from flyball_planner.audit.regions import Region, Root, is_switched_to_train
 from flyball_planner.audit.rule import SUSPECTED, Match
 from flyball_planner.audit.walks import first_statement
 
@@ -193,7 +194,25 @@ class Unseen:
         inside = self._effects.inside(module, loop)
         if inside == frozenset({Effect.BACKWARD}) or (inside and _empties_gradients(module, loop)):
             return named
-        return isinstance(loop, ast.For) and self._hands_on(module, loop, STEP)
+        return isinstance(loop, ast.For) and (
+            self._hands_on(module, loop, STEP) or self._trains_elsewhere(module, loop)
+        )
+
+    def _trains_elsewhere(self, module: Module, loop: ast.For) -> bool:
+        """Whether what is gone through is called batches, and an optimizer is handed to what nobody knows."""
+        if not _BATCHES.search(code_of(loop.iter)) or not self._project.flow.records_history(
+            module, first_statement(loop)
+        ):
+            return False
+        calls = Region(module, loop).all(ast.Call)
+        return any(self._takes_optimizer(module, each) for each in calls) or is_switched_to_train(module, loop)
+
+    def _takes_optimizer(self, module: Module, call: ast.Call) -> bool:
+        handed = (*call.args, *(each.value for each in call.keywords))
+        values = (
+            self._project.flow.value(module, each) for each in handed if isinstance(each, ast.Name | ast.Attribute)
+        )
+        return any(each.has(Tag.OPTIMIZER) for each in values) and not self._project.flow.callees(module, call)
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""

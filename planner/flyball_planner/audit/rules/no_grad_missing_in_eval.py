@@ -3,20 +3,20 @@
 import ast
 from collections.abc import Iterator
 
-from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.detached import undifferentiated
 from flyball_planner.audit.doubts import is_trial
 from flyball_planner.audit.evaluating import differentiates_on_condition
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.callees import calls_to
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.givers import HOOKS, givers, is_called_without_history, may_give
+from flyball_planner.audit.givers import HOOKS, class_around, givers, is_called_without_history, is_part, may_give
 from flyball_planner.audit.held_out import passes_over_held_out
 from flyball_planner.audit.index import names_below
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.outcomes import DIFFERENTIATING
 from flyball_planner.audit.passes import is_exported, is_wanted, is_wrapped, loop_around, recorded_passes
+from flyball_planner.audit.phases import recorded_in_all_phases
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -33,7 +33,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     told = set[ast.AST]()
     for turns in project.loops.evaluation_of(module):
         if turns.hook_of is None and not only_counts(turns.module, turns.node) and not _is_looked_after(project, turns):
-            call = None if _is_part(project, turns) else next(_recorded(project, turns), None)
+            call = None if is_part(project, turns) else next(_recorded(project, turns), None)
             if call is not None:
                 told.add(turns.node)
                 yield _match(project, turns, call)
@@ -48,6 +48,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         evaluation = next(_recorded_evaluations(project, turns, switch), None) if switch is not None else None
         if evaluation is not None:
             yield _shared(turns, *evaluation)
+        elif (call := recorded_in_all_phases(project, turns)) is not None:
+            yield _of_phases(turns, call)
     for call, region in calls_behind_eval(project, module):
         if region.root not in told and _is_recorded_there(project, module, call, region):
             told.add(region.root)
@@ -127,18 +129,6 @@ def _is_of_package(module: Module, loop: Loop) -> bool:
     return any((each.asname or each.name) == over.func.id for plain in own for each in plain.names)
 
 
-def _is_part(project: Project, turns: Turns) -> bool:
-    """Whether a module goes through parts of itself: whoever calls it decides on history."""
-    holder = _class_around(turns)
-    is_module = holder is not None and project.flow.is_module(Definition(turns.module, holder))
-    return is_module and not project.loops.goes_through_batches(turns)
-
-
-def _class_around(turns: Turns) -> ast.ClassDef | None:
-    function = turns.module.function_of(turns.node)
-    return turns.module.class_of(function) if function is not None else None
-
-
 def _recorded_evaluations(project: Project, turns: Turns, switch: ast.If) -> Iterator[tuple[Module, ast.Call]]:
     """The calls that have a training loop evaluate, with history on."""
     inside = [call for region in project.loops.regions(turns) for call in region.all(ast.Call)]
@@ -184,6 +174,17 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
         LIKELY,
         change="Put the forward pass into `with torch.set_grad_enabled(train):`, or call the function within "
         "`torch.no_grad()`.",
+    )
+
+
+def _of_phases(turns: Turns, call: ast.Call) -> Match:
+    return Match(
+        turns.node,
+        "this loop evaluates too, with autograd's history on",
+        f"in the phases without `backward()` the model at line {call.lineno} runs as in training, and nothing turns "
+        "history off",
+        LIKELY,
+        change='Put the forward pass into `with torch.set_grad_enabled(phase == "train"):`.',
     )
 
 
@@ -256,7 +257,7 @@ _NUMBERING = frozenset({"enumerate", "zip", "items"})
 def _is_run_so(project: Project, turns: Turns) -> bool:
     """Whether the loop is seen to be run as it stands: by the file, a call from among the files, or whoever likes."""
     function = turns.module.function_of(turns.node)
-    if function is None or _class_around(turns) is None:
+    if function is None or class_around(turns) is None:
         return True
     return next(calls_to(project.flow, turns.module, function), None) is not None
 
