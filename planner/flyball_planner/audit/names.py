@@ -4,6 +4,7 @@ import ast
 import builtins
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.module import Module
@@ -134,8 +135,17 @@ class Names:
         """The names that imports anywhere in a module bind, and their targets."""
         found = self._imported.get(module)
         if found is None:
-            found = self._imported[module] = tuple(_imports(module))
+            pairs = ((name, self._given_out(module, target) or target) for name, target in _imports(module))
+            found = self._imported[module] = tuple(pairs)
         return found
+
+    def _given_out(self, module: Module, target: str) -> str | None:
+        """What a package whose `__init__.py` is not at hand gives out: what alone has that name in its files."""
+        package, _, name = target.rpartition(".")
+        if not package or self._project.split(module, target) is not None:
+            return None
+        found = [each for each in self._project.defining(name) if _is_below(each, package)]
+        return f"{found[0].name}.{name}" if len(found) == 1 else None
 
     def _own(self, module: Module) -> Mapping[str, str]:
         """What a module's imports, definitions and aliases bind, star imports aside."""
@@ -249,6 +259,13 @@ def code_of(node: ast.AST) -> str:
 def is_top_level(module: Module, node: ast.AST) -> bool:
     """Whether a definition belongs to the module itself (inside `if` and `try` too)."""
     return module.scope_of(node) is module.tree
+
+
+def _is_below(module: Module, package: str) -> bool:
+    """Whether a file lies in a package's folder, or in one below it, as the paths of both tell."""
+    folders = PurePath(module.path).parts[:-1]
+    parts = tuple(package.split("."))
+    return any(folders[place : place + len(parts)] == parts for place in range(len(folders)))
 
 
 def _imports(module: Module) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,9 @@
 """A set of files that are read together: its modules, what they import of each other, and what is defined where."""
 
 import ast
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ _LIBRARIES = frozenset({
 """What packages name their folders for that hold code for it: `import torch` beside `app/torch/` means the library."""
 
 
+_AT_TOP = re.compile(r"^(?:class|def|async[ \t]+def)[ \t]+(\w+)", re.MULTILINE)
+
+
 class Project:
     """All modules of an audit, with the three kinds of answers that rules ask for: names, flow, loops."""
 
@@ -45,6 +49,7 @@ class Project:
         """Of each module: found once, for several rules."""
         self._imported: dict[tuple[str, str], Module | None] = {}
         self._found: dict[str, Definition | None] = {}
+        self._defining: dict[str, list[Module]] | None = None
         self._top: dict[Module, Mapping[str, Definition]] = {}
         self._reached: dict[Module, frozenset[Module]] = {}
         self._named_by: dict[Module, frozenset[Module]] = {}
@@ -114,6 +119,15 @@ class Project:
             own = qualified.partition(".")[0] in self._parts
             self._found[qualified] = self._find(qualified) if own else None
         return self._found[qualified]
+
+    def defining(self, name: str) -> Sequence[Module]:
+        """The modules that define a class or function of that name at their top."""
+        if self._defining is None:
+            self._defining = {}
+            for module in self.modules.values():
+                for each in set(_AT_TOP.findall(module.source.text)):
+                    self._defining.setdefault(each, []).append(module)
+        return self._defining.get(name, ())
 
     def imports_of(self, module: Module) -> frozenset[Module]:
         """The project's modules that one imports, directly or through others."""

@@ -3,6 +3,7 @@
 import ast
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.definition import Definition, method_of
 from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.flow.handed import Arguments, handed, joined_arguments
 from flyball_planner.audit.flow.library import annotated
@@ -108,13 +109,25 @@ def _sites(flow: "Flow", module: Module, node: Function) -> list[Arguments]:
     holder = module.class_of(node)
     names = flow.heirs(holder.name, module) if holder is not None and node.name == "__init__" else [node.name]
     calls = [each for name in names for each in flow.callers(name, module)]
+    same = {node, *_overridden(flow, module, node)}
     found: list[Arguments] = []
     for caller, call in calls:
         if len(found) == MOST_CALLS:
             break
-        if _may_reach(flow, caller, module) and node in _called(flow, caller, call) and flow.comes_to(caller, call):
+        reaches = _may_reach(flow, caller, module) or len(same) > 1
+        if reaches and not same.isdisjoint(_called(flow, caller, call)) and flow.comes_to(caller, call):
             found.append(_handed(flow, caller, call))
     return found
+
+
+def _overridden(flow: "Flow", module: Module, node: Function) -> list[ast.AST]:
+    """The methods of a class's bases in whose place one stands: whoever calls those may run it."""
+    holder = module.class_of(node)
+    if holder is None or node.name.startswith("__"):
+        return []
+    bases = flow.lineage(Definition(module, holder))[1:]
+    found = (method_of(each.node, node.name) for each in bases if isinstance(each.node, ast.ClassDef))
+    return [each for each in found if each is not None]
 
 
 def _may_reach(flow: "Flow", caller: Module, module: Module) -> bool:
