@@ -56,7 +56,18 @@ def _of_unknown(node: ast.Call, held: Value, given: Arguments) -> Value | None:
     if held.is_unknown and _moves_to_device(node, given):
         return Value(SOMETHING_ON_DEVICE, made_by=held.made_by)
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
+    if held.is_unknown and node.func.attr in _OF_TENSORS_ALONE:
+        return Value(frozenset({Tag.TENSOR}))
     return ON_HOST if held.is_unknown and node.func.attr in _OF_SHAPES else None
+
+
+_OF_TENSORS_ALONE = frozenset({
+    "view_as", "expand_as", "type_as", "unsqueeze", "unsqueeze_", "squeeze_", "masked_fill", "masked_fill_",
+    "masked_select", "contiguous", "add_", "mul_", "div_", "sub_", "clamp_", "zero_", "fill_", "scatter_",
+    "scatter_add_", "index_select", "index_add_", "index_fill_", "topk", "log_softmax", "permute", "new_zeros",
+    "new_ones", "new_tensor", "new_full", "logsumexp", "bmm", "repeat_interleave", "long",
+})  # fmt: skip
+"""Methods that nothing else has: wherever it lies, it is a tensor."""
 
 
 def _is_cast(node: ast.Call) -> bool:
