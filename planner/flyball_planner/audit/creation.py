@@ -82,7 +82,10 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
     if argument(call, "device") is not None or argument(call, "generator") is not None or _hides_names(call):
         return False
     if name in _COPYING and len(call.args) == 1:
-        return is_of_numpy(module, call.args[0]) or (name != "from_numpy" and _is_of_numbers(project, module, call))
+        only = call.args[0]
+        given = last_given(module, only, in_place=frozenset()) if isinstance(only, ast.Name) else only
+        by_numpy = given is not None and is_of_numpy(module, given)
+        return by_numpy or (name != "from_numpy" and _is_of_numbers(project, module, call))
     if name in _SIZED and _is_empty(call):
         return False
     if not full.startswith("torch.") or not _lies_on_host(project, module, call, name):

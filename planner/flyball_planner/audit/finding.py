@@ -104,6 +104,8 @@ class Finding:
     end_column: int
     gain: Gain | None = None
     edit: Edit | None = None
+    begins: int | None = None
+    """The line on which a chain of several lines begins; None where that is `line`."""
     cell: int | None = None
     """In a notebook: the code cell, counted from 1 over all cells; its lines and columns then count within the cell."""
 

@@ -64,11 +64,12 @@ class Rule:
 
     def _finding(self, match: Match, module: "Module") -> Finding:
         node = match.node
+        line, offset = _place(node)
         return Finding(
             rule=self.id,
             path=module.path,
-            line=node.lineno,
-            column=module.column(node.lineno, node.col_offset),
+            line=line,
+            column=module.column(line, offset),
             severity=match.severity or self.severity,
             confidence=match.confidence,
             message=match.message,
@@ -79,4 +80,14 @@ class Rule:
             end_column=module.column(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset),
             gain=self.gain,
             edit=match.edit,
+            begins=node.lineno if line != node.lineno else None,
         )
+
+
+def _place(node: ast.stmt | ast.expr | ast.arg | ast.keyword) -> tuple[int, int]:
+    """The line and offset that a reader looks at: of a chain over several lines, where the last method stands."""
+    called = node.func if isinstance(node, ast.Call) else None
+    end, offset = getattr(called, "end_lineno", None), getattr(called, "end_col_offset", None)
+    if isinstance(called, ast.Attribute) and end is not None and offset is not None and end > node.lineno:
+        return end, offset - len(called.attr.encode())
+    return node.lineno, node.col_offset

@@ -18,6 +18,8 @@ _NUMPY = frozenset({
 })  # fmt: skip
 """Of NumPy, where `torch.from_numpy` follows."""
 
+_REPEATING = frozenset({"numpy.tile", "numpy.repeat"})
+
 TENSORS = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH, Tag.OUTPUT})
 """What only tensors carry."""
 
@@ -112,6 +114,10 @@ def is_of_numpy(module: Module, node: ast.expr) -> bool:
             is_of_numpy(module, each) or is_setting(module, each) for each in sides
         )
     full = module.qualified(node.func) or "" if isinstance(node, ast.Call) else ""
+    if full in _REPEATING and isinstance(node, ast.Call) and node.args:
+        return is_of_numpy(module, node.args[0])
+    if full == "numpy.array" and isinstance(node, ast.Call) and len(node.args) == 1:
+        return _is_range(module, node.args[0])
     if full == "numpy.random.choice" and isinstance(node, ast.Call):
         among = argument(node, "a", 0)
         return among is not None and is_setting(module, among)

@@ -30,9 +30,10 @@ class Suppression:
         """Whether it speaks of a finding: on one of its lines, or on the line before its first."""
         if self.rules and finding.rule not in self.rules:
             return False
-        if self.whole_file or finding.line <= self.line <= finding.end_line:
+        first = finding.begins or finding.line
+        if self.whole_file or first <= self.line <= finding.end_line:
             return True
-        return self.stands_alone and self.line == finding.line - 1
+        return self.stands_alone and self.line in {first - 1, finding.line - 1}
 
 
 def obey(findings: Iterable[Finding], modules: Iterable[Module]) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ STEP = re.compile(
     r"^_?(train|training|fit|learn|do|process|handle|optimi[sz]e|run|update)_((one|single|on|a)_)?"
     r"(step|batch|mini_?batch|iter(ation)?)$"
     rf"|^_?(update|learn|optimi[sz]e)(_from|_for|_on)?(_\w*({_PARTS}))?$"
-    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_train$|^_prepare_inputs$"
+    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_(train|\w*(rnn|lstm|gru|masked|sequence|batch)\w*)$|^_prepare_inputs$"
     r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?(_(q|pi|v|d|g|dict|actor|critic|policy))?$"
     r"|^_?on_(train_)?batch$|^_?((run|do|loss|forward)_)?backward(_pass)?$"
     r"|^(on_)?(batch|step|iter)_(end|done)$"
@@ -230,11 +230,21 @@ class Unseen:
         """Whether what is gone through is handed to a method that is called so, of what nobody knows."""
         targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
         for call in Region(module, loop).all(ast.Call):
-            if isinstance(call.func, ast.Attribute) and called.search(call.func.attr) and call.func.attr != "update":
+            if isinstance(call.func, ast.Attribute) and _is_called_so(call.func.attr, called):
                 handed = {each.id for part in call.args for each in ast.walk(part) if isinstance(each, ast.Name)}
                 if handed & targets and not self._project.flow.callees(module, call):
                     return True
         return False
+
+
+def _is_called_so(name: str, called: re.Pattern[str]) -> bool:
+    """Whether a method has such a name; `train` and its like, where they are handed batches, are steps too."""
+    if name in _TRAINING:
+        return called is STEP
+    return called.search(name) is not None and name != "update"
+
+
+_TRAINING = frozenset({"train", "fit", "learn"})
 
 
 def _is_within(module: Module, node: ast.AST, roots: frozenset[Root]) -> bool:

@@ -10,6 +10,7 @@ from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.readings import (
     SUPPOSED,
     Look,
@@ -194,7 +195,7 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         value = held(project, region, call.func.value) or supposed(project, region, call)
         if value is not None:
             return _in_method(call, call.func.attr, value)
-        if call.func.attr in _REPORTING:
+        if call.func.attr in _REPORTING or _is_written(call.func):
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
         if call.func.attr == "add_batch":  # of Hugging Face's metrics, which keep tables on the host
             return _of_arguments(project, region, call, "hands it to a metric, which copies it to the host", read)
@@ -203,6 +204,15 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         if value is not None:
             return Wait(call, "brings it to the host, as its name says", value.tagged(Tag.SUPPOSED))
     return _in_function(project, region, call)
+
+
+def _is_written(called: ast.Attribute) -> bool:
+    """Whether a writer of summaries is handed something by a method of its own: `writer.add_loss(name, x)`."""
+    return _WRITING.search(called.attr) is not None and _WRITERS.search(code_of(called.value)) is not None
+
+
+_WRITERS = re.compile(r"(?<![a-z])(tb|tensorboard|summary)?_?(writer|summary_writer|tb_logger)$", re.IGNORECASE)
+_WRITING = re.compile(r"^(add|write|log)_(loss|losses|scalars?|metrics?|evaluation|value)$")
 
 
 def _in_method(call: ast.Call, name: str, value: Value) -> Wait | None:

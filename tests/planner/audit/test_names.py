@@ -55,6 +55,24 @@ def test_re_exports_lead_to_the_definition() -> None:
     assert found.module.path == "app/model.py"
 
 
+def test_a_package_without_its_init_gives_out_what_alone_has_a_name_below_it() -> None:
+    """Where `__init__.py` is not at hand; not what two files define, what lies elsewhere, or what a library has."""
+    project = project_of({
+        "app/learners/base.py": "class Learner:\n    pass\n\n\nclass Twice:\n    pass\n",
+        "app/learners/deep/net.py": "def build():\n    pass\n\n\nclass Twice:\n    pass\n",
+        "app/data/sets.py": "class DataLoader:\n    pass\n\n\nclass Rows:\n    pass\n",
+        "app/train.py": "from app.learners import Learner, Twice, Rows, build\n"
+        "from torch.utils.data import DataLoader\nLearner, Twice, Rows, build, DataLoader\n",
+    })  # fmt: skip
+    (module,) = (each for each in project.modules.values() if each.path == "app/train.py")
+    found = {
+        each: project.find(_qualified(module, each)) for each in ("Learner", "Twice", "Rows", "build", "DataLoader")
+    }
+    paths = {name: each.module.path for name, each in found.items() if each is not None}
+    assert paths == {"Learner": "app/learners/base.py", "build": "app/learners/deep/net.py"}
+    assert _qualified(module, "DataLoader") == "torch.utils.data.DataLoader"
+
+
 def test_scripts_import_what_lies_beside_them() -> None:
     """Of two files of one name, an import means the one beside the importer."""
     project = project_of({

@@ -268,3 +268,21 @@ def test_generated_code_never_fails_the_audit(lines: list[str]) -> None:
 def test_deep_code_never_fails_the_audit(text: str) -> None:
     """Expressions and branches deeper than anyone writes end in unknown values, or in an unreadable file."""
     assert audit_sources([Source("deep.py", f"import torch\n{text}\n")]).failures == ()
+
+
+CHAIN = (
+    "def train(model, loader, optimizer):\n    for x in loader:\n        loss = model(x).mean()\n"
+    "        loss.backward()\n        optimizer.step()\n        total = (\n            loss{above}\n"
+    "            .detach()\n            .item(){beside}\n        )\n"
+)
+
+
+def test_a_chain_over_several_lines_is_told_where_its_last_method_stands() -> None:
+    """A comment switches it off there, and where the chain begins."""
+    asked = Settings(select=frozenset({"sync-every-step"}))
+    plain = f"import torch\n{CHAIN.format(above='', beside='')}"
+    (found,) = audit_sources([Source("train.py", plain)], asked).findings
+    assert (found.line, found.column, found.end_line) == (10, 14, 10)
+    ignored = "# flyball: ignore[sync-every-step] read once"
+    assert _rules(CHAIN.format(above="", beside=f"  {ignored}"), asked) == []
+    assert _rules(CHAIN.format(above=f"  {ignored}", beside=""), asked) == []

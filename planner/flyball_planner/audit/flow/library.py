@@ -199,12 +199,16 @@ def _is_pretrained(qualified: str) -> bool:
     return made_so and not NO_MODELS.search(rest)
 
 
+_TRANSFORMERS = ("transformers.", "pytorch_transformers.", "pytorch_pretrained_bert.", "adapters.")
+"""… and what it was called before."""
+
+
 @lru_cache(NAMES_KEPT)
 def is_module_base(qualified: str) -> bool:
     """Whether classes that derive from this one are modules."""
-    if qualified.startswith("transformers."):
+    if qualified.startswith(_TRANSFORMERS):
         return not NO_MODELS.search(qualified) and qualified.endswith(
-            ("Model", "PreTrainedModel", "LM", "Classification", "Mixin")
+            ("Model", "PreTrainedModel", "LM", "Classification", "Mixin", "QuestionAnswering", "Generation", "LMHead")
         )
     return qualified.startswith(MODULE_BASES)
 

@@ -3,14 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from enum import Enum
 
 from flyball_planner.audit.finding import Action, Change, Edit, Severity
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, handed_over, hides_arguments, is_constant
-from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.loaders import Loader, behind, loaders, named_for
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.loaders import Loader, behind, loaders, loops_over, named_for
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -20,64 +18,42 @@ from flyball_planner.audit.walks import EVALUATION
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Copies to the device, in turns that get pinned batches."""
-    for turns in (*project.loops.training_of(module), *project.loops.evaluation_of(module)):
-        pinned = _pinned(project, turns)
-        if pinned is None:
-            continue
-        for region in project.loops.regions(turns):
+    seen = (*project.loops.training_of(module), *project.loops.evaluation_of(module))
+    for turns in (*seen, *_others(project, module, {each.node for each in seen})):
+        confidence = _pinned(project, turns)
+        for region in project.loops.regions(turns) if confidence is not None else ():
             for call in region.all(ast.Call):
                 if _blocks(project, region, call):
-                    yield _match(turns, region, call, pinned, "non_blocking")
+                    yield _match(turns, region, call, confidence or SUSPECTED, "non_blocking")
                 elif _is_handed_batch(project, region, call):
                     for copy, name in (*_in_lambdas(call), *_in_helpers(project, region, call)):
-                        yield _match(turns, region, copy, pinned, name)
+                        yield _match(turns, region, copy, confidence or SUSPECTED, name)
 
 
-class Pinned(Enum):
-    """What is known of the loader whose batches a turn is given."""
+def _others(project: Project, module: Module, seen: set[ast.AST]) -> Iterator[Turns]:
+    """The loops over loaders of the files that neither train nor evaluate: they predict, or gather what is needed."""
+    for each in project.connected(module):
+        for loader in loaders(each, project):
+            for home, loop in loops_over(project, loader):
+                if home is module and loop not in seen:
+                    seen.add(loop)
+                    yield Turns(module, loop, Kind.EVALUATION)
 
-    SEEN = "pins its batches: they could be copied beside the kernels"
-    BESIDE = "pins its batches, as one among the files does: they could be copied beside the kernels"
-    PERHAPS = "is not among the files; where it pins its batches, they could be copied beside the kernels"
 
-
-def _pinned(project: Project, turns: Turns) -> Pinned | None:
+def _pinned(project: Project, turns: Turns) -> float | None:
     """How sure it is that each loader pins whose batches a turn is given, or fetches; None where one is seen not to.
 
     Where no loader is seen behind them, one that pins in files that know this one is supposed to be it.
     """
-    sources = list(_sources(project, turns))
-    found = [each for module, node in sources for each in behind(project, module, node)]
+    found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
     if found:
-        return Pinned.SEEN if all(_pins(each) for each in found) else None
+        return CERTAIN if all(_pins(each) for each in found) else None
     beside = (loader for each in project.beside(turns.module) for loader in loaders(each, project))
-    if any(not EVALUATION.search(named_for(each)) for each in beside):
-        return None
-    connected = project.connected(turns.module)
-    if any(each.says(_PINNING) for each in connected):
-        return Pinned.BESIDE
-    known = any(each.says(_LOADING) for each in connected) or any(_is_own(project, *each) for each in sources)
-    return None if known else Pinned.PERHAPS
+    seen = any(not EVALUATION.search(named_for(each)) for each in beside)
+    return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.connected(turns.module)) else None
 
 
 _PINNING = re.compile(r"pin_memory=True")
-_LOADING = re.compile(r"DataLoader\(|pin_memory")
-
-
-def _is_own(project: Project, module: Module, source: ast.expr) -> bool:
-    """Whether the project's own code gives the batches: a generator, a class of its own, slices of a tensor."""
-    parts = [each for each in nodes_below(source) if isinstance(each, ast.expr)]
-    values = [project.flow.value(module, each) for each in parts]
-    called = (each for each in parts if isinstance(each, ast.Call))
-    named = _NAMED.search(ast.unparse(source)) is not None
-    own = any(each.definition is not None for each in values) or any(
-        project.flow.callees(module, each) for each in called
-    )
-    return own or not named
-
-
-_NAMED = re.compile(r"(?<![a-z])(data_?)?loader")
-"""What is not called so may be anything."""
 
 
 def _pins(loader: Loader) -> bool:
@@ -154,13 +130,15 @@ def _left_to_callers(home: Module, function: ast.AST) -> set[str]:
 _DEVICES = re.compile(r"(^|[._\[])(device|dev|gpu|cuda|rank)|^['\"]cuda")
 
 
-def _match(turns: Turns, region: Region, call: ast.Call, pinned: Pinned, name: str) -> Match:
+def _match(turns: Turns, region: Region, call: ast.Call, confidence: float, name: str) -> Match:
     module = region.module
+    seen = "pins its batches" if confidence == CERTAIN else "pins its batches, as one among the files does"
     return Match(
         call,
         f"`{module.quote(call)}` waits until the copy is done",
-        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} {pinned.value}",
-        CERTAIN if pinned is Pinned.SEEN else SUSPECTED,
+        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} {seen}: they could be copied "
+        "beside the kernels",
+        confidence,
         module=module,
         edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", name),), safe=True),
     )

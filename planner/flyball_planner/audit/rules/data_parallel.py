@@ -17,25 +17,39 @@ _BETTER = "DistributedDataParallel"
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Calls of the wrapper; beside DistributedDataParallel it is a way out for those who start one process."""
-    own = _own_kinds(module)
-    calls = [
-        call for call in module.all(ast.Call) if module.qualified(call.func) in _WRAPPERS or last_name(call) in own
-    ]
+    calls = [call for call in module.all(ast.Call) if _wraps(module, project, call)]
     users = {module, *(set(project.beside(module)) - project.imports_of(module))} if calls else set()
     falls_back = any(each.says_any((_BETTER,)) for each in users)
     for call in calls:
         if not (_is_one_device(argument(call, "device_ids", 1)) or _is_spared(module, call)):
-            yield _match(module, call, falls_back=falls_back)
+            full = module.qualified(call.func)
+            seen = full in _WRAPPERS or project.find(full) is not None
+            yield _match(module, call, falls_back=falls_back, seen=seen)
 
 
 def _is_spared(module: Module, call: ast.Call) -> bool:
     return _is_named_for_it(module, call) or _is_taken_out(module, call)
 
 
-def _own_kinds(module: Module) -> frozenset[str]:
-    """The file's classes that are kinds of the wrapper: `class Parallel(nn.DataParallel)`, to reach attributes."""
-    named = ((each.name, base) for each in module.all(ast.ClassDef) for base in each.bases)
-    return frozenset(name for name, base in named if module.qualified(base) in _WRAPPERS)
+def _wraps(module: Module, project: Project, call: ast.Call) -> bool:
+    """Whether it makes the wrapper, or a kind of it: `class Parallel(nn.DataParallel)`, to reach attributes."""
+    full = module.qualified(call.func)
+    if full in _WRAPPERS:
+        return True
+    own = project.find(full) if "arallel" in last_name(call) else None
+    if own is not None:
+        return isinstance(own.node, ast.ClassDef) and not project.flow.bases(own).isdisjoint(_WRAPPERS)
+    return last_name(call).endswith("DataParallel") and _is_unknown_kind(full or "")
+
+
+def _is_unknown_kind(full: str) -> bool:
+    """Whether a file that is not at hand may make it a kind of the wrapper, as its name says."""
+    return bool(full) and not full.startswith("torch.") and _OTHER_KINDS.search(full) is None
+
+
+_OTHER_KINDS = re.compile(
+    r"(Distributed|Sharded|Fully|Tensor|Hybrid|Zero|DDP)\w*DataParallel$|(apex|megatron|fairscale)"
+)
 
 
 def _is_one_device(devices: ast.expr | None) -> bool:
@@ -53,14 +67,14 @@ def _is_taken_out(module: Module, call: ast.Call) -> bool:
     return isinstance(around, ast.Attribute) and around.attr == "module"
 
 
-def _match(module: Module, call: ast.Call, *, falls_back: bool) -> Match:
+def _match(module: Module, call: ast.Call, *, falls_back: bool, seen: bool) -> Match:
     beside = "; DistributedDataParallel is offered too: start it so"
     return Match(
         call,
         f"`{module.quote(call.func)}` drives all GPUs from one process",
         f"each step copies the model to every GPU and gathers outputs on the first{beside if falls_back else ''}",
-        SUSPECTED if falls_back else CERTAIN,
-        Severity.NOTE if falls_back else Severity.WARNING,
+        CERTAIN if seen and not falls_back else SUSPECTED,
+        Severity.WARNING if seen and not falls_back else Severity.NOTE,
     )
 
 

@@ -91,7 +91,8 @@ def _loop(module: Module, assigned: ast.Assign) -> ast.For | None:
         if isinstance(above, ast.For):
             function = module.function_of(above)
             few = isinstance(above.iter, ast.List | ast.Tuple) and len(above.iter.elts) <= _FEW
-            layers = function is not None and function.name == "forward" and not _is_over_positions(above)
+            forward = function is not None and function.name == "forward"
+            layers = forward and not _is_over_positions(above) and not _is_over_many(above)
             return None if few or layers else above
         if isinstance(above, Function | ast.Lambda | ast.ClassDef | ast.While):
             return None
@@ -104,6 +105,16 @@ def _is_over_positions(loop: ast.For) -> bool:
         return False
     parts = [part for given in loop.iter.args for part in ast.walk(given)]
     return any(isinstance(each, ast.Attribute) and each.attr in {"shape", "size"} for each in parts)
+
+
+def _is_over_many(loop: ast.For) -> bool:
+    """Whether a module counts something that it may have thousands of: `range(self.n_kernels)`."""
+    if not isinstance(loop.iter, ast.Call) or last_name(loop.iter) != "range" or len(loop.iter.args) != 1:
+        return False
+    return _COUNTED.search(ast.unparse(loop.iter.args[0])) is not None
+
+
+_COUNTED = re.compile(r"(?<![a-z])(kernels|samples|steps|frames|windows|chunks|tokens|points|nodes|features|filters)$")
 
 
 def _is_another_each_turn(loop: ast.For, holder: ast.expr) -> bool:
