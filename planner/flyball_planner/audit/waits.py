@@ -128,6 +128,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         if value is not None:
             yield Wait(given.value, "writing it into a tensor on the host copies it", value)
     yield from _in_slices(project, region)
+    yield from _in_counts(project, region)
     for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
 
@@ -142,6 +143,34 @@ def _in_slices(project: "Project", region: Region) -> Iterator[Wait]:
             entries = (each.value for each in nodes_below(bound) if isinstance(each, ast.Subscript))
             if value.is_seen_tensor or any(read(project, region, each) for each in entries):
                 yield Wait(bound, "a slice's bound must be known on the host", value)
+
+
+def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
+    """How many elements are not zero: only the device knows how long what `torch.nonzero` gives is."""
+    found = (each for each in region.all(ast.Call) if last_name(each) in {"nonzero", "argwhere"})
+    for call in (each for each in found if _is_counted(region, each)):
+        of_library = region.module.qualified(call.func) is not None
+        whole = next(iter(call.args), None) if of_library else getattr(call.func, "value", None)
+        value = held(project, region, whole) if whole is not None else None
+        value = value or somewhere(project, region, call)
+        if value != UNKNOWN:
+            yield Wait(call, "how many elements it finds must be known on the host", value)
+
+
+def _is_counted(region: Region, found: ast.Call) -> bool:
+    """Whether it is asked how long it is, at once or by the variable that holds it."""
+    around = region.module.parent(found)
+    if isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name):
+        name = around.targets[0].id
+        reads = (each for each in region.all(ast.Name) if each.id == name)
+        return any(_asks_length(region.module.parent(each)) for each in reads)
+    return _asks_length(around)
+
+
+def _asks_length(around: ast.AST | None) -> bool:
+    if isinstance(around, ast.Attribute):
+        return around.attr in {"size", "shape", "numel"}
+    return isinstance(around, ast.Call) and last_name(around) == "len"
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:

@@ -76,17 +76,20 @@ def _elsewhere(module: Module, fused: list[ast.ClassDef]) -> Iterator[Function]:
 
 def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.expr) -> Iterator[Match]:
     doubt = _BIASED if is_biased(module, function, scores) else None
-    if _is_product(module, function, scores) or _is_of_places(module, function, scores):
+    product = _product(module, function, scores) or _of_places(module, function, scores)
+    named = _named_product(module, function, scores)
+    turned = _product(module, function, scores, turned=True)
+    if product is not None:
         if attends(module, function, call):
-            yield _match(module, call, doubt)
+            yield _match(module, product, call, doubt)
         elif attends_unless_asked(module, function, call):
-            yield _match(module, call, _ASKED_FOR)
+            yield _match(module, product, call, _ASKED_FOR)
         elif attends_and_returns(module, function, call):
-            yield _match(module, call, _RETURNED)
-    elif _is_named(module, function, scores) and attends(module, function, call):
-        yield _match(module, call, _NAMED)
-    if _is_product(module, function, scores, turned=True) and attends(module, function, call, turned=True):
-        yield _match(module, call, doubt)
+            yield _match(module, product, call, _RETURNED)
+    elif named is not None and attends(module, function, call):
+        yield _match(module, named, call, _NAMED)
+    if turned is not None and attends(module, function, call, turned=True):
+        yield _match(module, turned, call, doubt)
 
 
 _BESIDE: dict[str, Any] = {
@@ -100,11 +103,14 @@ _RETURNED = "they are given back as well: the fused kernel would do if nobody ta
 _NAMED = "that its keys come transposed is supposed"
 
 
-def _match(module: Module, call: ast.Call, doubt: str | None) -> Match:
+def _match(module: Module, product: ast.expr, call: ast.Call, doubt: str | None) -> Match:
+    """Told where the scores are made, for the fused kernel begins there; in another function at the softmax."""
+    beside = module.function_of(product) is module.function_of(call)
+    place = product if beside else call
     because = "its scores are a product of queries and keys, its weights multiply values"
     return Match(
-        call,
-        f"`{module.quote(call)}` is the middle of an attention written by hand",
+        place,
+        f"`{module.quote(place)}` is part of an attention written by hand: `{module.quote(call)}`",
         f"{because} and serve nothing else" if doubt is None else f"{because}; {doubt}",
         LIKELY if doubt is None else SUSPECTED,
         None if doubt is None else Severity.NOTE,
@@ -157,20 +163,22 @@ _FLAT = re.compile(r"\.t\(\)|\.T\b|\bmm\(|\.transpose\((0, 1|1, 0)\)")
 """Says that a product is of two matrices, not of a batch of them: then dimension 1 is the last."""
 
 
-def _is_product(module: Module, function: Function, scores: ast.expr, *, turned: bool = False) -> bool:
-    """Whether scores are q kᵀ, scaled and masked; turned: qᵀ k."""
+def _product(module: Module, function: Function, scores: ast.expr, *, turned: bool = False) -> ast.expr | None:
+    """The product q kᵀ that scores are, scaled and masked; turned: qᵀ k."""
     made_of = sources(module, function, scores)
-    return any(multiplies(module, each.function, each.node, turned=turned) for each in made_of)
+    return next((each.node for each in made_of if multiplies(module, each.function, each.node, turned=turned)), None)
 
 
-def _is_of_places(module: Module, function: Function, scores: ast.expr) -> bool:
-    """Whether scores are qᵀ k of pictures whose rows and columns were made one axis, behind their channels."""
-    return any(multiplies_places(module, each.function, each.node) for each in sources(module, function, scores))
+def _of_places(module: Module, function: Function, scores: ast.expr) -> ast.expr | None:
+    """The product qᵀ k of pictures whose rows and columns were made one axis, behind their channels."""
+    made_of = sources(module, function, scores)
+    return next((each.node for each in made_of if multiplies_places(module, each.function, each.node)), None)
 
 
-def _is_named(module: Module, function: Function, scores: ast.expr) -> bool:
-    """Whether scores are a product of what is called queries and keys, which come as arguments."""
-    return any(multiplies_named(each.function, each.node) for each in sources(module, function, scores))
+def _named_product(module: Module, function: Function, scores: ast.expr) -> ast.expr | None:
+    """The product of what is called queries and keys, which come as arguments."""
+    made_of = sources(module, function, scores)
+    return next((each.node for each in made_of if multiplies_named(each.function, each.node)), None)
 
 
 RULE = Rule(

@@ -16,8 +16,8 @@ class SelfAttention(nn.Module):
         b, t, c = x.size()
         q, k, v = self.qkv(x).split(c, dim=2)
         q, k, v = (z.view(b, t, self.heads, c // self.heads).transpose(1, 2) for z in (q, k, v))
-        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))  # expect: handwritten-attention
         att = att.masked_fill(~self.mask[:t, :t], float("-inf"))
-        att = torch.softmax(att, dim=-1)  # expect: handwritten-attention
+        att = torch.softmax(att, dim=-1)
         y = att @ v
         return self.proj(y.transpose(1, 2).contiguous().view(b, t, c))

@@ -1,5 +1,5 @@
 def attention(q, k, v, biases, device):
     """Channels first, and a bias of positions."""
-    weights = (q.transpose(-2, -1) @ k) * q.shape[-2] ** -0.5 + biases.attention_bias(device)
-    weights = weights.softmax(dim=-1)  # expect: handwritten-attention@note
+    weights = (q.transpose(-2, -1) @ k) * q.shape[-2] ** -0.5 + biases.attention_bias(device)  # expect: handwritten-attention@note
+    weights = weights.softmax(dim=-1)
     return v @ weights.transpose(-2, -1)

@@ -9,9 +9,9 @@ from torch import nn
 class Attention(nn.Module):
     def forward(self, q, k, v, mask, head_mask=None, output_attentions=False):
         """Scores, mask, weights, values."""
-        scores = torch.matmul(q / math.sqrt(8), k.transpose(-1, -2) / math.sqrt(8))
+        scores = torch.matmul(q / math.sqrt(8), k.transpose(-1, -2) / math.sqrt(8))  # expect: handwritten-attention@note
         scores += mask
-        weights = nn.Softmax(dim=-1)(scores)  # expect: handwritten-attention@note
+        weights = nn.Softmax(dim=-1)(scores)
         if head_mask is not None:
             weights = weights * head_mask
         out = torch.matmul(weights, v)

@@ -30,8 +30,8 @@ class Split(nn.Module):
     """Keys that are turned where heads are split."""
 
     def _attend(self, q, k, v):
-        scores = torch.matmul(q, k) / math.sqrt(v.size(-1))
-        return torch.matmul(nn.Softmax(dim=-1)(scores), v)  # expect: handwritten-attention@note
+        scores = torch.matmul(q, k) / math.sqrt(v.size(-1))  # expect: handwritten-attention@note
+        return torch.matmul(nn.Softmax(dim=-1)(scores), v)
 
     def forward(self, q, k, v):
         return self._attend(self.heads(q), self.heads(k, turn=True), self.heads(v))

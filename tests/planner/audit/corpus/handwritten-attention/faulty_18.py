@@ -11,6 +11,6 @@ class NonLocal(nn.Module):
         theta = self.theta(x).view(batch, channels, -1).permute(0, 2, 1)
         phi = self.phi(x).view(batch, channels, -1)
         g = self.g(x).view(batch, channels, -1).permute(0, 2, 1)
-        scores = torch.bmm(theta, phi) * self.scale
-        weights = F.softmax(scores, dim=2)  # expect: handwritten-attention
+        scores = torch.bmm(theta, phi) * self.scale  # expect: handwritten-attention
+        weights = F.softmax(scores, dim=2)
         return torch.bmm(weights, g).permute(0, 2, 1).reshape(batch, channels, height, width)

@@ -8,8 +8,8 @@ class Listed(nn.Module):
     """The operands come as a list."""
 
     def forward(self, q, k, v):
-        scores = torch.einsum("nhid,nhjd->nhij", [q, k]) * self.scale
-        weights = F.softmax(scores, dim=-1)  # expect: handwritten-attention@warning
+        scores = torch.einsum("nhid,nhjd->nhij", [q, k]) * self.scale  # expect: handwritten-attention@warning
+        weights = F.softmax(scores, dim=-1)
         weights = self.attn_drop(weights)
         return torch.einsum("nhij,nhjd->nhid", [weights, v])
 
@@ -23,8 +23,8 @@ class Chained(nn.Module):
         self.weigh = nn.Sequential(nn.Softmax(dim=-1), nn.Dropout(p))
 
     def forward(self, q, k, v):
-        scores = q @ k.transpose(-2, -1) * self.scale
-        weights = self.weigh(scores)  # expect: handwritten-attention@warning
+        scores = q @ k.transpose(-2, -1) * self.scale  # expect: handwritten-attention@warning
+        weights = self.weigh(scores)
         return weights @ v
 
 
@@ -37,19 +37,19 @@ class ScaledBefore(nn.Module):
         q = q.view(*q.shape[:2], self.heads, -1).transpose(1, 2) * scale
         k = k.view(*k.shape[:2], self.heads, -1).permute(0, 2, 3, 1) * scale
         v = v.view(*v.shape[:2], self.heads, -1).transpose(1, 2)
-        scores = q @ k
+        scores = q @ k  # expect: handwritten-attention@warning
         if mask is not None:
             scores = scores + mask
-        weights = F.softmax(scores.float(), dim=-1).to(q.dtype)  # expect: handwritten-attention@warning
+        weights = F.softmax(scores.float(), dim=-1).to(q.dtype)
         return (weights @ v).transpose(1, 2).flatten(2)
 
 
 def scaled_dot_product_attention(q, k, v, mask=None, p=0.0):
     """Our own, of the same name as PyTorch's scaled_dot_product_attention."""
-    scores = torch.matmul(q, k.transpose(-1, -2)) * q.shape[-1] ** -0.5
+    scores = torch.matmul(q, k.transpose(-1, -2)) * q.shape[-1] ** -0.5  # expect: handwritten-attention@warning
     if mask is not None:
         scores = scores.masked_fill(mask == 0, float("-inf"))
-    weights = F.softmax(scores, dim=-1)  # expect: handwritten-attention@warning
+    weights = F.softmax(scores, dim=-1)
     return torch.matmul(F.dropout(weights, p=p), v)
 
 

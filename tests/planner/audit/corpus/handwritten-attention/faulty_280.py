@@ -12,10 +12,10 @@ class Attention(nn.Module):
         self.softmax = nn.Softmax(dim=2)
 
     def forward(self, q, k, v, mask=None):
-        scores = torch.bmm(q, k.transpose(1, 2)) / self.temperature
+        scores = torch.bmm(q, k.transpose(1, 2)) / self.temperature  # expect: handwritten-attention@note
         if mask is not None:
             scores = scores.masked_fill(mask, float("-inf"))
-        weights = self.softmax(scores)  # expect: handwritten-attention@note
+        weights = self.softmax(scores)
         return torch.bmm(weights, v), weights
 
 
@@ -28,9 +28,9 @@ class Decoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, q, k, v, mask):
-        scores = torch.nan_to_num(torch.bmm(q, k.transpose(1, 2)))
+        scores = torch.nan_to_num(torch.bmm(q, k.transpose(1, 2)))  # expect: handwritten-attention@note
         scores += mask
-        weights = F.softmax(scores, dim=-1, dtype=torch.float32).type_as(scores)  # expect: handwritten-attention@note
+        weights = F.softmax(scores, dim=-1, dtype=torch.float32).type_as(scores)
         out = torch.bmm(self.dropout(weights), v)
         weights = weights.view(-1, self.heads, q.size(1), k.size(1)).transpose(1, 0)
         return out, weights

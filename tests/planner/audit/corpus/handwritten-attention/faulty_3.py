@@ -9,13 +9,13 @@ class Attend(nn.Module):
         self.soft = nn.Softmax(dim=-1)
 
     def forward(self, q, k, v):
-        sim = einsum("b h i d, b h j d -> b h i j", q, k) * self.scale
-        attn = self.soft(sim)  # expect: handwritten-attention
+        sim = einsum("b h i d, b h j d -> b h i j", q, k) * self.scale  # expect: handwritten-attention
+        attn = self.soft(sim)
         attn = self.attn_dropout(attn)
         return einsum("b h i j, b h j d -> b h i d", attn, v)
 
 
 class Batched(nn.Module):
     def forward(self, q, k, v):
-        scores = q.bmm(k.permute(0, 2, 1))
-        return scores.softmax(dim=2).bmm(v)  # expect: handwritten-attention
+        scores = q.bmm(k.permute(0, 2, 1))  # expect: handwritten-attention
+        return scores.softmax(dim=2).bmm(v)

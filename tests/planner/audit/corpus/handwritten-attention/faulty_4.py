@@ -14,7 +14,7 @@ class WindowAttention(nn.Module):
     def forward(self, x):
         batch, length, dim = x.shape
         q, k, v = self.qkv(x).reshape(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        scores = (q @ k.transpose(-2, -1)) * self.scale
+        scores = (q @ k.transpose(-2, -1)) * self.scale  # expect: handwritten-attention@note
         scores = scores + self.position_bias
-        weights = scores.softmax(dim=-1)  # expect: handwritten-attention@note
+        weights = scores.softmax(dim=-1)
         return self.out((weights @ v).transpose(1, 2).reshape(batch, length, dim))

@@ -16,6 +16,6 @@ class Attention(nn.Module):
     def forward(self, x):
         softmax = shifted_softmax if self.stable else torch.softmax
         q, k, v = self.project(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        scores = torch.einsum("bhid,bhjd->bhij", q, k) * q.shape[-1] ** -0.5
-        weights = softmax(scores, dim=-1)  # expect: handwritten-attention@warning
+        scores = torch.einsum("bhid,bhjd->bhij", q, k) * q.shape[-1] ** -0.5  # expect: handwritten-attention@warning
+        weights = softmax(scores, dim=-1)
         return torch.einsum("bhij,bhjd->bhid", weights, v).transpose(1, 2).flatten(2)

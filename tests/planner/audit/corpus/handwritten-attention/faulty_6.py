@@ -14,6 +14,6 @@ class Attention(nn.Module):
         b, n, c = x.shape
         qkv = self.qkv(x).reshape(b, n, self.heads, c // self.heads, 3).transpose(1, 2)
         q, k, v = qkv.unbind(-1)
-        scores = (q * c**-0.5) @ k.transpose(-2, -1)
-        weights = torch.softmax(scores, dim=-1)  # expect: handwritten-attention@warning
+        scores = (q * c**-0.5) @ k.transpose(-2, -1)  # expect: handwritten-attention@warning
+        weights = torch.softmax(scores, dim=-1)
         return (weights @ v).transpose(1, 2).reshape(b, n, c)

@@ -12,8 +12,8 @@ class Unpacked(nn.Module):
         channels = width // 3
         q, k, v = torch.split(qkv, channels, dim=1)
         scale = 1 / math.sqrt(math.sqrt(channels))
-        weight = torch.einsum("bct,bcs->bts", q * scale, k * scale)
-        weight = torch.softmax(weight.float(), dim=-1).type(weight.dtype)  # expect: handwritten-attention@warning
+        weight = torch.einsum("bct,bcs->bts", q * scale, k * scale)  # expect: handwritten-attention@warning
+        weight = torch.softmax(weight.float(), dim=-1).type(weight.dtype)
         return torch.einsum("bts,bcs->bct", weight, v)
 
 
@@ -30,10 +30,10 @@ class Heads(nn.Module):
         q = self.q(x).view(b, n, self.heads, -1).transpose(1, 2)
         k = self.k(x).view(b, n, self.heads, -1).transpose(1, 2)
         v = self.v(x).view(b, n, self.heads, -1).transpose(1, 2)
-        scores = torch.matmul(q, k.transpose(2, 3))
+        scores = torch.matmul(q, k.transpose(2, 3))  # expect: handwritten-attention@note
         if mask is not None:
             scores = scores.masked_fill(~mask.unsqueeze(1), float("-inf"))
-        attention = self.softmax(scores)  # expect: handwritten-attention@note
+        attention = self.softmax(scores)
         probabilities = self.dropout(attention)
         context = torch.matmul(probabilities, v).transpose(1, 2).reshape(b, n, -1)
         if return_weights:
@@ -50,8 +50,8 @@ class Latents(nn.Module):
     def forward(self, x, context):
         q = self.to_q(x)
         k, v = self.to_kv(context).chunk(2, dim=-1)
-        sim = einsum("b i d, b j d -> b i j", q, k) * self.scale
+        sim = einsum("b i d, b j d -> b i j", q, k) * self.scale  # expect: handwritten-attention@warning
         sim = sim - sim.amax(dim=-1, keepdim=True).detach()
-        attn = sim.softmax(dim=-1)  # expect: handwritten-attention@warning
+        attn = sim.softmax(dim=-1)
         attn = self.drop(attn)
         return einsum("b i j, b j d -> b i d", attn, v)

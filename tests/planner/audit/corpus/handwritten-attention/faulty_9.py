@@ -26,8 +26,8 @@ class Places(nn.Module):
 
 class Baddbmm(nn.Module):
     def forward(self, q, k, v, mask):
-        scores = torch.baddbmm(mask, q, k.transpose(-1, -2), beta=1, alpha=self.scale)
-        probs = F.softmax(scores, dim=-1, dtype=torch.float32)  # expect: handwritten-attention@warning
+        scores = torch.baddbmm(mask, q, k.transpose(-1, -2), beta=1, alpha=self.scale)  # expect: handwritten-attention@warning
+        probs = F.softmax(scores, dim=-1, dtype=torch.float32)
         probs = probs.to(q.dtype)
         return torch.bmm(probs, v)
 
@@ -38,14 +38,14 @@ class Rearranged(nn.Module):
         q = rearrange(q, "b n (h d) -> b h n d", h=self.heads)
         k = rearrange(k, "b n (h d) -> b h d n", h=self.heads)
         v = rearrange(v, "b n (h d) -> b h n d", h=self.heads)
-        dots = torch.matmul(q, k) / self.heads**0.5
-        weights = dots.softmax(-1)  # expect: handwritten-attention@warning
+        dots = torch.matmul(q, k) / self.heads**0.5  # expect: handwritten-attention@warning
+        weights = dots.softmax(-1)
         return rearrange(weights @ v, "b h n d -> b n (h d)")
 
 
 def attention(q, k, v, dropout=None, need_weights=False):
-    scores = q @ k.mT * q.size(-1) ** -0.5
-    p_attn = scores.softmax(dim=-1)  # expect: handwritten-attention@note
+    scores = q @ k.mT * q.size(-1) ** -0.5  # expect: handwritten-attention@note
+    p_attn = scores.softmax(dim=-1)
     if dropout is not None:
         p_attn = dropout(p_attn)
     return (p_attn @ v, p_attn) if need_weights else (p_attn @ v,)

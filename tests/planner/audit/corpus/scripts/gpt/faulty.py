@@ -29,9 +29,9 @@ class Attention(nn.Module):
         k = k.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
         v = v.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
         mask = torch.tril(torch.ones(length, length, device=x.device)) == 0  # expect: mask-in-forward
-        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))  # expect: handwritten-attention
         scores = scores.masked_fill(mask, float("-inf"))
-        weights = self.dropout(F.softmax(scores, dim=-1))  # expect: handwritten-attention
+        weights = self.dropout(F.softmax(scores, dim=-1))
         y = weights @ v
         return self.out(y.transpose(1, 2).contiguous().view(batch, length, width))
 
