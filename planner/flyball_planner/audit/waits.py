@@ -161,16 +161,18 @@ def _is_counted(region: Region, found: ast.Call) -> bool:
     """Whether it is asked how long it is, at once or by the variable that holds it."""
     around = region.module.parent(found)
     if isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name):
-        name = around.targets[0].id
-        reads = (each for each in region.all(ast.Name) if each.id == name)
-        return any(_asks_length(region.module.parent(each)) for each in reads)
-    return _asks_length(around)
+        asking = (*region.all(ast.Call), *region.all(ast.Attribute))
+        return any(_asks_length(each, around.targets[0].id) for each in asking)
+    return _asks_length(around, None)
 
 
-def _asks_length(around: ast.AST | None) -> bool:
+def _asks_length(around: ast.AST | None, of: str | None) -> bool:
+    """Whether it is `x.size`, `len(x)` and the like; of: of a variable of that name."""
     if isinstance(around, ast.Attribute):
-        return around.attr in {"size", "shape", "numel"}
-    return isinstance(around, ast.Call) and last_name(around) == "len"
+        return around.attr in {"size", "shape", "numel"} and (of is None or _is_name(around.value, of))
+    if not isinstance(around, ast.Call) or last_name(around) != "len" or not around.args:
+        return False
+    return of is None or _is_name(around.args[0], of)
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
@@ -317,7 +319,7 @@ def _is_truth(region: Region, test: ast.expr, value: Value) -> bool:
     return any(isinstance(each, ast.Call) and last_name(each) in _TRUTHS for each in given)
 
 
-def _is_name(target: ast.expr, name: str) -> bool:
+def _is_name(target: ast.AST, name: str) -> bool:
     return isinstance(target, ast.Name) and target.id == name
 
 

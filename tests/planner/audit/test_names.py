@@ -55,14 +55,19 @@ def test_re_exports_lead_to_the_definition() -> None:
     assert found.module.path == "app/model.py"
 
 
+_GIVEN_OUT = ("Learner", "Twice", "Rows", "build", "Hidden", "DataLoader")
+
+
 def test_a_package_without_its_init_gives_out_what_alone_has_a_name_below_it() -> None:
-    """Where `__init__.py` is not at hand; not what two files define, what lies elsewhere, or what a library has."""
+    """Not what two files define, what lies elsewhere, what a library has, or where `__init__.py` is at hand."""
     project = project_of({
         "app/learners/base.py": "class Learner:\n    pass\n\n\nclass Twice:\n    pass\n",
         "app/learners/deep/net.py": "def build():\n    pass\n\n\nclass Twice:\n    pass\n",
+        "app/shown/__init__.py": "",
+        "app/shown/parts.py": "class Hidden:\n    pass\n",
         "app/data/sets.py": "class DataLoader:\n    pass\n\n\nclass Rows:\n    pass\n",
-        "app/train.py": "from app.learners import Learner, Twice, Rows, build\n"
-        "from torch.utils.data import DataLoader\nLearner, Twice, Rows, build, DataLoader\n",
+        "app/train.py": "from app.learners import Learner, Twice, Rows, build\nfrom app.shown import Hidden\n"
+        "from torch.utils.data import DataLoader\nLearner, Twice, Rows, build, Hidden, DataLoader\n",
     })  # fmt: skip
     (module,) = (each for each in project.modules.values() if each.path == "app/train.py")
     found = {

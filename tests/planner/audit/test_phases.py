@@ -14,6 +14,10 @@ def run(net, optimizer, x, train=True):
         loss.backward()
         optimizer.step()
     return loss
+
+def twice(net, optimizer, x, flag):
+    run(net, optimizer, x)
+    run(net, optimizer, x)
 """
 
 
@@ -48,6 +52,7 @@ def test_phases_that_all_train_are_left_in_peace() -> None:
     """Nothing asks for the phase; an argument is always true; there is but one."""
     assert _told("loss = net(x).mean()\nloss.backward()\noptimizer.step()") is None
     assert _told("run(net, optimizer, x, True)") is None
+    assert _told("twice(net, optimizer, x, train)") is None
     assert _told(f"loss = net(x).mean()\nif train:\n{_BACKWARD}", 'for phase in ["train"]:') is None
     assert _told(f"loss = net(x).mean()\nif loss < 3:\n{_BACKWARD}") is None
 

@@ -7,7 +7,7 @@ import pytest
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.module import Function, Module
 from flyball_planner.audit.project import Project
-from tests.planner.audit.projects import module_of
+from tests.planner.audit.projects import module_of, project_of
 
 _LEARNERS = """
 import torch
@@ -46,6 +46,18 @@ def test_other_methods_of_an_heir_are_handed_nothing() -> None:
     """Only one of the same name stands in the place of another."""
     project, module = module_of(_LEARNERS)
     assert not _argument(project, module, "Deep", "another").has(Tag.DEVICE)
+
+
+def test_an_heir_need_not_be_known_to_who_calls_the_base() -> None:
+    """The caller imports the base alone, which says nothing of its heirs."""
+    project = project_of({
+        "base.py": "class Learner:\n    def fit_batch(self, batch):\n        return batch\n",
+        "deep.py": "from base import Learner\nclass Deep(Learner):\n"
+        "    def fit_batch(self, batch):\n        return batch\n",
+        "run.py": "import torch\nfrom base import Learner\ndef run(learner: Learner, x: torch.Tensor, device):\n"
+        "    learner.fit_batch(x.to(device))\n",
+    })  # fmt: skip
+    assert _argument(project, project.modules["deep"], "Deep", "fit_batch").has(Tag.DEVICE)
 
 
 def _argument(project: Project, module: Module, holder: str, method: str) -> Value:

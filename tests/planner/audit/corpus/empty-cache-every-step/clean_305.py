@@ -14,3 +14,16 @@ def once(model, parts, engine):
     for part in parts:
         torch.cuda.empty_cache()
         engine.feed(part)
+
+
+def show_rate(optimizer):
+    print(optimizer.param_groups[0]["lr"])
+
+
+def watch(model, train_loader, engine):
+    """What takes the optimizer is at hand, and does not train."""
+    optimizer = torch.optim.Adam(model.parameters())
+    for batch in train_loader:
+        torch.cuda.empty_cache()
+        show_rate(optimizer)
+        engine.feed(batch)
