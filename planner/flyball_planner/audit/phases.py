@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.flow.callees import is_static
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def recorded_in_all_phases(project: "Project", turns: Turns) -> ast.Call | None:
     """A model's pass that records history in every phase, though only one of them differentiates."""
-    phases = set(_phases_around(turns))
-    regions = project.loops.regions(turns)
-    if not phases or _switches(turns, regions):
+    phases, regions = _phases_around(turns), project.loops.regions(turns)
+    if not phases.names or _switches(turns, regions):
         return None
     backward = [
         (region, call) for region in regions for call in region.all(ast.Call) if _is_backward(project, region, call)
@@ -32,20 +31,31 @@ def recorded_in_all_phases(project: "Project", turns: Turns) -> ast.Call | None:
     return next(left_on, None)
 
 
-def _phases_around(turns: Turns) -> Iterator[str]:
-    """What the loops around this one go through by name, and what is told of it there: `train = phase == "train"`."""
+class Phases(NamedTuple):
+    """What the loops around one over batches go through, and the variables that are true in the training alone."""
+
+    names: frozenset[str]
+    flags: frozenset[str]
+
+
+def _phases_around(turns: Turns) -> Phases:
+    names, flags = set[str](), set[str]()
     for above in turns.module.ancestors(turns.node):
         if isinstance(above, Function):
-            return
+            break
         if isinstance(above, ast.For) and isinstance(above.target, ast.Name) and not _is_one(above.iter):
-            yield above.target.id
-            for each in turns.module.repeated(above, ast.Assign):
-                if (
-                    len(each.targets) == 1
-                    and isinstance(each.targets[0], ast.Name)
-                    and _tells(each.value, above.target.id)
-                ):
-                    yield each.targets[0].id
+            name = above.target.id
+            names.add(name)
+            flags |= {name} if _is_of_truths(above.iter) else set()
+            given = (each for each in turns.module.repeated(above, ast.Assign) if _tells(each.value, name))
+            flags |= {target.id for each in given for target in each.targets if isinstance(target, ast.Name)}
+    return Phases(frozenset(names), frozenset(flags))
+
+
+def _is_of_truths(phases: ast.expr) -> bool:
+    """`for train in (True, False)`."""
+    parts = phases.elts if isinstance(phases, ast.List | ast.Tuple) else []
+    return bool(parts) and all(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in parts)
 
 
 def _is_one(phases: ast.expr) -> bool:
@@ -84,7 +94,7 @@ def _is_backward(project: "Project", region: Region, call: ast.Call) -> bool:
     return Effect.BACKWARD in project.loops.effects.direct(region.module, call)
 
 
-def _is_of_one_phase(turns: Turns, region: Region, call: ast.Call, phases: set[str]) -> bool:
+def _is_of_one_phase(turns: Turns, region: Region, call: ast.Call, phases: Phases) -> bool:
     """Whether a backward pass stands behind the question for the phase, or for an argument that is handed it."""
     if not region.calls:
         return any(_asks(test, phases) for test in _tests(turns.module, call, turns.node))
@@ -100,11 +110,11 @@ def _is_of_one_phase(turns: Turns, region: Region, call: ast.Call, phases: set[s
     return any(each is not None and _asks(each, phases) for each in handed)
 
 
-def _asks(test: ast.expr, phases: set[str]) -> bool:
+def _asks(test: ast.expr, phases: Phases) -> bool:
     """Whether a condition holds in the training phase alone."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return any(
-        (isinstance(each, ast.Name) and each.id in phases) or any(_tells(each, name) for name in phases)
+        (isinstance(each, ast.Name) and each.id in phases.flags) or any(_tells(each, name) for name in phases.names)
         for each in parts
     )
 

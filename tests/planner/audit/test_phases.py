@@ -42,6 +42,13 @@ def test_a_phase_that_is_not_differentiated_records_history(test: str) -> None:
     assert _told(f"loss = net(x).mean()\nif {test}:\n{_BACKWARD}") == "net(x)"
 
 
+def test_phases_may_be_truths() -> None:
+    """A loop over both; of one over numbers the first turn is no evaluation."""
+    body = f"loss = net(x).mean()\nif phase:\n{_BACKWARD}"
+    assert _told(body, "for phase in (True, False):") == "net(x)"
+    assert _told(body, "for phase in range(3):") is None
+
+
 def test_a_function_that_is_handed_the_phase_does_so_too() -> None:
     """One call down, by position or by name."""
     assert _told("run(net, optimizer, x, train)") == "net(x)"

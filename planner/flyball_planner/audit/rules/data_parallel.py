@@ -36,7 +36,7 @@ def _wraps(module: Module, project: Project, call: ast.Call) -> bool:
     full = module.qualified(call.func)
     if full in _WRAPPERS:
         return True
-    own = project.find(full) if "arallel" in last_name(call) else None
+    own = project.find(full)
     if own is not None:
         return isinstance(own.node, ast.ClassDef) and not project.flow.bases(own).isdisjoint(_WRAPPERS)
     return last_name(call).endswith("DataParallel") and _is_unknown_kind(full or "")

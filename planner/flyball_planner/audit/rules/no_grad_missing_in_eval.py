@@ -14,6 +14,7 @@ from flyball_planner.audit.held_out import passes_over_held_out
 from flyball_planner.audit.index import names_below
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.outcomes import DIFFERENTIATING
 from flyball_planner.audit.passes import is_exported, is_wanted, is_wrapped, loop_around, recorded_passes
 from flyball_planner.audit.phases import recorded_in_all_phases
@@ -181,8 +182,7 @@ def _of_phases(turns: Turns, call: ast.Call) -> Match:
     return Match(
         turns.node,
         "this loop evaluates too, with autograd's history on",
-        f"in the phases without `backward()` the model at line {call.lineno} runs as in training, and nothing turns "
-        "history off",
+        f"in the phases without `backward()` `{code_of(call.func)}` runs as in training, and nothing turns history off",
         LIKELY,
         change='Put the forward pass into `with torch.set_grad_enabled(phase == "train"):`.',
     )
