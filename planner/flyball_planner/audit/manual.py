@@ -47,7 +47,8 @@ syntax, binary) is said and left out.
 - **error**: slow or wrong for certain. **warning**: slow in all likelihood. **note**: worth a look; whether it matters
   here, a measurement says. That something is absent (compilation, mixed precision, workers …) is a note by itself.
 - Arguments that are unpacked (`**options`) and values from a configuration are unknown, not missing. What happens every
-  N steps, on one rank, or behind a flag weighs less.
+  N steps, on one rank, or behind a flag weighs less; a question for a GPU (`torch.cuda.is_available()`) changes
+  nothing.
 - A step need not stand in a loop that the audit sees: methods that Lightning, Transformers, fastai, Ignite, MMEngine,
   Catalyst, Composer, Detectron2 and fairseq call for each batch are known by their class or event. What is only named
   as such (`train_step`, `calculate_loss`, `on_batch_end`, `validation_step`), has a backward pass or a step of its own,
@@ -73,11 +74,13 @@ JSON has `schema_version`, `findings`, `files` (how many were read), `errors` (w
 that measurements contradict, each with its `reason`), `mended` (what `--fix` wrote) and `estimate`. A finding has
 `rule`, `path`, `line`, `column`, `end_line`, `end_column`, `cell` (of a notebook), `severity`, `confidence` (0 to 1),
 `message`, `because`, `change`, `expected`, `up_to_ratio` and `time` (null without a figure), `diff` (a patch, or
-empty) and `safe`. Within a major version fields are added, never renamed.
+empty) and `safe`. Within a major version fields are added, never renamed. A call at the end of a chain over several
+lines is told where its method stands, attention where its scores are made.
 
 ## Switching rules off
-1. **For a place**, by a comment with a reason: on the line, or alone on the line above it; `ignore-file` is for the
-   whole file. Several rules stand between commas, none means all. A comment without a reason is obeyed and noted.
+1. **For a place**, by a comment with a reason: on the line (of a chain over several lines, on any of them), or alone
+   on the line above it; `ignore-file` is for the whole file. Several rules stand between commas, none means all. A
+   comment without a reason is obeyed and noted.
    ```python
    total += loss.item()  # flyball: ignore[sync-every-step] the progress bar is worth it
    # flyball: ignore[loader-few-workers, loader-not-persistent] the disk is the limit here

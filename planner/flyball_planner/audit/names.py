@@ -256,6 +256,11 @@ def code_of(node: ast.AST) -> str:
     return written(node) or ast.unparse(node)
 
 
+def is_name(node: ast.AST, name: str) -> bool:
+    """Whether a node is a variable of that name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def is_top_level(module: Module, node: ast.AST) -> bool:
     """Whether a definition belongs to the module itself (inside `if` and `try` too)."""
     return module.scope_of(node) is module.tree

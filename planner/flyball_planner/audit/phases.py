@@ -9,6 +9,7 @@ from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.given import handed_over
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, Module, last_name
+from flyball_planner.audit.names import is_name
 from flyball_planner.audit.passes import is_exported, is_wanted, recorded_passes
 from flyball_planner.audit.regions import Region
 
@@ -65,15 +66,11 @@ def _is_one(phases: ast.expr) -> bool:
 def _tells(test: ast.expr, phase: str) -> bool:
     """Whether an expression is whether a phase is the training: `phase == "train"`, `phase.startswith("train")`."""
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
-        return _is_name(test.func.value, phase) and any(map(_is_training, test.args))
+        return is_name(test.func.value, phase) and any(map(_is_training, test.args))
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.In):
         sides = (test.left, test.comparators[0])
-        return any(_is_name(each, phase) for each in sides) and any(map(_is_training, sides))
+        return any(is_name(each, phase) for each in sides) and any(map(_is_training, sides))
     return False
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_training(node: ast.expr) -> bool:

@@ -199,20 +199,19 @@ class Unseen:
         )
 
     def _trains_elsewhere(self, module: Module, loop: ast.For) -> bool:
-        """Whether what is gone through is called batches, and an optimizer is handed to what nobody knows."""
-        if not _BATCHES.search(code_of(loop.iter)) or not self._project.flow.records_history(
-            module, first_statement(loop)
-        ):
+        """Whether batches, as they are called, are gone through where a model was told to train, or somebody takes its
+        optimizer of whom nobody knows anything."""
+        records = self._project.flow.records_history(module, first_statement(loop))
+        if not records or not _BATCHES.search(code_of(loop.iter)):
             return False
         calls = Region(module, loop).all(ast.Call)
-        return any(self._takes_optimizer(module, each) for each in calls) or is_switched_to_train(module, loop)
+        return is_switched_to_train(module, loop) or any(self._takes_optimizer(module, each) for each in calls)
 
     def _takes_optimizer(self, module: Module, call: ast.Call) -> bool:
         handed = (*call.args, *(each.value for each in call.keywords))
-        values = (
-            self._project.flow.value(module, each) for each in handed if isinstance(each, ast.Name | ast.Attribute)
-        )
-        return any(each.has(Tag.OPTIMIZER) for each in values) and not self._project.flow.callees(module, call)
+        flow, named = self._project.flow, (each for each in handed if isinstance(each, ast.Name | ast.Attribute))
+        optimizers = any(flow.value(module, each).has(Tag.OPTIMIZER) for each in named)
+        return optimizers and not flow.callees(module, call)
 
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""

@@ -10,7 +10,7 @@ from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import last_name
-from flyball_planner.audit.names import code_of
+from flyball_planner.audit.names import code_of, is_name
 from flyball_planner.audit.readings import (
     SUPPOSED,
     Look,
@@ -169,10 +169,10 @@ def _is_counted(region: Region, found: ast.Call) -> bool:
 def _asks_length(around: ast.AST | None, of: str | None) -> bool:
     """Whether it is `x.size`, `len(x)` and the like; of: of a variable of that name."""
     if isinstance(around, ast.Attribute):
-        return around.attr in {"size", "shape", "numel"} and (of is None or _is_name(around.value, of))
+        return around.attr in {"size", "shape", "numel"} and (of is None or is_name(around.value, of))
     if not isinstance(around, ast.Call) or last_name(around) != "len" or not around.args:
         return False
-    return of is None or _is_name(around.args[0], of)
+    return of is None or is_name(around.args[0], of)
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
@@ -315,12 +315,8 @@ def _is_truth(region: Region, test: ast.expr, value: Value) -> bool:
     """Whether a variable was given what a function of PyTorch finds true or not: `broken = torch.isnan(loss)`."""
     if not isinstance(test, ast.Name) or not value.is_seen_tensor:
         return False
-    given = (each.value for each in region.all(ast.Assign) if any(_is_name(target, test.id) for target in each.targets))
+    given = (each.value for each in region.all(ast.Assign) if any(is_name(target, test.id) for target in each.targets))
     return any(isinstance(each, ast.Call) and last_name(each) in _TRUTHS for each in given)
-
-
-def _is_name(target: ast.AST, name: str) -> bool:
-    return isinstance(target, ast.Name) and target.id == name
 
 
 _TRUTHS = frozenset({"isnan", "isinf", "isfinite", "any", "all"})

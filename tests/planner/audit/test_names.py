@@ -67,12 +67,11 @@ def test_a_package_without_its_init_gives_out_what_alone_has_a_name_below_it() -
         "app/shown/parts.py": "class Hidden:\n    pass\n",
         "app/data/sets.py": "class DataLoader:\n    pass\n\n\nclass Rows:\n    pass\n",
         "app/train.py": "from app.learners import Learner, Twice, Rows, build\nfrom app.shown import Hidden\n"
-        "from torch.utils.data import DataLoader\nLearner, Twice, Rows, build, Hidden, DataLoader\n",
+        "import app.data.sets\nfrom torch.utils.data import DataLoader\n"
+        "Learner, Twice, Rows, build, Hidden, DataLoader\n",
     })  # fmt: skip
     (module,) = (each for each in project.modules.values() if each.path == "app/train.py")
-    found = {
-        each: project.find(_qualified(module, each)) for each in ("Learner", "Twice", "Rows", "build", "DataLoader")
-    }
+    found = {each: project.find(_qualified(module, each)) for each in _GIVEN_OUT}
     paths = {name: each.module.path for name, each in found.items() if each is not None}
     assert paths == {"Learner": "app/learners/base.py", "build": "app/learners/deep/net.py"}
     assert _qualified(module, "DataLoader") == "torch.utils.data.DataLoader"

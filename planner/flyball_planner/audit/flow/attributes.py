@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.values import UNKNOWN, Value, flat, join
 from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.names import is_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.flow.engine import Flow
@@ -102,12 +103,8 @@ def _stores(module: Module, node: ast.ClassDef) -> Iterator[tuple[str, Function]
                     yield name, method
             for entry in module.within(method, ast.Subscript):
                 held = entry.value
-                if type(entry.ctx) is ast.Store and isinstance(held, ast.Attribute) and _is_name(held.value, own):
+                if type(entry.ctx) is ast.Store and isinstance(held, ast.Attribute) and is_name(held.value, own):
                     yield held.attr, method
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def is_property(node: ast.AST) -> bool:

@@ -5,8 +5,8 @@ import torch
 def train(model, loader, optimizer):
     for x, labels in loader:
         out = model(x)
-        rows = torch.nonzero(labels)
-        loss = out[rows].mean()
+        rows = torch.nonzero(out > 0)
+        loss = out[rows].mean() + out[torch.nonzero(out < 0)].sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
