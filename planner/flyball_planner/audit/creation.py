@@ -8,7 +8,15 @@ from flyball_planner.audit.assigned import given_above, last_given, stored
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.module import Function, Module, last_name
-from flyball_planner.audit.sizes import TENSORS, is_of_host_numbers, is_of_numpy, is_one_number, is_setting, is_size
+from flyball_planner.audit.sizes import (
+    TENSORS,
+    is_of_host_numbers,
+    is_of_numpy,
+    is_one_number,
+    is_range,
+    is_setting,
+    is_size,
+)
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -111,7 +119,8 @@ _COPYING = _TYPES | {"from_numpy", "tensor", "as_tensor"}
 def _is_of_numbers(project: "Project", module: Module, call: ast.Call) -> bool:
     """Whether numbers of the host are put into a tensor; a type of tensors that is handed a size makes an empty one."""
     only = call.args[0]
-    if last_name(call) in _TYPES and not isinstance(only, ast.List | ast.Tuple | ast.BinOp | ast.ListComp):
+    listed = isinstance(only, ast.List | ast.Tuple | ast.BinOp | ast.ListComp) or is_range(module, only)
+    if last_name(call) in _TYPES and not listed:
         given = last_given(module, only, in_place=_SHAPING) if isinstance(only, ast.Name) else only
         return given is not None and is_size(given)
     return is_setting(module, only) or is_of_host_numbers(project, module, only)

@@ -25,7 +25,7 @@ from flyball_planner.audit.steering import (
     sets_optimizer,
     sizes,
 )
-from flyball_planner.audit.unasked import is_off_setting, is_unasked
+from flyball_planner.audit.unasked import is_off_setting, is_turn_optional, is_unasked
 from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
 
 
@@ -79,7 +79,7 @@ def doubt_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
         return Doubt.ASIDE
     if not _is_known(wait) or _is_buffer(region, wait) or stays_on_host(turns.module):
         return Doubt.VALUE
-    if is_unasked(region, wait.node) or is_off_setting(region, wait.node):
+    if any(off(region, wait.node) for off in (is_unasked, is_off_setting, is_turn_optional)):
         return Doubt.UNASKED
     if evaluates(region, wait.node):
         return Doubt.OTHER

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind
-from flyball_planner.audit.module import Module
-from flyball_planner.audit.outcomes import is_differentiated
-from flyball_planner.audit.passes import is_recorded_pass
+from flyball_planner.audit.module import Function, Module
+from flyball_planner.audit.outcomes import DIFFERENTIATING, is_differentiated
+from flyball_planner.audit.passes import is_recorded_pass, recorded_passes
 from flyball_planner.audit.regions import Region
 
 if TYPE_CHECKING:
@@ -28,10 +28,27 @@ def passes_over_held_out(project: "Project", module: Module) -> Iterator[ast.Cal
     evaluating = {each.node for each in project.loops.evaluation_of(module)}
     for region in _regions(project, module):
         for call in region.all(ast.Call):
-            if not _is_of_held_out(call) or not evaluating.isdisjoint(module.ancestors(call)):
+            if not evaluating.isdisjoint(module.ancestors(call)):
                 continue
-            if is_recorded_pass(project, region, call, doubtful=True) and not is_differentiated(region, call):
+            passes = _is_of_held_out(call) and is_recorded_pass(project, region, call, doubtful=True)
+            if (passes or _hands_on(project, region, call)) and not is_differentiated(region, call):
                 yield call
+
+
+def _hands_on(project: "Project", region: Region, call: ast.Call) -> bool:
+    """Whether what is kept for validation goes to a function that runs a model once, whatever else it is handed."""
+    handed = (each for each in (*call.args, *(each.value for each in call.keywords)) if isinstance(each, ast.Name))
+    if not any(_HELD_OUT.search(each.id) for each in handed):
+        return False
+    way = (*region.calls, (region.module, call))
+    once = (each for each in project.flow.callees(region.module, call) if _runs_once(each.module, each.node))
+    inside = (Region(each.module, each.node, calls=way) for each in once if isinstance(each.node, Function))
+    return any(True for each in inside for _ in recorded_passes(project, each, doubtful=True))
+
+
+def _runs_once(module: Module, node: ast.AST) -> bool:
+    """Whether a function has no loops of its own, which are judged by themselves, and differentiates nothing."""
+    return DIFFERENTIATING.isdisjoint(module.called_in(node)) and not any(module.within(node, ast.For))
 
 
 def _regions(project: "Project", module: Module) -> Iterator[Region]:

@@ -272,6 +272,8 @@ def _makes_loader(module: Module, project: "Project", call: ast.Call) -> bool:
     if full in LOADERS or ("oader" in name and project.flow.value(module, call.func).name in LOADERS):
         return True
     own = project.find(full) or _own_class(module, call)
+    if own is None and name == "DataLoader" and keyword(call, "num_workers") is not None:
+        return True  # of a package that is not at hand, which takes what PyTorch's own takes
     if own is not None and isinstance(own.node, Function):
         return _inner(module, project, call) is not None
     if own is None or not _is_loader(project, own):

@@ -55,14 +55,15 @@ def is_of_host_numbers(project: "Project", module: Module, node: ast.expr) -> bo
     if isinstance(node, ast.List | ast.Tuple):
         return bool(node.elts) and all(is_one_number(project, module, each) for each in node.elts)
     if isinstance(node, ast.ListComp):
-        return all(_is_range(module, each.iter) for each in node.generators) and is_one_number(
-            project, module, node.elt
-        )
+        return all(is_range(module, each.iter) for each in node.generators) and is_one_number(project, module, node.elt)
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.List) and isinstance(node.op, ast.Mult):
+        return len(node.left.elts) == 1 and is_one_number(project, module, node.left.elts[0])
     part = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)  # of which nobody knows how long it is
-    return _is_range(module, node) or (not part and is_one_number(project, module, node))
+    return is_range(module, node) or (not part and is_one_number(project, module, node))
 
 
-def _is_range(module: Module, node: ast.expr) -> bool:
+def is_range(module: Module, node: ast.expr) -> bool:
+    """Whether it is a range of numbers, or a list of one."""
     if isinstance(node, ast.Call) and last_name(node) == "list" and len(node.args) == 1:
         node = node.args[0]
     return isinstance(node, ast.Call) and module.qualified(node.func) == "builtins.range"
@@ -117,7 +118,7 @@ def is_of_numpy(module: Module, node: ast.expr) -> bool:
     if full in _REPEATING and isinstance(node, ast.Call) and node.args:
         return is_of_numpy(module, node.args[0])
     if full == "numpy.array" and isinstance(node, ast.Call) and len(node.args) == 1:
-        return _is_range(module, node.args[0])
+        return is_range(module, node.args[0])
     if full == "numpy.random.choice" and isinstance(node, ast.Call):
         among = argument(node, "a", 0)
         return among is not None and is_setting(module, among)

@@ -126,14 +126,19 @@ _SETTINGS = re.compile(
 
 def is_optional(region: Region, node: ast.AST) -> bool:
     """Whether an argument leads to a node that is off unless a call of its function asks for it."""
-    for module, place in (*region.calls, (region.module, node)):
-        function = module.function_of(place)
-        for asked, holds in _switches(module, place, function) if function is not None else ():
-            if holds and function is not None and isinstance(asked, ast.Name):
-                default = default_of(function, asked.id)
-                if is_constant(default, False):
-                    return True
-    return False
+    return any(_is_chosen(module, place) for module, place in (*region.calls, (region.module, node)))
+
+
+def is_turn_optional(region: Region, node: ast.AST) -> bool:
+    """The same of the function alone in which the loop stands; `is_unasked` knows what its turns call."""
+    return _is_chosen(*(*region.calls, (region.module, node))[0])
+
+
+def _is_chosen(module: Module, place: ast.AST) -> bool:
+    function = module.function_of(place)
+    asked = _switches(module, place, function) if function is not None else ()
+    names = (each.id for each, holds in asked if holds and isinstance(each, ast.Name))
+    return function is not None and any(is_constant(default_of(function, name), False) for name in names)
 
 
 def _is_option_off(project: "Project", module: Module, place: ast.AST) -> bool:

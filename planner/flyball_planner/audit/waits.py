@@ -146,8 +146,8 @@ def _in_slices(project: "Project", region: Region) -> Iterator[Wait]:
 
 
 def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
-    """How many elements are not zero: only the device knows how long what `torch.nonzero` gives is."""
-    found = (each for each in region.all(ast.Call) if last_name(each) in {"nonzero", "argwhere"})
+    """How many elements are not zero, or differ: only the device knows how long what `torch.nonzero` gives is."""
+    found = (each for each in region.all(ast.Call) if last_name(each) in _COUNTED)
     for call in (each for each in found if _is_counted(region, each)):
         of_library = region.module.qualified(call.func) is not None
         whole = next(iter(call.args), None) if of_library else getattr(call.func, "value", None)
@@ -155,6 +155,10 @@ def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
         value = value or somewhere(project, region, call)
         if value != UNKNOWN:
             yield Wait(call, "how many elements it finds must be known on the host", value)
+
+
+_COUNTED = frozenset({"nonzero", "argwhere", "unique"})
+"""What gives as much as there is, which the values decide."""
 
 
 def _is_counted(region: Region, found: ast.Call) -> bool:

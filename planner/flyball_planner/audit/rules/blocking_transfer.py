@@ -18,7 +18,8 @@ from flyball_planner.audit.walks import EVALUATION
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Copies to the device, in turns that get pinned batches."""
-    seen = (*project.loops.training_of(module), *project.loops.evaluation_of(module))
+    loops = project.loops
+    seen = (*loops.training_of(module), *loops.evaluation_of(module), *_supposed(project, module))
     for turns in (*seen, *_others(project, module, {each.node for each in seen})):
         confidence = _pinned(project, turns)
         for region in project.loops.regions(turns) if confidence is not None else ():
@@ -28,6 +29,12 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 elif _is_handed_batch(project, region, call):
                     for copy, name in (*_in_lambdas(call), *_in_helpers(project, region, call)):
                         yield _match(turns, region, copy, confidence or SUSPECTED, name)
+
+
+def _supposed(project: Project, module: Module) -> Iterator[Turns]:
+    """The loops that go through batches in all likelihood."""
+    for kind in Kind:
+        yield from (each for each in project.loops.supposed_of(module, kind) if isinstance(each.node, ast.For))
 
 
 def _others(project: Project, module: Module, seen: set[ast.AST]) -> Iterator[Turns]:
@@ -43,14 +50,20 @@ def _others(project: Project, module: Module, seen: set[ast.AST]) -> Iterator[Tu
 def _pinned(project: Project, turns: Turns) -> float | None:
     """How sure it is that each loader pins whose batches a turn is given, or fetches; None where one is seen not to.
 
-    Where no loader is seen behind them, one that pins in files that know this one is supposed to be it.
+    Where no loader is seen behind them, those for training in files that know this one are supposed to be it, or one
+    that pins in files that know those.
     """
     found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
     if found:
         return CERTAIN if all(_pins(each) for each in found) else None
     beside = (loader for each in project.beside(turns.module) for loader in loaders(each, project))
-    seen = any(not EVALUATION.search(named_for(each)) for each in beside)
-    return SUSPECTED if not seen and any(each.says(_PINNING) for each in project.connected(turns.module)) else None
+    training = [each for each in beside if not EVALUATION.search(named_for(each))]
+    pinned = all(_pins(each) for each in training) if training else _speaks_of_pinning(project, turns.module)
+    return SUSPECTED if pinned else None
+
+
+def _speaks_of_pinning(project: Project, module: Module) -> bool:
+    return any(each.says(_PINNING) for each in project.connected(module))
 
 
 _PINNING = re.compile(r"pin_memory=True")

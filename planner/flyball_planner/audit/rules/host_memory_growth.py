@@ -28,10 +28,11 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Lists of tensors in training loops, caches without an end in data sets, maps that stay open."""
+    """Lists of tensors, or of models, in training loops, caches without an end in data sets, maps that stay open."""
     for turns in project.loops.training_of(module):
         for region in project.loops.regions(turns):
             yield from _appended(project, turns, region)
+    yield from _models(module, project)
     yield from _cached(module, project)
     yield from _mapped(module, project)
 
@@ -135,6 +136,37 @@ def _match(turns: Turns, region: Region, call: ast.Call, severity: Severity) -> 
         severity,
         module=module,
     )
+
+
+def _models(module: Module, project: Project) -> Iterator[Match]:
+    """Lists in which loops around training keep the whole model, again and again."""
+    training = [each.node for each in project.loops.training_of(module)]
+    for call in module.calls_named("append"):
+        held = call.func.value if isinstance(call.func, ast.Attribute) and len(call.args) == 1 else None
+        around = [each for each in module.ancestors(call) if isinstance(each, _LOOPS)]
+        if not isinstance(held, ast.Name) or not around or not _is_weights(call.args[0]):
+            continue
+        turns = around[-1]
+        trains = any(each is turns or turns in module.ancestors(each) for each in training)
+        begins = any(_begins_in(module, each, held.id) for each in around)
+        if trains and not begins and not _is_let_go(module, held, held.id):
+            yield Match(
+                call,
+                f"`{module.quote(call)}` keeps a copy of the whole model",
+                f"each turn of the loop at {module.path}:{turns.lineno} adds one, and nothing in the file lets them go",
+                SUSPECTED,
+                Severity.NOTE,
+                change="Keep the best alone, or write each to disk.",
+            )
+
+
+def _is_weights(kept: ast.expr) -> bool:
+    """Whether it is a copy of a model, or of its weights."""
+    calls = [last_name(each) for each in ast.walk(kept) if isinstance(each, ast.Call)]
+    return "state_dict" in calls and bool(_COPYING.intersection(calls))
+
+
+_COPYING = frozenset({"deepcopy", "clone"})
 
 
 _FEW = re.compile(r"rate|freq|size|shape|class|label|lang|kind|type|mode|device|worker|split", re.IGNORECASE)
