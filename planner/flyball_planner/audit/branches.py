@@ -41,6 +41,16 @@ def _conditions(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.If
 
 def before(above: ast.AST, below: ast.AST) -> list[ast.stmt]:
     """The statements of the same block before one."""
+    block = _block(above, below)
+    return block[: block.index(below)] if isinstance(below, ast.stmt) and block else []
+
+
+def after(above: ast.AST | None, below: ast.stmt) -> list[ast.stmt]:
+    """The statements of the same block after one."""
+    block = _block(above, below)
+    return block[block.index(below) + 1 :] if block else []
+
+
+def _block(above: ast.AST | None, below: ast.AST) -> list[ast.stmt]:
     blocks = (getattr(above, field, None) for field in ("body", "orelse", "finalbody"))
-    block = next((each for each in blocks if isinstance(each, list) and below in each), [])
-    return block[: block.index(below)] if block else []
+    return next((each for each in blocks if isinstance(each, list) and below in each), [])

@@ -150,7 +150,8 @@ class Effects:
         """`optimizer.step(closure)`: the closure's backward passes."""
         effects: set[Effect] = set()
         leading = self._leading(module).handed
-        if leading.isdisjoint(self._handed_by(call)) or _SEARCHING.search(last_name(call)):
+        later = last_name(call)[:1].isupper()  # `Engine(update)` keeps it, and runs it when it is told to
+        if later or leading.isdisjoint(self._handed_by(call)) or _SEARCHING.search(last_name(call)):
             return NONE
         for each in (*call.args, *(keyword.value for keyword in call.keywords)):
             name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""

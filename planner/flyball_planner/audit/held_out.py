@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.loops import Kind
-from flyball_planner.audit.module import Function, Module
-from flyball_planner.audit.outcomes import DIFFERENTIATING, is_differentiated
+from flyball_planner.audit.loops import Kind, Turns
+from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.outcomes import DETACHING, DIFFERENTIATING, is_differentiated, is_taken
 from flyball_planner.audit.passes import is_recorded_pass, recorded_passes
 from flyball_planner.audit.regions import Region
 
@@ -40,6 +40,8 @@ def _hands_on(project: "Project", region: Region, call: ast.Call) -> bool:
     handed = (each for each in (*call.args, *(each.value for each in call.keywords)) if isinstance(each, ast.Name))
     if not any(_HELD_OUT.search(each.id) for each in handed):
         return False
+    if project.flow.records_history(region.module, call) and is_taken(region, call, DETACHING):
+        return True  # who detaches it knows of its history
     way = (*region.calls, (region.module, call))
     once = (each for each in project.flow.callees(region.module, call) if _runs_once(each.module, each.node))
     inside = (Region(each.module, each.node, calls=way) for each in once if isinstance(each.node, Function))
@@ -52,13 +54,22 @@ def _runs_once(module: Module, node: ast.AST) -> bool:
 
 
 def _regions(project: "Project", module: Module) -> Iterator[Region]:
-    """What the module's training turns run of the module itself, seen or supposed, each once."""
+    """What training turns run of the module itself, seen or supposed, each once, and the epochs around them."""
     seen = set[ast.AST]()
     for turns in (*project.loops.training_of(module), *project.loops.supposed_of(module, Kind.STEP)):
-        for region in project.loops.regions(turns):
+        for region in (*project.loops.regions(turns), *_epochs_around(turns)):
             if region.module is module and region.root not in seen:
                 seen.add(region.root)
                 yield region
+
+
+def _epochs_around(turns: Turns) -> Iterator[Region]:
+    """The loops around a loop that trains, within its function."""
+    for above in turns.module.ancestors(turns.node) if isinstance(turns.node, Loop) else ():
+        if isinstance(above, Function):
+            return
+        if isinstance(above, Loop):
+            yield Region(turns.module, above)
 
 
 def _is_of_held_out(call: ast.Call) -> bool:

@@ -82,10 +82,6 @@ class Loader:
             return dict(self.entries).get(name)
         return before[place]
 
-    def place(self, name: str) -> ast.expr:
-        """Where an argument is told: in the dict that is unpacked, or else in the call."""
-        return dict(self.entries).get(name, self.call)
-
     def setting(self, name: str, text: str) -> Edit | None:
         """The edit that gives an argument another value; None where it is told elsewhere, or in several places."""
         entry = dict(self.entries).get(name)
@@ -177,9 +173,11 @@ def _later(module: Module, call: ast.Call) -> tuple[ast.Call, ...] | None:
         return None
     name = held.targets[0].id
     calls = tuple(module.calls_named(name))
-    called = {each.func for each in calls}
+    called: set[ast.expr] = {each.func for each in calls}
+    called |= {each.args[0] for each in module.calls_named("map") if each.args}  # which adds the data set alone
     reads = (each for each in module.all(ast.Name) if each.id == name and isinstance(each.ctx, ast.Load))
-    return calls if calls and all(each in called for each in reads) else None
+    known = [each in called for each in reads]
+    return calls if known and all(known) else None
 
 
 def value_or_default(project: "Project", module: Module, node: ast.expr) -> Value:

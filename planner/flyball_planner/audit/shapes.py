@@ -52,8 +52,8 @@ def _call(flow: Flow, module: Module, node: ast.Call, depth: int) -> bool:
     arguments = [*node.args, *(each.value for each in node.keywords if each.arg not in {"device", "dtype"})]
     if name in CREATING:
         lent = arguments[1:] if name.endswith("_like") else arguments
-        return all(_is_plain(flow, module, each) for each in lent) and (name in _LENDING or _is_torch(module, node))
-    if _is_torch(module, node):
+        return all(_is_plain(flow, module, each) for each in lent) and (name in _LENDING or _is_of_arrays(module, node))
+    if _is_of_arrays(module, node):
         return _all(flow, module, arguments, depth)
     if not isinstance(node.func, ast.Attribute):
         return False
@@ -69,8 +69,9 @@ def _all(flow: Flow, module: Module, parts: list[ast.expr], depth: int) -> bool:
     return any(made) and all(ok or _is_plain(flow, module, each) for ok, each in zip(made, parts, strict=True))
 
 
-def _is_torch(module: Module, node: ast.Call) -> bool:
-    return (module.qualified(node.func) or "").startswith("torch.")
+def _is_of_arrays(module: Module, node: ast.Call) -> bool:
+    """Whether PyTorch computes it, or NumPy, from whose arrays masks are made, too."""
+    return (module.qualified(node.func) or "").startswith(("torch.", "numpy."))
 
 
 def _is_plain(flow: Flow, module: Module, node: ast.expr) -> bool:

@@ -18,7 +18,8 @@ _NUMPY = frozenset({
 })  # fmt: skip
 """Of NumPy, where `torch.from_numpy` follows."""
 
-_REPEATING = frozenset({"numpy.tile", "numpy.repeat"})
+_REPEATING = frozenset({"numpy.tile", "numpy.repeat", "numpy.triu", "numpy.tril"})
+"""… that make something of such an array without bringing in another."""
 
 TENSORS = frozenset({Tag.TENSOR, Tag.DEVICE, Tag.CPU, Tag.BATCH, Tag.OUTPUT})
 """What only tensors carry."""
@@ -46,6 +47,7 @@ def is_setting(module: Module, node: ast.expr) -> bool:
     return function is not None and isinstance(node, ast.Name) and node.id in _plain_defaults(function)
 
 
+_DRAWING_SEVERAL = frozenset({"random.choices", "random.sample", "random.choice", "random.randbytes"})
 _COUNTING = frozenset({"len", "int", "float", "sum", "min", "max", "round", "item"})
 """What gives one number of the host."""
 
@@ -75,8 +77,9 @@ def is_one_number(project: "Project", module: Module, node: ast.expr) -> bool:
         sides = (node.left, node.right)
         return all(isinstance(each, ast.Name | ast.Attribute) or is_one_number(project, module, each) for each in sides)
     if isinstance(node, ast.Call):
-        reduced = (module.qualified(node.func) or "") in {"numpy.sum", "numpy.mean"}
-        return reduced or last_name(node) in _COUNTING
+        full = module.qualified(node.func) or ""
+        single = full in {"numpy.sum", "numpy.mean"} or (full.startswith("random.") and full not in _DRAWING_SEVERAL)
+        return single or last_name(node) in _COUNTING
     several = _SEVERAL.search(code_of(node)) or project.flow.value(module, node).items is not None
     return not several and isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.UnaryOp)
 

@@ -56,6 +56,9 @@ def _switches(module: Module, node: ast.AST, root: ast.AST) -> Iterator[tuple[as
             yield from _asked(above.test, holds=below in above.body)
         elif isinstance(above, ast.IfExp) and below is not above.test:
             yield from _asked(above.test, holds=below is above.body)
+        elif isinstance(above, ast.BoolOp) and isinstance(below, ast.expr) and below in above.values:
+            for part in above.values[: above.values.index(below)]:
+                yield from _asked(part, holds=isinstance(above.op, ast.And))
         for each in before(above, below):
             if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], ast.Return | ast.Continue):
                 yield from _asked(each.test, holds=False)
@@ -83,9 +86,21 @@ def is_off_setting(region: Region, node: ast.AST) -> bool:
     """Whether a setting whose default stands beside it leads to a node elsewhere: `if cfg.get("norms", False)`."""
     for module, place in (*region.calls, (region.module, node)):
         around = _switches(module, place, module.scope_of(place))
-        if any(_holds_by_default(test) is (not holds) for test, holds in around):
+        if any(
+            _holds_by_default(test) is (not holds) or (holds and _is_kept_off(module, test)) for test, holds in around
+        ):
             return True
     return False
+
+
+def _is_kept_off(module: Module, test: ast.expr) -> bool:
+    """Whether an attribute is nothing but such a setting that is off: `self.norms = cfg.get("norms", False)`."""
+    if not isinstance(test, ast.Attribute):
+        return False
+    said = code_of(test)
+    given = [each.value for each in module.all(ast.Assign) if any(code_of(target) == said for target in each.targets)]
+    defaults = [_default_beside(each) for each in given]
+    return bool(given) and all(each is not None and not each.value for each in defaults)
 
 
 def _holds_by_default(test: ast.expr) -> bool | None:

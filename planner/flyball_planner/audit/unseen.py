@@ -165,11 +165,12 @@ class Unseen:
         return any(_reads(module, each) for each in methods if each.name != "__init__")
 
     def _differentiating(self, module: Module) -> Iterator[Function]:
-        """Functions with a backward pass or an optimizer's step of their own, in no loop of theirs but over parts."""
+        """Functions that differentiate, clip or step the optimizer themselves, in no loop of theirs but over parts."""
         names = [each for each in module.called_names if each in _DOING or each.startswith("step")]
         for call in module.calls_named(*names):
             function = module.function_of(call)
-            if function is not None and is_turn_of(module, call, function) and self._effects.direct(module, call):
+            does = last_name(call) in _CLIPPING or self._effects.direct(module, call)
+            if function is not None and does and is_turn_of(module, call, function):
                 yield function
 
     def _unresolved(self, regions: Iterable[Region]) -> Iterator[str]:
@@ -276,7 +277,8 @@ _REGISTERING = frozenset({
     "register_backward_hook", "register_post_accumulate_grad_hook",
 })  # fmt: skip
 
-_DOING = frozenset({"backward", "manual_backward", "optimizer_step"})
+_CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
+_DOING = frozenset({"backward", "manual_backward", "optimizer_step"}) | _CLIPPING
 _RUNNERS = frozenset({"ignite", "fastai", "composer"})
 
 

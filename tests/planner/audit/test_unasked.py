@@ -58,6 +58,14 @@ def test_an_argument_is_followed_to_the_call_above() -> None:
     assert not _is_unasked("inner(x, log)", "step(x, log=True)", "mark() if log else None")
 
 
+KEPT = """
+def begin(self, cfg):
+    self.norms = cfg.get("norms", False)
+    self.sums = cfg.get("sums", True)
+    self.others = cfg.get("others", False)
+    self.others = cfg.ask("others")
+"""
+
 LAYER = """
 class Layer:
     def __init__(self, width, causal={default}):
@@ -98,6 +106,11 @@ def test_an_option_is_off_that_no_file_asks_for(default: str, use: str, off: boo
         ('not self.config.get("quiet", False)', False),
         ('not self.config.get("quiet", True)', True),
         ('getattr(args, "norms", 0) and x', True),
+        ('x and cfg.get("norms", False) and y', True),
+        ("self.norms", True),
+        ("not self.norms", False),
+        ("self.sums", False),
+        ("self.others", False),
         ('cfg.get("shown", "smooth") == "batch"', True),
         ('cfg.get("shown", "smooth") != "smooth"', True),
         ('cfg.get("shown", "batch") == "batch"', False),
@@ -115,6 +128,6 @@ def test_an_option_is_off_that_no_file_asks_for(default: str, use: str, off: boo
 )
 def test_a_setting_is_off_whose_default_says_so(test: str, off: bool) -> None:
     """What lies in a batch, or a model gives, is no setting; nor does a default say how two numbers compare."""
-    _, module = module_of(f"def step(x, cfg):\n    if {test}:\n        mark(x)\n")
+    _, module = module_of(f"{KEPT}def step(self, x, cfg):\n    if {test}:\n        mark(x)\n")
     (call,) = module.calls_named("mark")
-    assert is_off_setting(Region(module, module.functions[0]), call) is off
+    assert is_off_setting(Region(module, module.functions[-1]), call) is off

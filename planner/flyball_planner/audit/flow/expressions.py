@@ -78,6 +78,8 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
             return held.items[key]
         if isinstance(key, str):
             return _differentiated(frame, node, _at_key(frame, held, key))
+    if held.has(Tag.LOSS) and index.literal == Literal(0) and getattr(node.value, "attr", "") == "data":
+        return ON_HOST  # `loss.data[0]`: a number, as PyTorch gave it before 0.4
     held_element = element_of(held)
     if isinstance(node.slice, ast.Slice) and (held.element is not None or held.items is not None):
         return Value(held.tags, element=held_element)

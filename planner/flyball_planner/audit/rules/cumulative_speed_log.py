@@ -28,6 +28,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 
 def _is_cumulative(region: Region, turns: Turns, regions: tuple[Region, ...], division: ast.BinOp) -> bool:
+    if _is_of_sums(regions, division):
+        return True
     start = _start_of(region.module, division.right)
     if start is None or any(start in _assigned(each) for each in regions):
         return False
@@ -35,6 +37,20 @@ def _is_cumulative(region: Region, turns: Turns, regions: tuple[Region, ...], di
     growing = _grown(regions) | _counters(turns)
     renewed = {name for each in regions for name in _assigned(each)} - growing
     return bool(counts & growing) and not counts & renewed and start not in counts
+
+
+def _is_of_sums(regions: tuple[Region, ...], division: ast.BinOp) -> bool:
+    """Whether all that was ever counted is divided by all the time that was ever added up."""
+    counted, spent = _name(division.left), _name(division.right)
+    sums = (added for each in regions for added in each.all(ast.AugAssign) if _name(added.target) == spent)
+    timed = any(any(_is_difference(each, added.value) for each in regions) for added in sums)
+    return timed and {counted, spent} <= _grown(regions)
+
+
+def _is_difference(region: Region, spent: ast.expr) -> bool:
+    """Whether it is the time since something, as `now - start` says."""
+    inside = region.holds(spent) and isinstance(spent, ast.BinOp) and isinstance(spent.op, ast.Sub)
+    return inside and isinstance(spent, ast.BinOp) and _is_now(region.module, spent.left)
 
 
 def _start_of(module: Module, node: ast.expr, depth: int = 0) -> str | None:

@@ -4,13 +4,16 @@ import ast
 import re
 from collections.abc import Iterator
 
+from flyball_planner.audit.branches import after
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.given import argument
-from flyball_planner.audit.module import last_name
-from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
+from flyball_planner.audit.module import Module, last_name
+from flyball_planner.audit.names import code_of
+from flyball_planner.audit.project import Project
+from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
+_RANK = re.compile(r"rank")
 _OFFERS = re.compile(r"DataParallel|^DP[A-Z]|DP$")
 _BETTER = "DistributedDataParallel"
 
@@ -21,7 +24,10 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     users = {module, *(set(project.beside(module)) - project.imports_of(module))} if calls else set()
     falls_back = any(each.says_any((_BETTER,)) for each in users)
     for call in calls:
-        if not (_is_one_device(argument(call, "device_ids", 1)) or _is_spared(module, call)):
+        devices = argument(call, "device_ids", 1)
+        if _is_one_device(devices) and _RANK.search(code_of(devices)):
+            yield _alone(module, call)
+        elif not (_is_one_device(devices) or _is_spared(module, call)):
             full = module.qualified(call.func)
             seen = full in _WRAPPERS or project.find(full) is not None
             yield _match(module, call, falls_back=falls_back, seen=seen)
@@ -64,7 +70,24 @@ def _is_named_for_it(module: Module, call: ast.Call) -> bool:
 def _is_taken_out(module: Module, call: ast.Call) -> bool:
     """Whether the bare model is taken out of the wrapper at once: `DataParallel(model).module` runs on one GPU."""
     around = module.parent(call)
+    if isinstance(around, ast.Assign) and len(around.targets) == 1:
+        following = after(module.parent(around), around)[:1]
+        return any(isinstance(each, ast.Assign) and _is_module_of(each.value, around.targets[0]) for each in following)
     return isinstance(around, ast.Attribute) and around.attr == "module"
+
+
+def _is_module_of(taken: ast.expr, wrapper: ast.expr) -> bool:
+    return isinstance(taken, ast.Attribute) and taken.attr == "module" and code_of(taken.value) == code_of(wrapper)
+
+
+def _alone(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call)}` wraps the model of one process alone",
+        "each process has a device of its own, by its rank, and nothing averages the gradients of all of them",
+        LIKELY,
+        change="Wrap it with `DistributedDataParallel`, which does.",
+    )
 
 
 def _match(module: Module, call: ast.Call, *, falls_back: bool, seen: bool) -> Match:

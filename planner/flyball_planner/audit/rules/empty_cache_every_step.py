@@ -37,15 +37,8 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
             if region.module.qualified(call.func) in EMPTYING and region.rarity(call) in OFTEN:
                 loop = f"{turns.module.path}:{turns.node.lineno}"
                 because = f"it runs in each {turns.kind.value} turn of the loop at {loop}"
-                once = turns.kind is Kind.EVALUATION and _is_behind_batches(region, call)
-                yield _match(region, call, because, sure=not is_trial(turns) and not once)
-
-
-def _is_behind_batches(region: Region, call: ast.Call) -> bool:
-    """Whether a function that a turn calls empties the cache behind a loop of its own: once for a whole pass."""
-    if not region.calls or region.loops(call):
-        return False
-    return any(region.holds(each) and each.lineno < call.lineno for each in region.module.loops)
+                aside = turns.kind is Kind.EVALUATION and bool(region.calls)  # behind a whole pass, a whole scan
+                yield _match(region, call, because, sure=not is_trial(turns) and not aside)
 
 
 def _match(region: Region, call: ast.Call, because: str, *, sure: bool) -> Match:

@@ -149,15 +149,24 @@ def _models(module: Module, project: Project) -> Iterator[Match]:
         turns = around[-1]
         trains = any(each is turns or turns in module.ancestors(each) for each in training)
         begins = any(_begins_in(module, each, held.id) for each in around)
-        if trains and not begins and not _is_let_go(module, held, held.id):
+        if trains and not begins and not _is_thinned(module, turns, held.id):
             yield Match(
                 call,
                 f"`{module.quote(call)}` keeps a copy of the whole model",
-                f"each turn of the loop at {module.path}:{turns.lineno} adds one, and nothing in the file lets them go",
+                f"each turn of the loop at {module.path}:{turns.lineno} adds one, and none of them goes before it ends",
                 SUSPECTED,
                 Severity.NOTE,
                 change="Keep the best alone, or write each to disk.",
             )
+
+
+def _is_thinned(module: Module, loop: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
+    """Whether a loop takes something out of a list."""
+    asked = (each.func for each in module.repeated(loop, ast.Call) if last_name(each) in _LETTING_GO)
+    held: list[ast.expr] = [each.value for each in asked if isinstance(each, ast.Attribute)]
+    for deleted in module.repeated(loop, ast.Delete):
+        held += [each.value if isinstance(each, ast.Subscript) else each for each in deleted.targets]
+    return any(_last(each) == name for each in held)
 
 
 def _is_weights(kept: ast.expr) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.given import argument, is_constant
-from flyball_planner.audit.loaders import Loader, loaders, named_for
+from flyball_planner.audit.loaders import Loader, loaders, loops_over, named_for
 from flyball_planner.audit.module import Function
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.rules.sync_in_eval_loop import TEXT
+from flyball_planner.audit.shapes import assigned_before
 from flyball_planner.audit.walks import EVALUATION
 
 SMALL = 64
@@ -27,9 +29,10 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     yield from matches
     told = {each.node for each in matches}
     for each in found:
-        size = each.argument("batch_size")
-        trained = [other for other in found if not EVALUATION.search(_said_of(other))]
-        if size is not None and size not in told and _is_one_by_one(each, trained):
+        size = _literal(each)
+        others = (other for other in found if other is not each and not EVALUATION.search(_said_of(other)))
+        trained = [other for other in others if not _only_evaluates(project, other)]
+        if size is not None and size not in told and _is_one_by_one(project, each, size, trained):
             yield _singly(each, size)
     yield from _of_functions(module, project)
 
@@ -79,17 +82,36 @@ def _is_collated(loader: Loader) -> bool:
     return loader.argument("collate_fn") is not None and not is_constant(loader.argument("collate_fn"), None)
 
 
-def _is_one_by_one(loader: Loader, beside: list[Loader]) -> bool:
+def _literal(loader: Loader) -> ast.expr | None:
+    """The size of a loader's batches; of a variable, or of a choice between training and the rest, what is given."""
+    size = loader.argument("batch_size")
+    if isinstance(size, ast.Name):
+        return assigned_before(loader.module, size) or size
+    if isinstance(size, ast.IfExp) and _TRAINING.search(code_of(size.test)):
+        return size.orelse
+    return size
+
+
+def _is_one_by_one(project: Project, loader: Loader, size: ast.expr, beside: list[Loader]) -> bool:
     """Whether evaluation takes items singly, as a number in the code says, though nothing tells that it must.
 
     Where training puts several together, with a function of its own or without, evaluation can as well.
     """
-    size, module, said = loader.argument("batch_size"), loader.module, _said_of(loader)
-    if not is_constant(size, 1) or not EVALUATION.search(said) or _TRAINING.search(named_for(loader)):
+    module, said = loader.module, _said_of(loader)
+    chosen = isinstance(loader.argument("batch_size"), ast.IfExp)
+    evaluates = chosen or EVALUATION.search(said) or _only_evaluates(project, loader)
+    if not is_constant(size, 1) or not evaluates or _TRAINING.search(named_for(loader)):
         return False
     if module.says(_IN_WINDOWS) or any(is_constant(each.argument("batch_size"), 1) for each in beside):
         return False
-    return bool(beside) or _EVALUATES.search(said) is not None
+    return chosen or bool(beside) or _EVALUATES.search(said) is not None
+
+
+def _only_evaluates(project: Project, loader: Loader) -> bool:
+    """Whether all loops over a loader evaluate, whatever it is called."""
+    evaluating = {each.node for each in project.loops.evaluation}
+    over = [loop for _, loop in loops_over(project, loader)]
+    return bool(over) and evaluating.issuperset(over)
 
 
 def _said_of(loader: Loader) -> str:

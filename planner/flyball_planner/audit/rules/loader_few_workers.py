@@ -17,7 +17,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         one = loader.constant("num_workers") == 1 and loader.constant("num_workers") is not True
         if one and not streams(project, loader) and not costs_little(project, loader):
             yield Match(
-                loader.place("num_workers"),
+                loader.call,
                 f"`{module.quote(loader.call)}` has one worker",
                 f"a single process makes all batches of {loader.dataset_words}, one after the other",
                 LIKELY,

@@ -30,7 +30,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         why = _why(project, loader) if let_go and several else None
         if why is not None:
             yield Match(
-                loader.place("persistent_workers"),
+                loader.call,
                 f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
                 f"{why}, and `persistent_workers` is not set: each begins with starting processes and filling queues",
                 LIKELY if why == _SEEN else SUSPECTED,

@@ -38,7 +38,7 @@ def _is_for_a_device(project: Project, loader: Loader) -> bool:
 
 def _match(loader: Loader, *, missing: bool) -> Match:
     return Match(
-        loader.place("pin_memory"),
+        loader.call,
         f"`{loader.module.quote(loader.call)}` has {'no `pin_memory`' if missing else '`pin_memory=False`'}",
         f"batches of {loader.dataset_words} go to a GPU from pageable memory: the driver copies them twice, and "
         f"the host waits",

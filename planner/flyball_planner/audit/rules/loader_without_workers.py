@@ -41,7 +41,7 @@ def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
     what = "has no `num_workers`" if missing else "has `num_workers=0`"
     what += " unless it is asked for more" if by_default else ""
     return Match(
-        loader.place("num_workers"),
+        loader.call,
         f"`{loader.module.quote(loader.call)}` {what}",
         f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
         LIKELY if known else SUSPECTED,

@@ -19,7 +19,7 @@ from flyball_planner.audit.outcomes import DIFFERENTIATING
 from flyball_planner.audit.passes import is_exported, is_wanted, is_wrapped, loop_around, recorded_passes
 from flyball_planner.audit.phases import recorded_in_all_phases
 from flyball_planner.audit.project import Module, Project
-from flyball_planner.audit.regions import Region, reached
+from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import calls_behind_eval, evaluating_calls, is_left_to_default, switch_of
 from flyball_planner.audit.unknown_passes import unknown_passes
@@ -90,7 +90,7 @@ def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
 def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool) -> Match:
     certain = switched and loop is not None and not is_wrapped(module, call) and not _is_of_package(module, loop)
     return Match(
-        loop or call,
+        call,
         f"`{module.quote(call)}` records autograd's history for nothing",
         "what it gives is detached or read on the host, and nothing else is made of it",
         LIKELY if certain else SUSPECTED,
@@ -110,12 +110,17 @@ def _held_out(module: Module, call: ast.Call) -> Match:
 
 def _unknown(module: Module, loop: Loop, call: ast.Call) -> Match:
     return Match(
-        loop,
+        _where(module, loop, call),
         "this evaluation goes through its batches with autograd's history on",
         f"`{module.quote(call)}` runs a model in all likelihood, and stands in no `torch.no_grad()`",
         SUSPECTED,
         Severity.NOTE,
     )
+
+
+def _where(module: Module, loop: Root, call: ast.Call) -> Root | ast.Call:
+    """The call that records history; the loop that leads to it, where it stands in another function."""
+    return call if loop in module.ancestors(call) else loop
 
 
 def _is_of_package(module: Module, loop: Loop) -> bool:
@@ -269,7 +274,7 @@ def _match(project: Project, turns: Turns, call: ast.Call) -> Match:
     certain = _takes_batches(project, turns) and (switched or _is_run_so(project, turns)) and not is_trial(turns)
     certain = certain and not _shares_step(project, turns)
     return Match(
-        node,
+        _where(module, node, call),
         "this evaluation runs the model with autograd's history on",
         f"`{module.quote(call)}` stands in no `torch.no_grad()`, and nothing calls `backward()`"
         if call in module.all(ast.Call)

@@ -1,7 +1,7 @@
 """`retained-graph`: losses are summed or kept with their history, and each step's activations with them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from flyball_planner.audit.definition import Definition
@@ -32,9 +32,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in project.loops.training_of(module):
         regions = project.loops.regions(turns)
         found = [(region, kept) for region in regions for kept in _kept(region)]
-        wanted = {name for each in regions for name in _differentiated(each)} if found else set[str]()
+        wanted = {each.root: _differentiated(project, each) for each in regions} if found else {}
         for region, kept in found:
-            stays = _outlives(regions, wanted, kept) and not _is_of_one_step(project, turns, kept)
+            sharing = _sharing(regions, region, kept)
+            names = {name for each in sharing for name in wanted[each.root]}
+            stays = _outlives(sharing, names, kept) and not _is_of_one_step(project, turns, kept)
             if stays and _keeps_history(project, region, kept):
                 yield _match(project, region, turns, kept)
 
@@ -156,7 +158,27 @@ def _inside(value: Value) -> tuple[Value, ...]:
     return (value, *parts, *(inner for each in parts for _, inner in each.fields))
 
 
-def _outlives(regions: tuple[Region, ...], wanted: set[str], kept: Kept) -> bool:
+def _sharing(regions: Sequence[Region], own: Region, kept: Kept) -> list[Region]:
+    """The regions in which the same name means the same: of a variable, its function and those inside it."""
+    if not _is_variable(kept.holder):
+        return list(regions)
+    scope = _scope(own)
+    return [each for each in regions if _scope(each) is scope or scope in each.module.ancestors(_scope(each))]
+
+
+def _is_variable(holder: ast.expr) -> bool:
+    """Whether what holds is a variable of its function, not an attribute."""
+    return isinstance(_held_by(holder), ast.Name)
+
+
+def _scope(region: Region) -> ast.AST:
+    """The function in which a region stands, or which it is."""
+    root = region.root
+    inside = isinstance(root, Function | ast.Lambda)
+    return root if inside else region.module.function_of(root) or region.module.tree
+
+
+def _outlives(regions: Sequence[Region], wanted: set[str], kept: Kept) -> bool:
     """Whether what is kept is neither begun anew in the loop nor differentiated: then its history is wanted."""
     name = _root(kept.holder)
     if name is None or name in wanted:
@@ -190,11 +212,16 @@ def _is_of_one_batch(turns: Turns, name: str) -> bool:
 
 def _root(holder: ast.expr) -> str | None:
     """The variable or attribute that holds: `sums` of `sums["total"]`, `history` of `self.history`."""
+    held = _held_by(holder)
+    if isinstance(held, ast.Attribute):
+        return held.attr
+    return held.id if isinstance(held, ast.Name) else None
+
+
+def _held_by(holder: ast.expr) -> ast.expr:
     while isinstance(holder, _HOLDING):
         holder = holder.value if isinstance(holder, ast.Subscript) else getattr(holder.func, "value", holder.func)
-    if isinstance(holder, ast.Attribute):
-        return holder.attr
-    return holder.id if isinstance(holder, ast.Name) else None
+    return holder
 
 
 _HOLDING = (ast.Subscript, ast.Call)
@@ -220,12 +247,12 @@ def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
     )
 
 
-def _differentiated(region: Region) -> set[str]:
-    """The names whose values lead to a backward pass, through assignments."""
+def _differentiated(project: Project, region: Region) -> set[str]:
+    """The names whose values lead to a backward pass, here or in what is handed them, through assignments."""
     names_in = region.module.names_in
     names: set[str] = set()
     for call in region.all(ast.Call):
-        if last_name(call) in {"backward", "manual_backward", "grad"}:
+        if last_name(call) in _BACKWARD or _goes_backward(project, region, call):
             names |= names_in(call)
     for returned in region.all(ast.Return):
         names |= names_in(returned)
@@ -236,6 +263,15 @@ def _differentiated(region: Region) -> set[str]:
         if more <= names:
             return names
         names |= more
+
+
+_BACKWARD = frozenset({"backward", "manual_backward", "grad"})
+
+
+def _goes_backward(project: Project, region: Region, call: ast.Call) -> bool:
+    """Whether a function of the project that a call runs differentiates."""
+    called = project.flow.callees(region.module, call)
+    return any(not _BACKWARD.isdisjoint(each.module.called_in(each.node)) for each in called)
 
 
 def _targets(assigned: ast.Assign | ast.AugAssign) -> set[str]:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
@@ -33,8 +34,13 @@ _WHO_KNOWS = frozenset({Rarity.CONFIG, Rarity.OTHER})
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Explicit waits in each turn of the module's training loops."""
-    return told(module, project, _in, Kind.STEP)
+    """Explicit waits in each turn of the module's loops; what evaluates waits for each batch's result besides."""
+    steps = list(told(module, project, _in, Kind.STEP))
+    yield from steps
+    found = {each.node for each in steps}
+    for match in told(module, project, _in, Kind.EVALUATION):
+        if match.node not in found:
+            yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

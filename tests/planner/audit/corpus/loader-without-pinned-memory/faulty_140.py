@@ -11,11 +11,11 @@ class Module:
         self.train_set, self.valid_set = Images(root, "train"), Images(root, "valid")
         self.shared = dict(
             num_workers=workers,
-            pin_memory=False,  # expect: loader-without-pinned-memory@note
+            pin_memory=False,
         )
 
     def loaders(self):
-        return DataLoader(self.train_set, shuffle=True, **self.shared), DataLoader(self.valid_set, **self.shared)
+        return DataLoader(self.train_set, shuffle=True, **self.shared), DataLoader(self.valid_set, **self.shared)  # expect: loader-without-pinned-memory@note
 
 
 def train(model, optimizer, module):

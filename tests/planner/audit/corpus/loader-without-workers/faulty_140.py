@@ -5,7 +5,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 SHARED = {"batch_size": 64, "drop_last": True}
-NONE: dict[str, object] = dict(batch_size=64, num_workers=0)  # expect: loader-without-workers@note
+NONE: dict[str, object] = dict(batch_size=64, num_workers=0)
 
 
 class Scans(Dataset):
@@ -30,7 +30,7 @@ class Feed:
         self.paths = paths
         self.kept = {"batch_size": 8}
         self.kept["shuffle"] = True
-        self.few = {"batch_size": 8, "num_workers": workers}  # expect: loader-without-workers@note
+        self.few = {"batch_size": 8, "num_workers": workers}
 
     @property
     def settings(self):
@@ -46,7 +46,7 @@ class Feed:
         return DataLoader(Scans(self.paths), **self.extra)  # expect: loader-without-workers@note
 
     def told(self):
-        return DataLoader(Scans(self.paths), shuffle=True, **self.few), DataLoader(Scans(self.paths), **self.few)
+        return DataLoader(Scans(self.paths), shuffle=True, **self.few), DataLoader(Scans(self.paths), **self.few)  # expect: loader-without-workers@note
 
 
 def every(paths):
@@ -55,7 +55,7 @@ def every(paths):
     longer.update(shuffle=True, timeout=60)
     return (
         DataLoader(Scans(paths), **SHARED),  # expect: loader-without-workers@note
-        DataLoader(Scans(paths), shuffle=True, **NONE),
+        DataLoader(Scans(paths), shuffle=True, **NONE),  # expect: loader-without-workers@note
         DataLoader(Scans(paths), **options(True)),  # expect: loader-without-workers@note
         DataLoader(Scans(paths), **merged),  # expect: loader-without-workers@note
         DataLoader(Scans(paths), **longer),  # expect: loader-without-workers@note

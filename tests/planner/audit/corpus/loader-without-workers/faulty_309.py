@@ -10,6 +10,6 @@ class Screening:
     def loaders(self, training, validation):
         params = {
             "batch_size": 64,
-            "num_workers": self.config["num_workers"],  # expect: loader-without-workers
+            "num_workers": self.config["num_workers"],
         }
-        return data.DataLoader(training, shuffle=True, **params), data.DataLoader(validation, **params)
+        return data.DataLoader(training, shuffle=True, **params), data.DataLoader(validation, **params)  # expect: loader-without-workers

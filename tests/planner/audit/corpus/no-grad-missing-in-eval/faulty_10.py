@@ -11,8 +11,8 @@ def generate_samples(generator, count, latent, device):
 
 def extract_features(model: torch.nn.Module, loader, device):
     features = []
-    for images, _ in loader:  # expect: no-grad-missing-in-eval@note
-        features.append(model(images.to(device)).detach().cpu())
+    for images, _ in loader:
+        features.append(model(images.to(device)).detach().cpu())  # expect: no-grad-missing-in-eval@note
     return torch.cat(features)
 
 

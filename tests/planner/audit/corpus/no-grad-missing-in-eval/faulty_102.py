@@ -31,15 +31,15 @@ class Solver(abc.ABC):
 
     def validation(self, loader):
         total = 0
-        for batch in loader:  # expect: no-grad-missing-in-eval@note
-            answers = self._answers(batch)
+        for batch in loader:
+            answers = self._answers(batch)  # expect: no-grad-missing-in-eval@note
             total += self.criterion(answers, batch.label).item()
         return total
 
     def validation_epoch(self, loader):
         found = []
-        for batch in loader:  # expect: no-grad-missing-in-eval@note
-            found.append(self.validation_step(batch))
+        for batch in loader:
+            found.append(self.validation_step(batch))  # expect: no-grad-missing-in-eval@note
         return found
 
 
@@ -56,13 +56,13 @@ class Pipeline:
     def score(self, data):
         self.tagger.eval()
         found = []
-        for batch in DataLoader(data):  # expect: no-grad-missing-in-eval@note
-            found += self.tagger.predict(batch)
+        for batch in DataLoader(data):
+            found += self.tagger.predict(batch)  # expect: no-grad-missing-in-eval@note
         return found
 
 
 def rate(loader, distance):
     found = []
-    for pair in loader:  # expect: no-grad-missing-in-eval@note
-        found += distance(pair["left"], pair["right"]).data.cpu().numpy().tolist()
+    for pair in loader:
+        found += distance(pair["left"], pair["right"]).data.cpu().numpy().tolist()  # expect: no-grad-missing-in-eval@note
     return found

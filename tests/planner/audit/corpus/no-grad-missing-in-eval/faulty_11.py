@@ -11,7 +11,7 @@ class Tabular:
     @with_seed
     def sample(self, count, size=500):
         rows = []
-        for _ in range(count // size + 1):  # expect: no-grad-missing-in-eval@note
-            fake = self.generator(torch.randn(size, 128).to(self.device))
+        for _ in range(count // size + 1):
+            fake = self.generator(torch.randn(size, 128).to(self.device))  # expect: no-grad-missing-in-eval@note
             rows.append(fake.detach().cpu().numpy())
         return rows

@@ -15,8 +15,8 @@ def main(model, optimizer, train_dataloader, eval_dataloader, metric, epochs):
             optimizer.step()
             optimizer.zero_grad()
         model.eval()
-        for batch in eval_dataloader:  # expect: no-grad-missing-in-eval@warning
-            outputs = model(**batch)
+        for batch in eval_dataloader:
+            outputs = model(**batch)  # expect: no-grad-missing-in-eval@warning
             predictions = outputs.logits.argmax(dim=-1)
             metric.add_batch(predictions=accelerator.gather(predictions), references=accelerator.gather(batch["labels"]))
         print(metric.compute())

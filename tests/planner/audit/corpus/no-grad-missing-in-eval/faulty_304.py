@@ -14,6 +14,6 @@ class Detector(nn.Module):
     def predict_on(self, features, device):
         """A module that predicts by itself leaves its results to nobody who differentiates."""
         found = []
-        for x in features.to(device):  # expect: no-grad-missing-in-eval
-            found.append(self(x[None]).detach().cpu().numpy())
+        for x in features.to(device):
+            found.append(self(x[None]).detach().cpu().numpy())  # expect: no-grad-missing-in-eval
         return np.vstack(found)

@@ -24,20 +24,20 @@ class Tagger(nn.Module):
 def evaluate(dataset, body):
     judge = Judge(body)
     right = 0
-    for sound, kind in dataset:  # expect: no-grad-missing-in-eval@warning
-        right += (judge(sound).argmax(1) == kind).sum()
+    for sound, kind in dataset:
+        right += (judge(sound).argmax(1) == kind).sum()  # expect: no-grad-missing-in-eval@warning
     return right
 
 
 def predict_all(dataset):
     tagger = Tagger(kinds=3)
-    for sound, _ in dataset:  # expect: no-grad-missing-in-eval@warning
-        print(tagger(sound).shape)
+    for sound, _ in dataset:
+        print(tagger(sound).shape)  # expect: no-grad-missing-in-eval@warning
 
 
 def predict_slices(model, images, size=64):
     model.eval()
     found = []
-    for start in range(0, len(images), size):  # expect: no-grad-missing-in-eval@warning
-        found.append(model(images[start : start + size]).argmax(1))
+    for start in range(0, len(images), size):
+        found.append(model(images[start : start + size]).argmax(1))  # expect: no-grad-missing-in-eval@warning
     return torch.cat(found)

@@ -25,8 +25,8 @@ class Forecaster:
         self.net.eval()
         losses = []
         rows = np.arange(len(x))
-        for i in range(len(rows))[:: self.batch_size]:  # expect: no-grad-missing-in-eval@warning
-            guess, _ = self.net(torch.from_numpy(x[rows[i : i + self.batch_size]]).to(self.device))
+        for i in range(len(rows))[:: self.batch_size]:
+            guess, _ = self.net(torch.from_numpy(x[rows[i : i + self.batch_size]]).to(self.device))  # expect: no-grad-missing-in-eval@warning
             truth = torch.from_numpy(y[rows[i : i + self.batch_size]]).to(self.device)
             losses.append(nn.functional.mse_loss(guess, truth).item())
         return np.mean(losses)

@@ -7,8 +7,8 @@ from pointnets import Encoder, Head
 def evaluate(device, model, loader):
     model.eval()
     right = 0.0
-    for points, target in loader:  # expect: no-grad-missing-in-eval@warning
-        output = model(points.to(device))
+    for points, target in loader:
+        output = model(points.to(device))  # expect: no-grad-missing-in-eval@warning
         right += (output.argmax(dim=1) == target.to(device)).sum().item()
     return right
 

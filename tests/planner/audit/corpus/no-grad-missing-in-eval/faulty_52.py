@@ -11,8 +11,8 @@ class Matcher:
     def score(self):
         self.model.eval()
         scores = []
-        for pair in self.testing_pairs:  # expect: no-grad-missing-in-eval@note
-            guess = self.model(pair)
+        for pair in self.testing_pairs:
+            guess = self.model(pair)  # expect: no-grad-missing-in-eval@note
             scores.append(abs(guess.item() - pair["truth"]))
         return np.mean(scores)
 
@@ -21,6 +21,6 @@ def validate(module, loaders):
     module.eval()
     outputs = []
     for number, loader in enumerate(loaders):
-        for i, batch in enumerate(loader):  # expect: no-grad-missing-in-eval
-            outputs.append(module.validation_step(batch, i, number))
+        for i, batch in enumerate(loader):
+            outputs.append(module.validation_step(batch, i, number))  # expect: no-grad-missing-in-eval
     return module.validation_epoch_end(outputs)

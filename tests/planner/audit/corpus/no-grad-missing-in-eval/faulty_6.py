@@ -11,20 +11,20 @@ class Explainer:
     def explain_test_data(self, loader):
         self.network.eval()
         found = []
-        for batch in loader:  # expect: no-grad-missing-in-eval@warning
-            found.append(self.network.forward_masks(batch.cuda()))
+        for batch in loader:
+            found.append(self.network.forward_masks(batch.cuda()))  # expect: no-grad-missing-in-eval@warning
         return found
 
     def predict_all(self, loader):
         found = []
-        for batch in loader:  # expect: no-grad-missing-in-eval@note
-            found.append(self.network(batch.cuda()))
+        for batch in loader:
+            found.append(self.network(batch.cuda()))  # expect: no-grad-missing-in-eval@note
         return found
 
 
 def evaluate_files(names, network: nn.Module):
     returns = []
-    for name in names:  # expect: no-grad-missing-in-eval@note
+    for name in names:
         network.load_state_dict(torch.load(name))
-        returns.append(network(torch.ones(3).cuda()).sum())
+        returns.append(network(torch.ones(3).cuda()).sum())  # expect: no-grad-missing-in-eval@note
     return returns

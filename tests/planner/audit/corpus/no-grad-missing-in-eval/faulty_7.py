@@ -22,9 +22,9 @@ class Synthesizer:
         self.decoder.eval()
         steps = samples // self.batch_size + 1
         data = []
-        for _ in range(steps):  # expect: no-grad-missing-in-eval@warning
+        for _ in range(steps):
             noise = torch.randn(self.batch_size, self.width).to(self._device)
-            fake = self.decoder(noise)
+            fake = self.decoder(noise)  # expect: no-grad-missing-in-eval@warning
             fake = torch.tanh(fake)
             data.append(fake.detach().cpu().numpy())
         return np.concatenate(data)[:samples]

@@ -16,9 +16,9 @@ def train(net, train_data, held_out, epochs, batch_size, device):
         if epoch % 5 == 0:
             net.eval()
             total = 0.0
-            for start in range(0, len(held_out), batch_size):  # expect: no-grad-missing-in-eval@warning
+            for start in range(0, len(held_out), batch_size):
                 x, y = held_out[start : start + batch_size]
-                loss = loss_fn(net(x.to(device)), y.to(device))
+                loss = loss_fn(net(x.to(device)), y.to(device))  # expect: no-grad-missing-in-eval@warning
                 total += loss.item() * len(x)
             print(epoch, total / len(held_out))
 
@@ -30,7 +30,7 @@ class Model:
     def predict(self, images):
         self.net.eval()
         masks = []
-        for image in images:  # expect: no-grad-missing-in-eval
-            logits = self.net(torch.from_numpy(image)[None].to(self.device))
+        for image in images:
+            logits = self.net(torch.from_numpy(image)[None].to(self.device))  # expect: no-grad-missing-in-eval
             masks.append(logits.argmax(1).cpu().numpy())
         return masks

@@ -16,15 +16,15 @@ class Trainer:
         context = torch.autocast("cuda") if self.saves_memory else nullcontext()
         total = 0
         with context:
-            for x, y in loader:  # expect: no-grad-missing-in-eval@warning
-                total += (model(x.cuda()).argmax(1) == y.cuda()).sum()
+            for x, y in loader:
+                total += (model(x.cuda()).argmax(1) == y.cuda()).sum()  # expect: no-grad-missing-in-eval@warning
         return total
 
     def transform(self, model: torch.nn.Module, data):
         model.eval()
         out = []
-        for each in batches(data, self.device):  # expect: no-grad-missing-in-eval@warning
-            out.append(model(each).detach().cpu().numpy())
+        for each in batches(data, self.device):
+            out.append(model(each).detach().cpu().numpy())  # expect: no-grad-missing-in-eval@warning
         return out
 
     def transform_others(self, first: torch.nn.Module, second: torch.nn.Module, data):
@@ -35,6 +35,6 @@ class Trainer:
             second.eval()
             model = second
         out = []
-        for each in from_elsewhere(data, self.device):  # expect: no-grad-missing-in-eval@note
-            out.append(model(each).detach().cpu().numpy())
+        for each in from_elsewhere(data, self.device):
+            out.append(model(each).detach().cpu().numpy())  # expect: no-grad-missing-in-eval@note
         return out

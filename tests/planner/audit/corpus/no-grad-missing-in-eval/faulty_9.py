@@ -4,8 +4,8 @@ from torch import nn
 
 def accuracy(model, batches, device):
     right = count = 0
-    for x, y in batches:  # expect: no-grad-missing-in-eval
-        guess = model(x.to(device)).argmax(dim=-1)
+    for x, y in batches:
+        guess = model(x.to(device)).argmax(dim=-1)  # expect: no-grad-missing-in-eval
         right += (guess == y.to(device)).sum().item()
         count += len(y)
     return right / count

@@ -69,10 +69,10 @@ def main():
 
         model.eval()
         losses = []
-        for texts in eval_loader:  # expect: no-grad-missing-in-eval@warning
+        for texts in eval_loader:
             batch = tokenizer(texts, truncation=True, max_length=args.block, padding=True, return_tensors="pt")
             batch = batch.to(accelerator.device)
-            outputs = model(**batch, labels=batch["input_ids"])
+            outputs = model(**batch, labels=batch["input_ids"])  # expect: no-grad-missing-in-eval@warning
             losses.append(accelerator.gather(outputs.loss.repeat(2)).mean().item())  # expect: sync-in-eval-loop
         logger.info("epoch %d: perplexity %.2f", epoch, math.exp(sum(losses) / len(losses)))
 

@@ -79,9 +79,9 @@ def get_batch(data, batch_size, length, device):
 def evaluate(model, data, args, device):
     model.eval()
     losses = []
-    for _ in range(args.eval_iters):  # expect: no-grad-missing-in-eval
+    for _ in range(args.eval_iters):
         x, y = get_batch(data, 4, args.length, device)  # expect: literal-eval-batch-size
-        _, loss = model(x, y)
+        _, loss = model(x, y)  # expect: no-grad-missing-in-eval
         losses.append(loss.item())  # expect: sync-in-eval-loop
     model.train()
     return sum(losses) / len(losses)

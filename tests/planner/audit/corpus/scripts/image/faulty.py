@@ -84,9 +84,9 @@ def train(train_loader, model, criterion, optimizer, epoch, args):
 def validate(val_loader, model, criterion):
     top1 = AverageMeter("top1")
     model.eval()
-    for images, target in val_loader:  # expect: no-grad-missing-in-eval@warning
+    for images, target in val_loader:
         images, target = images.cuda(), target.cuda()
-        output = model(images)
+        output = model(images)  # expect: no-grad-missing-in-eval@warning
         acc1, _ = accuracy(output, target)
         top1.update(acc1.item(), images.size(0))  # expect: sync-in-eval-loop
     return top1.average
