@@ -110,6 +110,17 @@ def is_wanted(project: "Project", region: Region, call: ast.Call) -> bool:
     )
 
 
+def gives_gradients(region: Region, call: ast.Call) -> bool:
+    """Whether parts of what a model gives are derivatives, as their names say: it differentiates while it predicts."""
+    held = region.module.statement(call)
+    names = region.module.names_in(held.targets[0]) if isinstance(held, ast.Assign) else frozenset[str]()
+    parts = (each for each in region.all(ast.Subscript) if isinstance(each.value, ast.Name) and each.value.id in names)
+    keys = (each.slice.value for each in parts if isinstance(each.slice, ast.Constant))
+    return any(isinstance(each, str) and _DERIVATIVES.search(each) for each in keys)
+
+
+_DERIVATIVES = re.compile(r"(^|_)(grads?|gradients?|forces?|stress(es)?|hessians?|virials?)$")
+
 _RUNTIMES = re.compile(r"onnx|tensorrt|(^|_)trt(_|$)|openvino|tflite|coreml", re.IGNORECASE)
 """In names of functions that run what was exported: no module of PyTorch any more."""
 

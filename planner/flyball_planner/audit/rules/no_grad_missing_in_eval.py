@@ -16,7 +16,14 @@ from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, Loop, last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.outcomes import DIFFERENTIATING
-from flyball_planner.audit.passes import is_exported, is_wanted, is_wrapped, loop_around, recorded_passes
+from flyball_planner.audit.passes import (
+    gives_gradients,
+    is_exported,
+    is_wanted,
+    is_wrapped,
+    loop_around,
+    recorded_passes,
+)
 from flyball_planner.audit.phases import recorded_in_all_phases
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
@@ -196,7 +203,8 @@ def _of_phases(turns: Turns, call: ast.Call) -> Match:
 def _recorded(project: Project, turns: Turns) -> Iterator[ast.Call]:
     for region in project.loops.regions(turns):
         passes = recorded_passes(project, region)
-        yield from (e for e in passes if not is_wanted(project, region, e) and not is_exported(region, e))
+        left_on = (e for e in passes if not is_wanted(project, region, e) and not is_exported(region, e))
+        yield from (each for each in left_on if not gives_gradients(region, each))
 
 
 def _is_looked_after(project: Project, turns: Turns) -> bool:
