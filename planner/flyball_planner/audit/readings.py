@@ -210,8 +210,6 @@ def each_read(project: "Project", region: Region, node: ast.expr) -> Value | Non
     if not isinstance(node, ast.GeneratorExp | ast.ListComp):
         return read(project, region, node)
     each = node.elt.values[-1] if isinstance(node.elt, ast.BoolOp) else node.elt
-    if isinstance(each, ast.Call) and last_name(each).startswith("is_"):
-        return None  # `p.is_replicate()` asks what Python knows
     value = held(project, region, each) or somewhere(project, region, each)
     return value if value.has(Tag.TENSOR) else None
 

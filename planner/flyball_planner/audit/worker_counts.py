@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _Place = tuple[Module, ast.expr]
 """An expression, and where it stands."""
 
-_Named = ast.Name | ast.Attribute | ast.Subscript
-
 
 def has_none_by_default(project: "Project", loader: Loader) -> bool:
     """Whether the number of workers is 0 unless somebody elsewhere hands over, or configures, another."""
@@ -34,7 +32,7 @@ def _is_zero(project: "Project", module: Module, node: ast.expr | None, depth: i
         return (node.value == 0 and type(node.value) is int) or node.value == "0"
     if not depth or node is None:
         return False
-    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+    if isinstance(node, ast.Name | ast.Attribute):
         return _are_zero(project, list(_ways(project, module, node)), depth) and not _is_handed(
             project, module, node, depth
         )
@@ -79,11 +77,8 @@ def _default(call: ast.Call) -> ast.expr | None:
 _PLACES_OF_DEFAULTS = {"get": 1, "pop": 1, "getenv": 1, "getattr": 2, "field": 0, "Field": 0, "Option": 0}
 
 
-def _ways(project: "Project", module: Module, node: _Named) -> Iterator[_Place]:
+def _ways(project: "Project", module: Module, node: ast.Name | ast.Attribute) -> Iterator[_Place]:
     """What a variable, an argument by default, an attribute, or a setting may be, as the code says."""
-    if isinstance(node, ast.Subscript):
-        yield from _of_key(project, module, node)
-        return
     if isinstance(node, ast.Name):
         yield from ((module, each) for each in _of_variable(module, node))
         return
@@ -98,29 +93,6 @@ def _ways(project: "Project", module: Module, node: _Named) -> Iterator[_Place]:
             named = begin is not None and node.attr in _arguments(begin)
             if named and begin is not None and code_of(node.value) == "self.hparams":
                 yield above.module, default_of(begin, node.attr) or NO_NUMBER
-
-
-def _of_key(project: "Project", module: Module, entry: ast.Subscript) -> Iterator[_Place]:
-    """What is kept under a key among settings: put there, or in a dict that is written out; not its own further use."""
-    key = entry.slice.value if isinstance(entry.slice, ast.Constant) else None
-    if not isinstance(key, str):
-        return
-    for each in sorted(project.connected(module), key=lambda each: each.name):
-        yield from ((each, value) for value in _kept_under(each, key) if code_of(value) != code_of(entry))
-
-
-def _kept_under(module: Module, key: str) -> Iterator[ast.expr]:
-    for given in module.all(ast.Assign):
-        for target in given.targets:
-            if isinstance(target, ast.Subscript) and _is_text(target.slice, key):
-                yield given.value
-    for table in module.all(ast.Dict):
-        pairs = zip(table.keys, table.values, strict=True)
-        yield from (value for each, value in pairs if _is_text(each, key))
-
-
-def _is_text(node: ast.expr | None, text: str) -> bool:
-    return isinstance(node, ast.Constant) and node.value == text
 
 
 def _of_variable(module: Module, name: ast.Name) -> Iterator[ast.expr]:
@@ -171,7 +143,7 @@ def _is_within(module: Module, assigned: ast.stmt, holder: ast.AST, target: ast.
     return any(each is holder for each in module.ancestors(assigned))
 
 
-def _is_handed(project: "Project", module: Module, node: _Named, depth: int) -> bool:
+def _is_handed(project: "Project", module: Module, node: ast.Name | ast.Attribute, depth: int) -> bool:
     """Whether a call that is seen hands another number over for the argument that a name is."""
     function = module.function_of(node) if isinstance(node, ast.Name) else None
     if function is None or not isinstance(node, ast.Name) or node.id not in _arguments(function):

@@ -131,3 +131,18 @@ def test_a_setting_is_off_whose_default_says_so(test: str, off: bool) -> None:
     _, module = module_of(f"{KEPT}def step(self, x, cfg):\n    if {test}:\n        mark(x)\n")
     (call,) = module.calls_named("mark")
     assert is_off_setting(Region(module, module.functions[-1]), call) is off
+
+
+@pytest.mark.parametrize(
+    ("code", "off"),
+    [
+        ('cfg.get("norms", False) and mark(x)', True),
+        ('cfg.get("norms", False) or mark(x)', False),
+        ('cfg.get("quiet", True) or mark(x)', True),
+    ],
+)
+def test_a_setting_decides_in_one_expression_too(code: str, off: bool) -> None:
+    """Behind `and` it must hold, behind `or` it must not."""
+    _, module = module_of(f"def step(x, cfg):\n    return {code}\n")
+    (call,) = module.calls_named("mark")
+    assert is_off_setting(Region(module, module.functions[0]), call) is off

@@ -106,7 +106,7 @@ def _moves_to_device(node: ast.Call, given: Arguments) -> bool:
 
 
 def _of_tensor(held: Value, name: str, given: Arguments) -> Value:
-    if name in TO_HOST or name in METADATA or (name == "type" and given == NOTHING):
+    if name in TO_HOST or name in METADATA or name.startswith("is_") or (name == "type" and given == NOTHING):
         return ON_HOST
     if name == "cpu":
         return Value((held.tags - {Tag.DEVICE}) | {Tag.CPU})

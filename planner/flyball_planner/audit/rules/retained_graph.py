@@ -32,7 +32,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for turns in project.loops.training_of(module):
         regions = project.loops.regions(turns)
         found = [(region, kept) for region in regions for kept in _kept(region)]
-        wanted = {each.root: _differentiated(project, each) for each in regions} if found else {}
+        wanted = {each.root: _differentiated(each) for each in regions} if found else {}
         for region, kept in found:
             sharing = _sharing(regions, region, kept)
             names = {name for each in sharing for name in wanted[each.root]}
@@ -159,23 +159,24 @@ def _inside(value: Value) -> tuple[Value, ...]:
 
 
 def _sharing(regions: Sequence[Region], own: Region, kept: Kept) -> list[Region]:
-    """The regions in which the same name means the same: of a variable, its function and those inside it."""
-    if not _is_variable(kept.holder):
+    """The regions in which a name means the same: of a variable, the function that binds it, and those inside."""
+    held = _held_by(kept.holder)
+    if not isinstance(held, ast.Name):
         return list(regions)
-    scope = _scope(own)
-    return [each for each in regions if _scope(each) is scope or scope in each.module.ancestors(_scope(each))]
+    owner = _owner(own, held.id)
+    return [each for each in regions if owner in _scopes(each)]
 
 
-def _is_variable(holder: ast.expr) -> bool:
-    """Whether what holds is a variable of its function, not an attribute."""
-    return isinstance(_held_by(holder), ast.Name)
+def _owner(region: Region, name: str) -> ast.AST:
+    """The function whose variable a name is, or the module."""
+    inside = (each for each in _scopes(region) if isinstance(each, Function) and region.module.binds(each, name))
+    return next(inside, region.module.tree)
 
 
-def _scope(region: Region) -> ast.AST:
-    """The function in which a region stands, or which it is."""
-    root = region.root
-    inside = isinstance(root, Function | ast.Lambda)
-    return root if inside else region.module.function_of(root) or region.module.tree
+def _scopes(region: Region) -> Iterator[ast.AST]:
+    """The functions around a region, itself first, and the module."""
+    yield from (each for each in (region.root, *region.module.ancestors(region.root)) if isinstance(each, Function))
+    yield region.module.tree
 
 
 def _outlives(regions: Sequence[Region], wanted: set[str], kept: Kept) -> bool:
@@ -247,12 +248,12 @@ def _begins_anew(region: Region, name: str, kept: Kept) -> bool:
     )
 
 
-def _differentiated(project: Project, region: Region) -> set[str]:
-    """The names whose values lead to a backward pass, here or in what is handed them, through assignments."""
+def _differentiated(region: Region) -> set[str]:
+    """The names whose values lead to a backward pass, through assignments."""
     names_in = region.module.names_in
     names: set[str] = set()
     for call in region.all(ast.Call):
-        if last_name(call) in _BACKWARD or _goes_backward(project, region, call):
+        if last_name(call) in {"backward", "manual_backward", "grad"}:
             names |= names_in(call)
     for returned in region.all(ast.Return):
         names |= names_in(returned)
@@ -263,15 +264,6 @@ def _differentiated(project: Project, region: Region) -> set[str]:
         if more <= names:
             return names
         names |= more
-
-
-_BACKWARD = frozenset({"backward", "manual_backward", "grad"})
-
-
-def _goes_backward(project: Project, region: Region, call: ast.Call) -> bool:
-    """Whether a function of the project that a call runs differentiates."""
-    called = project.flow.callees(region.module, call)
-    return any(not _BACKWARD.isdisjoint(each.module.called_in(each.node)) for each in called)
 
 
 def _targets(assigned: ast.Assign | ast.AugAssign) -> set[str]:

@@ -35,12 +35,9 @@ _WHO_KNOWS = frozenset({Rarity.CONFIG, Rarity.OTHER})
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """Explicit waits in each turn of the module's loops; what evaluates waits for each batch's result besides."""
-    steps = list(told(module, project, _in, Kind.STEP))
-    yield from steps
-    found = {each.node for each in steps}
+    yield from told(module, project, _in, Kind.STEP)
     for match in told(module, project, _in, Kind.EVALUATION):
-        if match.node not in found:
-            yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
+        yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

@@ -13,7 +13,6 @@ def validate(val_loader, scorer):
     return totals
 
 
-def main(data, scorer):
-    settings = {"pin_memory": True}
-    val_loader = torch.utils.data.DataLoader(data, batch_size=32, num_workers=2, pin_memory=True)
-    return validate(val_loader, scorer), settings
+def main(data, run):
+    loader = torch.utils.data.DataLoader(data, batch_size=32, num_workers=2, pin_memory=True)
+    return run(validate, loader)

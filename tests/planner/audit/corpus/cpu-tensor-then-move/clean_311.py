@@ -9,7 +9,7 @@ def train(net, loader, device, names):
     net.to(device)
     optimizer = torch.optim.Adam(net.parameters())
     for x, y in loader:
-        drawn = torch.LongTensor(random.choices(names, k=4))
+        drawn = torch.tensor(random.choices(names, k=4))
         loss = nn.functional.nll_loss(net(x.to(device), drawn.to(device)), y.to(device))
         loss.backward()
         optimizer.step()

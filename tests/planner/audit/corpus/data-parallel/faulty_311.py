@@ -7,6 +7,9 @@ def main(args, model, loader):
     torch.distributed.init_process_group("nccl")
     model = model.to(args.device)
     model = DataParallel(model, device_ids=[args.local_rank], output_device=args.local_rank)  # expect: data-parallel
+    wide = torch.nn.DataParallel(model)  # expect: data-parallel
+    devices = wide.device_ids
+    print(devices)
     optimizer = torch.optim.AdamW(model.parameters())
     for x, y in loader:
         torch.nn.functional.cross_entropy(model(x.to(args.device)), y.to(args.device)).backward()

@@ -20,6 +20,19 @@ def fit(model, loader, validate, epochs):
     model.load_state_dict(weights[-1])
 
 
+def names(model, loader, epochs):
+    """These are no copies: each entry is the same tensors."""
+    optimizer = torch.optim.AdamW(model.parameters())
+    kept = []
+    for _ in range(epochs):
+        for x, y in loader:
+            torch.nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        kept.append(model.state_dict())
+    return kept
+
+
 def rounds(clients, server, count):
     """The list begins anew in each round."""
     for _ in range(count):

@@ -13,6 +13,15 @@ def loaders(data, configs):
     return found
 
 
+def evaluate(net, scenes, device):
+    batch_size = 1  # expect: literal-eval-batch-size
+    hits = 0
+    with torch.no_grad():
+        for x, y in DataLoader(scenes, batch_size=batch_size):
+            hits = hits + (net(x.to(device)).argmax(1) == y.to(device)).sum()
+    return hits
+
+
 class Detector:
     def detect(self, series):
         """Whatever it is called: what goes through it evaluates."""
