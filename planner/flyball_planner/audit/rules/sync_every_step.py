@@ -18,6 +18,7 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import is_of_evaluation
 from flyball_planner.audit.steering import follows
+from flyball_planner.audit.unasked import is_off_by_default
 from flyball_planner.audit.unseen import noted
 from flyball_planner.audit.waits import Wait, told, waits
 
@@ -75,7 +76,8 @@ def _sites(project: Project, turns: Turns) -> Iterator[Site]:
             rarity = region.rarity(wait.node)
             if rarity not in SELDOM:
                 behind = Doubt.BEHIND if follows(region, wait.node, asked) else None
-                yield Site(region, wait, rarity, on_host or behind or doubt_of(turns, region, wait))
+                off = Doubt.UNASKED if is_off_by_default(project, region, wait.node) else None
+                yield Site(region, wait, rarity, on_host or behind or off or doubt_of(turns, region, wait))
             elif rarity is Rarity.PERIODIC and may_be_each_turn(project, regions, region, wait.node):
                 yield Site(region, wait, rarity, Doubt.PERIOD)
 

@@ -10,7 +10,6 @@ def loaders(data, configs):
             batch_size=1 if configs.debug else configs.batch_size,
             num_workers=configs.workers,
         )
-        found[f"{split}_whole"] = DataLoader(data[split], batch_size=configs.batch_size if configs.small else 1)
     return found
 
 
