@@ -75,7 +75,8 @@ that measurements contradict, each with its `reason`), `mended` (what `--fix` wr
 `rule`, `path`, `line`, `column`, `end_line`, `end_column`, `cell` (of a notebook), `severity`, `confidence` (0 to 1),
 `message`, `because`, `change`, `expected`, `up_to_ratio` and `time` (null without a figure), `diff` (a patch, or
 empty) and `safe`. Within a major version fields are added, never renamed. A call at the end of a chain over several
-lines is told where its method stands, attention where its scores are made.
+lines is told where its method stands, attention where its scores are made, missing `no_grad` at the model's call, a
+loader at the call that makes it.
 
 ## Switching rules off
 1. **For a place**, by a comment with a reason: on the line (of a chain over several lines, on any of them), or alone
