@@ -162,7 +162,7 @@ look tells how the audit does on code that it does not know (22 to 24 November 2
 | **84 files after them** | 215 of 293, 73 % (68 to 78 %) | 87 of 92, 95 % (88 to 98 %) | 248 of 293, 85 % | 88 of 89 |
 | **78 files of packages** | 132 of 152, 87 % (80 to 91 %) | 47 of 47 (92 to 100 %) | 138 of 152, 91 % | 49 of 49 |
 | **35 of repositories** | 95 of 128, 74 % (66 to 81 %) | 50 of 55, 91 % (80 to 96 %) | 113 of 128, 88 % | 50 of 51 |
-| the 66 packages by experts, read again | – | – | – | 568 of 598, 95 % |
+| the 66 packages by experts, read again | – | – | – | 571 of 598, 95 % |
 
 A fault counts as found by its rule within two lines; faults without a line of their own (no compilation, no mixed
 precision, no clipping) were not marked. Of the eight more packages four were mended on (40 of 42), four were not (56
