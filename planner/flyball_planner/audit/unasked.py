@@ -146,7 +146,8 @@ def is_optional(region: Region, node: ast.AST) -> bool:
 
 def is_turn_optional(region: Region, node: ast.AST) -> bool:
     """The same of the function alone in which the loop stands; `is_unasked` knows what its turns call."""
-    return _is_chosen(*(*region.calls, (region.module, node))[0])
+    module, place = region.calls[0] if region.calls else (region.module, node)
+    return _is_chosen(module, place)
 
 
 def _is_chosen(module: Module, place: ast.AST) -> bool:

@@ -42,15 +42,14 @@ def _is_cumulative(region: Region, turns: Turns, regions: tuple[Region, ...], di
 def _is_of_sums(regions: tuple[Region, ...], division: ast.BinOp) -> bool:
     """Whether all that was ever counted is divided by all the time that was ever added up."""
     counted, spent = _name(division.left), _name(division.right)
-    sums = (added for each in regions for added in each.all(ast.AugAssign) if _name(added.target) == spent)
-    timed = any(any(_is_difference(each, added.value) for each in regions) for added in sums)
+    sums = ((each.module, added) for each in regions for added in each.all(ast.AugAssign))
+    timed = any(_name(added.target) == spent and _is_difference(module, added.value) for module, added in sums)
     return timed and {counted, spent} <= _grown(regions)
 
 
-def _is_difference(region: Region, spent: ast.expr) -> bool:
+def _is_difference(module: Module, spent: ast.expr) -> bool:
     """Whether it is the time since something, as `now - start` says."""
-    inside = region.holds(spent) and isinstance(spent, ast.BinOp) and isinstance(spent.op, ast.Sub)
-    return inside and isinstance(spent, ast.BinOp) and _is_now(region.module, spent.left)
+    return isinstance(spent, ast.BinOp) and isinstance(spent.op, ast.Sub) and _is_now(module, spent.left)
 
 
 def _start_of(module: Module, node: ast.expr, depth: int = 0) -> str | None:

@@ -100,12 +100,8 @@ def _begins_in(module: Module, loop: ast.AST, name: str) -> bool:
 
 def _is_let_go(module: Module, held: ast.expr, name: str) -> bool:
     """Whether anything in the file empties it: a call, a deletion, a new list outside `__init__`."""
-    for call in module.all(ast.Call):
-        if last_name(call) in _LETTING_GO and isinstance(call.func, ast.Attribute) and _last(call.func.value) == name:
-            return True
-    for deleted in module.all(ast.Delete):
-        if any(_last(each.value if isinstance(each, ast.Subscript) else each) == name for each in deleted.targets):
-            return True
+    if _is_emptied(module.all(ast.Call), module.all(ast.Delete), name):
+        return True
     if not isinstance(held, ast.Attribute):
         return False
     for assigned in module.all(ast.Assign):
@@ -117,6 +113,15 @@ def _is_let_go(module: Module, held: ast.expr, name: str) -> bool:
         ):
             return True
     return False
+
+
+def _is_emptied(calls: Iterable[ast.Call], deletions: Iterable[ast.Delete], name: str) -> bool:
+    """Whether a call or a deletion takes something out of what has that name."""
+    asked = (each.func for each in calls if last_name(each) in _LETTING_GO)
+    held: list[ast.expr] = [each.value for each in asked if isinstance(each, ast.Attribute)]
+    for deleted in deletions:
+        held += [each.value if isinstance(each, ast.Subscript) else each for each in deleted.targets]
+    return any(_last(each) == name for each in held)
 
 
 def _last(node: ast.expr) -> str | None:
@@ -149,7 +154,8 @@ def _models(module: Module, project: Project) -> Iterator[Match]:
         turns = around[-1]
         trains = any(each is turns or turns in module.ancestors(each) for each in training)
         begins = any(_begins_in(module, each, held.id) for each in around)
-        if trains and not begins and not _is_thinned(module, turns, held.id):
+        thinned = _is_emptied(module.repeated(turns, ast.Call), module.repeated(turns, ast.Delete), held.id)
+        if trains and not begins and not thinned:
             yield Match(
                 call,
                 f"`{module.quote(call)}` keeps a copy of the whole model",
@@ -158,15 +164,6 @@ def _models(module: Module, project: Project) -> Iterator[Match]:
                 Severity.NOTE,
                 change="Keep the best alone, or write each to disk.",
             )
-
-
-def _is_thinned(module: Module, loop: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
-    """Whether a loop takes something out of a list."""
-    asked = (each.func for each in module.repeated(loop, ast.Call) if last_name(each) in _LETTING_GO)
-    held: list[ast.expr] = [each.value for each in asked if isinstance(each, ast.Attribute)]
-    for deleted in module.repeated(loop, ast.Delete):
-        held += [each.value if isinstance(each, ast.Subscript) else each for each in deleted.targets]
-    return any(_last(each) == name for each in held)
 
 
 def _is_weights(kept: ast.expr) -> bool:

@@ -28,10 +28,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     matches = list(_small(found))
     yield from matches
     told = {each.node for each in matches}
+    trained = [each for each in found if not EVALUATION.search(_said_of(each)) and not _only_evaluates(project, each)]
     for each in found:
         size = _literal(each)
-        others = (other for other in found if other is not each and not EVALUATION.search(_said_of(other)))
-        trained = [other for other in others if not _only_evaluates(project, other)]
         if size is not None and size not in told and _is_one_by_one(project, each, size, trained):
             yield _singly(each, size)
     yield from _of_functions(module, project)
