@@ -87,8 +87,15 @@ def _literal(loader: Loader) -> ast.expr | None:
     if isinstance(size, ast.Name):
         return assigned_before(loader.module, size) or size
     if isinstance(size, ast.IfExp) and _TRAINING.search(code_of(size.test)):
-        return size.orelse
+        return size.body if _is_denied(size.test) else size.orelse
     return size
+
+
+def _is_denied(test: ast.expr) -> bool:
+    """Whether a condition holds where what it asks for is not so: `not train`, `split != "train"`."""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.NotEq | ast.NotIn | ast.IsNot)
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 
 def _is_one_by_one(project: Project, loader: Loader, size: ast.expr, beside: list[Loader]) -> bool:
