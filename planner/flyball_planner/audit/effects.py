@@ -80,7 +80,13 @@ class Effects:
     def step_functions(self, module: Module) -> list[Function]:
         """Functions that do one whole step, outside any loop of theirs."""
         functions = [each for each in self._stepping(module) if isinstance(each, Function)]
-        return [each for each in functions if self.of_function(module, each) == WHOLE]
+        whole = (each for each in functions if self.of_function(module, each) == WHOLE)
+        return [each for each in whole if not self.makes_optimizer(module, each)]
+
+    def makes_optimizer(self, module: Module, node: Function) -> bool:
+        """Whether a function makes an optimizer, for one step of L-BFGS, say: it is a whole training, no step of one."""
+        values = ((call, self._project.flow.value(module, call)) for call in module.calls_of(node))
+        return any(value.has(Tag.OPTIMIZER) and value.made_at == (module, call) for call, value in values)
 
     def inside(self, module: Module, loop: Loop) -> EffectSet:
         """What happens in the turns of a loop, inner training loops aside."""

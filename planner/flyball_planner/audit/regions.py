@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.guards import Guard, Rarity, guards
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Loop, Module
 
 if TYPE_CHECKING:
@@ -70,6 +71,20 @@ class Region:
         """How many loops there are between the loop that all is about and a node."""
         return len(self.loops(node)) + self.loops_above
 
+    def in_comprehension(self, node: ast.AST) -> bool:
+        """Whether a comprehension inside the region runs a node for each element: all of it but what it goes through."""
+        inside: list[ast.AST] = [node]
+        for above in self.module.ancestors(node):
+            if above is self.root:
+                return False
+            if isinstance(above, _COMPREHENSIONS) and above.generators[0].iter not in inside:
+                return True
+            inside.append(above)
+        return False
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 
 def _is_repeated(root: Root, below: ast.AST) -> bool:
     if isinstance(root, ast.Lambda):
@@ -85,7 +100,7 @@ def reached(project: "Project", region: Region, *, barred: Sequence[ast.AST] = (
     What stands in `barred` functions is left out.
     """
     seen: dict[ast.AST, Region] = {}
-    waiting = [region]
+    waiting = [region, *_generated(project, region)]
     while waiting:
         here = waiting.pop(0)
         known = seen.get(here.root)
@@ -95,6 +110,24 @@ def reached(project: "Project", region: Region, *, barred: Sequence[ast.AST] = (
         if len(here.calls) < DEEPEST:
             waiting.extend(_called(project, here, barred))
     yield from seen.values()
+
+
+def _generated(project: "Project", region: Region) -> Iterator[Region]:
+    """The loops of the project's generators that give a loop its turns: each is run for one of them."""
+    if not isinstance(region.root, ast.For | ast.AsyncFor):
+        return
+    for call in (each for each in nodes_below(region.root.iter) if isinstance(each, ast.Call)):
+        for module, node in project.flow.callees(region.module, call):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for loop in _giving_loops(module, node):
+                    yield Region(module, loop, calls=(*region.calls, (region.module, call)))
+
+
+def _giving_loops(module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Loop]:
+    """The innermost loops of a generator that give something in each turn."""
+    given = (each for each in module.within(function, ast.Yield) if module.function_of(each) is function)
+    around = ((above for above in module.ancestors(each) if isinstance(above, Loop)) for each in given)
+    yield from dict.fromkeys(found for each in around if (found := next(each, None)) is not None)
 
 
 def _called(project: "Project", region: Region, barred: Sequence[ast.AST]) -> Iterator[Region]:

@@ -78,7 +78,9 @@ _READING = frozenset({
 """Names of calls of which a forward pass has one if it makes the host wait."""
 
 
-_BATCHES = re.compile(r"(?<![a-z])(data_?)?loader|(?<![a-z])batches|_dl\b|_iter\b")
+_BATCHES = re.compile(
+    r"(?<![a-z])(data_?)?loader|(?<![a-z])batches|_dl\b|_iter\b|(?<![a-z])(val(id(ation)?)?|eval|test)_?data(?![a-z])"
+)
 _EVALUATES = re.compile(r"(?<![a-z])(eval|val(id)?|test|score|metric|accuracy|measure)")
 _OTHER_WALKS = re.compile(
     r"predict|infer|generat|sampl|extract|embed|encod|export|calibrat|collect|plot|visuali|show|save"
@@ -170,7 +172,9 @@ class Unseen:
         for call in module.calls_named(*names):
             function = module.function_of(call)
             does = last_name(call) in _CLIPPING or self._effects.direct(module, call)
-            if function is not None and does and is_turn_of(module, call, function):
+            if function is None or not does or not is_turn_of(module, call, function):
+                continue
+            if not self._effects.makes_optimizer(module, function):
                 yield function
 
     def _unresolved(self, regions: Iterable[Region]) -> Iterator[str]:
@@ -217,14 +221,22 @@ class Unseen:
     def _is_evaluation(self, module: Module, loop: Loop) -> bool:
         """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
         function = module.function_of(loop)
-        if not isinstance(loop, ast.For) or (function is not None and _OTHER_WALKS.search(function.name)):
+        if function is not None and _OTHER_WALKS.search(function.name):
             return False
+        if not isinstance(loop, ast.For):
+            return self._fetches_for_evaluation(module, loop, function)
         if not _BATCHES.search(code_of(loop.iter)) and "batch" not in module.names_in(loop.target):
             seen = self._is_seen(module, loop)
             return not seen and reads_outputs(self._project, self._effects, module, loop)
         named = function is not None and _EVALUATES.search(function.name) is not None
         named = named or self._hands_on(module, loop, _CHECK)
         return not self._project.flow.records_history(module, first_statement(loop)) or named
+
+    def _fetches_for_evaluation(self, module: Module, loop: Loop, function: Function | None) -> bool:
+        """Whether turns that nothing is gone through for belong to what is called an evaluation, and autograd is off."""
+        named = function is not None and _EVALUATES.search(function.name) is not None
+        inside = not self._effects.inside(module, loop)
+        return named and inside and not self._project.flow.records_history(module, first_statement(loop))
 
     def _hands_on(self, module: Module, loop: ast.For, called: re.Pattern[str]) -> bool:
         """Whether what is gone through is handed to a method that is called so, of what nobody knows."""

@@ -129,6 +129,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
             yield Wait(given.value, "writing it into a tensor on the host copies it", value)
     yield from _in_slices(project, region)
     yield from _in_counts(project, region)
+    yield from _in_memberships(project, region)
     for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
 
@@ -177,6 +178,15 @@ def _asks_length(around: ast.AST | None, of: str | None) -> bool:
     if not isinstance(around, ast.Call) or last_name(around) != "len" or not around.args:
         return False
     return of is None or is_name(around.args[0], of)
+
+
+def _in_memberships(project: "Project", region: Region) -> Iterator[Wait]:
+    """`index not in taken`, where that is a tensor: all its elements are compared, and the host asks for the answer."""
+    for asked in region.all(ast.Compare):
+        if isinstance(asked.ops[0], ast.In | ast.NotIn) and not isinstance(asked.left, ast.Constant):
+            value = held(project, region, asked.comparators[0])
+            if value is not None and value.has(Tag.TENSOR) and value.is_seen_tensor:
+                yield Wait(asked, "whether it is among the elements must be known on the host", value)
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:

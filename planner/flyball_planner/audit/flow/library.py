@@ -224,9 +224,10 @@ _GUESSES = (
     (re.compile(r"^(criterion|loss_fn|loss_func|loss_function|crit)$"), Value(frozenset({Tag.CRITERION}))),
     (re.compile(r"^(optimizer|optim|optimiser)(_\w{1,12})?$"), Value(frozenset({Tag.OPTIMIZER}))),
     (
-        re.compile(r"^(\w+_)?(loader|dataloader|data_loader)(_\w{1,12})?$|^(\w+_)?(train|val|test|eval)_dl$"),
+        re.compile(r"^(\w+_)?(loader|dataloader|data_loader)(_\w{1,12})?$|^(\w+_)?(train|val|test|eval)_dl$|^dl$"),
         Value(frozenset({Tag.LOADER})),
     ),
+    (re.compile(r"^(\w+_)?(loaders|dataloaders|data_loaders)$"), Value(element=Value(frozenset({Tag.LOADER})))),
     (re.compile(r"^(grad_)?scaler$"), Value(frozenset({Tag.SCALER}))),
     (re.compile(r"^(lr_)?scheduler$"), Value(frozenset({Tag.SCHEDULER}))),
     (re.compile(r"^(accelerator|fabric)$"), Value(frozenset({Tag.ACCELERATOR}))),

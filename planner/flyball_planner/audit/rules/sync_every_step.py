@@ -130,7 +130,7 @@ def _often(project: Project, turns: Turns, site: Site) -> str | None:
         return "in each micro-step"
     if project.loops.accumulates(turns) and rarity is not Rarity.ACCUMULATED:
         return "in each micro-step"
-    if region.nesting(wait.node):
+    if region.nesting(wait.node) or region.in_comprehension(wait.node):
         return "several times in each step"
     return None
 
