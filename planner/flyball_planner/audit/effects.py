@@ -84,7 +84,7 @@ class Effects:
         return [each for each in whole if not self.makes_optimizer(module, each)]
 
     def makes_optimizer(self, module: Module, node: Function) -> bool:
-        """Whether a function makes an optimizer, for one step of L-BFGS, say: it is a whole training, no step of one."""
+        """Whether a function makes an optimizer, for one step of L-BFGS, say: a whole training, no step of one."""
         values = ((call, self._project.flow.value(module, call)) for call in module.calls_of(node))
         return any(value.has(Tag.OPTIMIZER) and value.made_at == (module, call) for call, value in values)
 

@@ -20,6 +20,7 @@ class Rarity(Enum):
 
     PERIODIC = "periodic"  # `step % N == 0`, a logging flag, so many seconds later
     RARE = "rare"  # an error, a NaN, the first or last step, debugging
+    EVALUATED = "evaluated"  # a module that is not told to train: in no step
     RANK = "rank"  # one process of many
     ACCUMULATED = "accumulated"  # each optimizer step instead of each micro-step
     CONFIG = "config"  # a setting decides, for the whole run
@@ -44,6 +45,7 @@ _ACCUMULATION = re.compile(
     r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|\bupdate_freq\b|iters_to_acc|no_sync",
     re.IGNORECASE,
 )
+_MODE = re.compile(r"(\w+\.)*(self|model|net|network|module)\.training")
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
     r"|first(?!_?(step|iter|batch|epoch|time|call|turn|run)))\w*|(main|master)_process|is_root\b",
@@ -220,6 +222,8 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     text = code_of(test)
     if _ACCUMULATION.search(text):
         return Rarity.ACCUMULATED
+    if negated and _MODE.fullmatch(text):
+        return Rarity.EVALUATED
     block = None if negated else starts_anew(module, test)
     if block is not None:
         return Rarity.ACCUMULATED if updates(block) else Rarity.PERIODIC

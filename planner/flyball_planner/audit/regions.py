@@ -72,7 +72,7 @@ class Region:
         return len(self.loops(node)) + self.loops_above
 
     def in_comprehension(self, node: ast.AST) -> bool:
-        """Whether a comprehension inside the region runs a node for each element: all of it but what it goes through."""
+        """Whether a comprehension inside the region runs a node for each element; what it goes through, once."""
         inside: list[ast.AST] = [node]
         for above in self.module.ancestors(node):
             if above is self.root:

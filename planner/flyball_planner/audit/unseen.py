@@ -233,7 +233,7 @@ class Unseen:
         return not self._project.flow.records_history(module, first_statement(loop)) or named
 
     def _fetches_for_evaluation(self, module: Module, loop: Loop, function: Function | None) -> bool:
-        """Whether turns that nothing is gone through for belong to what is called an evaluation, and autograd is off."""
+        """Whether turns that nothing is gone through for are of what is called an evaluation, and autograd is off."""
         named = function is not None and _EVALUATES.search(function.name) is not None
         inside = not self._effects.inside(module, loop)
         return named and inside and not self._project.flow.records_history(module, first_statement(loop))

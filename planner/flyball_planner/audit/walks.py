@@ -47,7 +47,7 @@ _LEARNERS = re.compile(
 )
 
 
-def first_statement(node: ast.For | ast.AsyncFor) -> ast.stmt:
+def first_statement(node: Loop) -> ast.stmt:
     """The first statement of a loop's body, that of a `with` in its place."""
     first = node.body[0]
     return first.body[0] if isinstance(first, ast.With) else first

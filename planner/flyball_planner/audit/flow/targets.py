@@ -46,6 +46,8 @@ def named(frame: Frame, name: str, value: Value, key: str | None = None) -> Valu
         and not _was_number(frame, name)
     ):
         return LOSS if frame.grad else LOSS.without(Tag.GRAPH)
+    if (key or name) in frame.backward and value.tags == _OF_UNMOVED_BATCH:
+        return LOSS.tagged(Tag.SUPPOSED)  # batches that nobody moves lie where the model does
     if value.tags == _MOVED and frame.flow.guesses.of(frame.module, name).has(Tag.MODEL):
         return MODEL._replace(made_by=value.made_by, made_at=value.made_at)
     if (value.is_unknown or _is_of_class(value)) and frame.flow.uses_torch(frame.module):
@@ -67,6 +69,9 @@ def _was_number(frame: Frame, name: str) -> bool:
 
 
 _PLACED = frozenset({Tag.DEVICE, Tag.HOST, Tag.CPU})
+_OF_UNMOVED_BATCH = frozenset({Tag.BATCH, Tag.CPU})
+"""What is computed from a batch as a loader gives it, and from what nobody knows."""
+
 _MOVED = frozenset({Tag.DEVICE})
 """What nobody knows, moved to a device: a module, or a tensor."""
 

@@ -26,7 +26,7 @@ _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 
 _MOVING = frozenset({"to", "cuda", "type_as"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
-_NOW_AND_THEN = Rarity.OTHER
+_NOW_AND_THEN = frozenset({Rarity.OTHER, Rarity.EVALUATED})
 """Behind a condition on the data: worth a note."""
 
 
@@ -136,7 +136,7 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
     for call in region.all(ast.Call):
         made = _made(project, region, call)
         rarity = region.rarity(call) if made is not None else Rarity.RARE
-        if made is not None and rarity in _OFTEN | {_NOW_AND_THEN} and not _is_kept(region, call):
+        if made is not None and rarity in _OFTEN | _NOW_AND_THEN and not _is_kept(region, call):
             often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
             often = often and last_name(call) != "type_as" and not _goes_to_batch(project, region, call)
             yield _match(region.module, call, made, often=often)

@@ -74,7 +74,7 @@ def _sites(project: Project, turns: Turns) -> Iterator[Site]:
         asked = frozenset(each.node for each in found)
         for wait in found:
             rarity = region.rarity(wait.node)
-            if rarity not in SELDOM:
+            if rarity not in SELDOM | {Rarity.EVALUATED}:
                 behind = Doubt.BEHIND if follows(region, wait.node, asked) else None
                 off = Doubt.UNASKED if is_off_by_default(project, region, wait.node) else None
                 yield Site(region, wait, rarity, on_host or behind or off or doubt_of(turns, region, wait))
