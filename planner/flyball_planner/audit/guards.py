@@ -88,27 +88,13 @@ def _guards(module: Module, node: ast.AST, root: ast.AST) -> Iterator[Guard]:
     below: ast.AST = node
     for above in module.ancestors(node):
         if type(above) in _CONDITIONAL or isinstance(below, ast.stmt):
-            for each in _between(module, below, above):
-                if each.rarity in SELDOM and _differentiates_alone(module, each, above, below, root):
-                    yield Guard(Rarity.OTHER, each.test)
-                elif each.rarity is not Rarity.ALWAYS:
-                    yield each
+            yield from (each for each in _between(module, below, above) if each.rarity is not Rarity.ALWAYS)
         if above is root:
             return
         below = above
 
 
 _CONDITIONAL = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Assert})
-
-
-def _differentiates_alone(module: Module, guard: Guard, above: ast.AST, below: ast.AST, root: ast.AST) -> bool:
-    """Whether a condition's branch has all backward passes below `root`: where it does not hold, there is no step."""
-    if not isinstance(above, ast.If) or guard.test is not above.test:
-        return False
-    branch = above.body if below in above.body else above.orelse
-    passes = [tuple(module.ancestors(each)) for each in module.calls_named("backward")]
-    inside = [each for each in passes if root in each]
-    return bool(inside) and all(not set(branch).isdisjoint(each) for each in inside)
 
 
 def _between(module: Module, below: ast.AST, above: ast.AST) -> Iterator[Guard]:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.given import argument
 from flyball_planner.audit.guards import Guard, Rarity, guards
 from flyball_planner.audit.index import nodes_below
@@ -26,11 +27,16 @@ def may_be_each_turn(project: "Project", regions: Sequence[Region], region: Regi
 
 
 def _thins_out_steps(project: "Project", regions: Sequence[Region], guard: Guard) -> bool:
-    """Whether all that trains where a condition stands is behind it: `if step % every: return`, and then the step."""
+    """Whether all that trains where a condition stands is behind it: `if step % every: return`, and then the step.
+
+    Where gradients are taken there, it is they that count: of several one step may be made behind them.
+    """
     effects = project.loops.effects
     for region in regions:
         if region.holds(guard.test):
-            steps = [call for call in region.all(ast.Call) if effects.of_call(region.module, call)]
+            found = {call: effects.of_call(region.module, call) for call in region.all(ast.Call)}
+            passes = [call for call, does in found.items() if Effect.BACKWARD in does]
+            steps = passes or [call for call, does in found.items() if does]
             around = [{each.test for each in guards(region.module, call, region.root)} for call in steps]
             return bool(steps) and all(guard.test in each for each in around)
     return False

@@ -64,6 +64,7 @@ def test_what_stands_behind_the_same_period_as_all_steps_runs_in_each_step() -> 
     assert _may_be("n_critic = 5", "step % args.n_critic == 0", step)
     assert _may_be("", "step % 5 == 0", step)
     assert not _may_be("", "step % 5 == 0", f"{step}\n        loss.backward()")
+    assert _may_be("", "step % 5 == 0", "loss.backward(); mark()\n        optimizer.step()")
 
 
 @pytest.mark.parametrize(("test", "each"), [("step % 2 == 0", True), ("not step % 3", True), ("step % 9 == 0", False)])

@@ -1,4 +1,4 @@
-"""Gradients are taken at some of the steps that a forecast makes: what is read there is read with every gradient."""
+"""Gradients are taken at some of the turns of a forecast, of all perhaps: what is read there is read with every gradient."""
 
 import torch
 
@@ -11,7 +11,7 @@ def train(model, criterion, loader, optimizer, steps, with_gradient, device):
             predicted = model(state)
             if forecast_step in with_gradient:
                 loss = criterion(predicted, batch["y"].to(device)).mean()
-                logs["loss"] = loss.item()  # expect: sync-every-step@warning
+                logs["loss"] = loss.item()  # expect: sync-every-step@note
                 loss.backward()
             state = predicted.detach()
         optimizer.step()
