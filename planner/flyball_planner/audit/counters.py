@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.module import Module, last_name
 from flyball_planner.audit.names import code_of
 
@@ -16,6 +17,19 @@ def starts_anew(module: Module, test: ast.expr) -> ast.If | None:
         return None
     renewed = _moves_on(around, test.comparators[0]) or _remembers(around, test.left)
     return around if renewed or _counts_anew(module, around, test.left) else None
+
+
+def is_first(module: Module, test: ast.expr) -> bool:
+    """`if seen[0] == 0: …; seen[0] += 1`: what a condition asks to be none counts up behind it."""
+    if (
+        not isinstance(test, ast.Compare)
+        or not isinstance(test.ops[0], ast.Eq)
+        or not is_constant(test.comparators[0], 0)
+    ):
+        return False
+    scope = module.function_of(test)
+    sums = module.within(scope, ast.AugAssign) if scope is not None else ()
+    return any(isinstance(each.op, ast.Add) and code_of(each.target) == code_of(test.left) for each in sums)
 
 
 def _counts_anew(module: Module, around: ast.If, counter: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from flyball_planner.audit.branches import before
-from flyball_planner.audit.counters import starts_anew, updates
+from flyball_planner.audit.counters import is_first, starts_anew, updates
 from flyball_planner.audit.given import constant_defaults
 from flyball_planner.audit.module import Module
 from flyball_planner.audit.names import code_of
@@ -45,6 +45,9 @@ _ACCUMULATION = re.compile(
     r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|\bupdate_freq\b|iters_to_acc|no_sync",
     re.IGNORECASE,
 )
+_READY = re.compile(r"(^|[._])(is_)?(initted|initialized|initialised|was_init|built)(\(\))?$")
+"""A flag of what is set up once."""
+
 _MODE = re.compile(r"(\w+\.)*(self|model|net|network|module)\.training")
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
@@ -208,11 +211,9 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     text = code_of(test)
     if _ACCUMULATION.search(text):
         return Rarity.ACCUMULATED
-    if negated and _MODE.fullmatch(text):
-        return Rarity.EVALUATED
-    block = None if negated else starts_anew(module, test)
-    if block is not None:
-        return Rarity.ACCUMULATED if updates(block) else Rarity.PERIODIC
+    state = _of_state(module, test, text, negated=negated)
+    if state is not None:
+        return state
     if _FAULT.search(text):
         return Rarity.OTHER if _means_sound(text, negated=negated) else Rarity.RARE
     if _RANK.search(text):
@@ -230,6 +231,18 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
     if isinstance(test, ast.Name):
         return _of_variable(module, test)
     return Rarity.CONFIG if _is_setting(module, test) else Rarity.OTHER
+
+
+def _of_state(module: Module, test: ast.expr, text: str, *, negated: bool) -> Rarity | None:
+    """What modes, flags and counters tell that the code keeps itself."""
+    if negated:
+        return Rarity.EVALUATED if _MODE.fullmatch(text) else Rarity.RARE if _READY.search(text) else None
+    if is_first(module, test):
+        return Rarity.RARE
+    block = starts_anew(module, test)
+    if block is None:
+        return None
+    return Rarity.ACCUMULATED if updates(block) else Rarity.PERIODIC
 
 
 def _is_on_unless_told(module: Module, test: ast.expr) -> bool:

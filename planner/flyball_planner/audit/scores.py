@@ -66,6 +66,20 @@ def serves_else(module: Module, function: Function, scores: ast.expr) -> bool:
     )  # fmt: skip
 
 
+def picks_some(module: Module, function: Function, scores: ast.expr) -> bool:
+    """Whether the greatest scores are picked on the way, which a fused kernel cannot: `torch.topk(scores, k)`."""
+    on_the_way = {each.node.id for each in sources(module, function, scores) if isinstance(each.node, ast.Name)}
+    for call in module.calls_of(function):
+        held = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        read = {each.id for each in (*held, *call.args) if isinstance(each, ast.Name)}
+        if last_name(call) in _PICKING and not read.isdisjoint(on_the_way):
+            return True
+    return False
+
+
+_PICKING = frozenset({"topk", "kthvalue", "sort", "argsort"})
+
+
 def _is_asked_its_shape(module: Module, name: ast.Name) -> bool:
     """Whether a name is read for its shape or type, not its numbers: `x.shape`, `y.type_as(x)`."""
     above = module.parent(name)

@@ -12,7 +12,7 @@ from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.products import multiplies, multiplies_named, multiplies_places
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
-from flyball_planner.audit.scores import is_biased, serves_else, sources
+from flyball_planner.audit.scores import is_biased, picks_some, serves_else, sources
 from flyball_planner.audit.weights import attends, attends_and_returns, attends_unless_asked
 
 _FUSED = re.compile(r"scaled_dot_product_attention|flash_attn|memory_efficient_attention|xformers|flex_attention")
@@ -27,7 +27,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for function in module.functions if fused is None else _elsewhere(module, fused):
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
-            if scores is not None and _is_over_keys(function, call) and not serves_else(module, function, scores):
+            if scores is None or not _is_over_keys(function, call) or picks_some(module, function, scores):
+                continue
+            if not serves_else(module, function, scores):
                 found = _of_scores(module, function, call, scores)
                 yield from found if fused is None else (replace(each, **_BESIDE) for each in found)
 

@@ -45,7 +45,18 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
         for call in region.all(ast.Call):
             words = _waits(project, region, call) or _waits_by_helper(project, region, call)
             if words is not None and region.rarity(call) in _OFTEN | _WHO_KNOWS:
-                yield _match(turns, region, call, words)
+                match = _match(turns, region, call, words)
+                yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED) if _measures(region, call) else match
+
+
+def _measures(region: Region, call: ast.Call) -> bool:
+    """Whether its function or file is called a measurement, which must wait for what it measures."""
+    function = region.module.function_of(call)
+    names = (region.module.name.rpartition(".")[2], getattr(function, "name", ""))
+    return any(_MEASURING.search(each) for each in names)
+
+
+_MEASURING = re.compile(r"bench|profil", re.IGNORECASE)
 
 
 def _match(turns: Turns, region: Region, call: ast.Call, words: str) -> Match:
