@@ -64,11 +64,13 @@ class Turns:
     kind: Kind
     hook_of: str | None = None
     """Whose loop calls this function: a library's; "caller": its loop is not among the files."""
+    without: tuple[Loop, ...] = ()
+    """Loops inside that are looked at by themselves."""
 
     @property
     def region(self) -> Region:
         """The loop's own body."""
-        return Region(self.module, self.node)
+        return Region(self.module, self.node, without=self.without)
 
 
 SUPPOSED = "supposed"
@@ -81,7 +83,7 @@ class Loops:
     def __init__(self, project: "Project") -> None:
         self._project = project
         self.effects = Effects(project)
-        self._regions: dict[Root, tuple[Region, ...]] = {}
+        self._regions: dict[tuple[Root, tuple[Loop, ...]], tuple[Region, ...]] = {}
 
     @cached_property
     def training(self) -> tuple[Turns, ...]:
@@ -120,9 +122,10 @@ class Loops:
 
     def regions(self, turns: Turns) -> tuple[Region, ...]:
         """All code that a turn runs: the body and the project's functions that it calls, but no evaluation."""
-        found = self._regions.get(turns.node)
+        key = turns.node, turns.without
+        found = self._regions.get(key)
         if found is None:
-            found = self._regions[turns.node] = tuple(reached(self._project, turns.region))
+            found = self._regions[key] = tuple(reached(self._project, turns.region))
         return found
 
     @cached_property
@@ -133,6 +136,21 @@ class Loops:
     def training_of(self, module: Module) -> Iterator[Turns]:
         """The training loops that stand in one module."""
         return iter(self._training_by_module.get(module, ()))
+
+    def around_steps_of(self, module: Module) -> Iterator[Turns]:
+        """The loops over batches whose turns make several steps in a loop of their own: what stands beside that."""
+        inner: dict[Loop, list[Loop]] = {}
+        for each in self.training_of(module):
+            if isinstance(each.node, Loop) and not self._goes_through_batches(module, each.node):
+                around = next((above for above in module.ancestors(each.node) if isinstance(above, Root)), None)
+                if isinstance(around, Loop) and self._goes_through_batches(module, around):
+                    inner.setdefault(around, []).append(each.node)
+        trained = {each.node for each in self.training_of(module)}
+        for outer, loops in inner.items():
+            function = module.function_of(outer)
+            tries = EVALUATION.search(getattr(function, "name", "")) or is_switched_to_eval(module, outer)
+            if outer not in trained and not tries:
+                yield Turns(module, outer, Kind.STEP, without=tuple(loops))
 
     def evaluation_of(self, module: Module) -> Iterator[Turns]:
         """The evaluation loops that stand in one module."""

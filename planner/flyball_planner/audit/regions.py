@@ -32,10 +32,16 @@ class Region:
     """Loops, inside the loop that all is about, around the calls that lead here."""
     calls: tuple[tuple[Module, ast.Call], ...] = ()
     """The calls that lead here, the outermost first."""
+    without: tuple[Loop, ...] = ()
+    """Loops inside that are looked at by themselves."""
 
     def all(self, kind: type[Node]) -> Iterator[Node]:
         """The nodes of one type that run: not those of functions and classes defined inside."""
-        return iter(self.module.repeated(self.root, kind))
+        found = iter(self.module.repeated(self.root, kind))
+        return (each for each in found if not self._is_without(each)) if self.without else found
+
+    def _is_without(self, node: ast.AST) -> bool:
+        return node in self.without or not set(self.without).isdisjoint(self.module.ancestors(node))
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node belongs to the body itself: not to a loop's iterable, its `else`, a decorator or a default."""

@@ -34,7 +34,7 @@ class Site(NamedTuple):
 
 def look(module: Module, project: Project) -> Iterator[Match]:
     """The waits in each turn of the module's training loops."""
-    for turns in project.loops.training_of(module):
+    for turns in (*project.loops.training_of(module), *project.loops.around_steps_of(module)):
         sites = [each for each in _sites(project, turns) if not is_of_evaluation(project, turns, each.wait.node)]
         counted = [each for each in sites if each.rarity is not Rarity.RANK and each.doubt is None]
         for site in sites:
