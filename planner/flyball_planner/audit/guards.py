@@ -45,10 +45,10 @@ _ACCUMULATION = re.compile(
     r"(?<!eval_)accum|sync_gradients|is_gradient_accumulation_boundary|\bupdate_freq\b|iters_to_acc|no_sync",
     re.IGNORECASE,
 )
-_READY = re.compile(r"(^|[._])(is_)?(initted|initialized|initialised|was_init|built)(\(\))?$")
-"""A flag of what is set up once."""
-
+_READY = re.compile(r"(^|[._])(is_)?(initted|initialized|initialised|built)$")
+"""A flag of what is set up once; no call, which asks for something else: `dist.is_initialized()` for other ranks."""
 _MODE = re.compile(r"(\w+\.)*(self|model|net|network|module)\.training")
+"""Whether a module is told to train."""
 _RANK = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|in|<=|<)|is_(local_|global_|world_)?(main|master|rank_?zero|chief|zero"
     r"|first(?!_?(step|iter|batch|epoch|time|call|turn|run)))\w*|(main|master)_process|is_root\b",
