@@ -139,13 +139,13 @@ class Loops:
 
     def around_steps_of(self, module: Module) -> Iterator[Turns]:
         """The loops over batches whose turns make several steps in a loop of their own: what stands beside that."""
+        trained = [each.node for each in self.training_of(module)]
         inner: dict[Loop, list[Loop]] = {}
-        for each in self.training_of(module):
-            if isinstance(each.node, Loop) and not self._goes_through_batches(module, each.node):
-                around = next((above for above in module.ancestors(each.node) if isinstance(above, Root)), None)
+        for node in trained:
+            if isinstance(node, Loop) and not self._goes_through_batches(module, node):
+                around = next((above for above in module.ancestors(node) if isinstance(above, Root)), None)
                 if isinstance(around, Loop) and self._goes_through_batches(module, around):
-                    inner.setdefault(around, []).append(each.node)
-        trained = {each.node for each in self.training_of(module)}
+                    inner.setdefault(around, []).append(node)
         for outer, loops in inner.items():
             function = module.function_of(outer)
             tries = EVALUATION.search(getattr(function, "name", "")) or is_switched_to_eval(module, outer)

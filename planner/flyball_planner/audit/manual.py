@@ -48,7 +48,7 @@ syntax, binary) is said and left out.
   here, a measurement says. That something is absent (compilation, mixed precision, workers …) is a note by itself.
 - Arguments that are unpacked (`**options`) and values from a configuration are unknown, not missing. What happens every
   N steps, on one rank, or behind a flag weighs less; a question for a GPU (`torch.cuda.is_available()`) changes
-  nothing.
+  nothing. What a module does when it is not told to train (`if not self.training:`) is in no training step.
 - A step need not stand in a loop that the audit sees: methods that Lightning, Transformers, fastai, Ignite, MMEngine,
   Catalyst, Composer, Detectron2 and fairseq call for each batch are known by their class or event. What is only named
   as such (`train_step`, `calculate_loss`, `on_batch_end`, `validation_step`), has a backward pass or a step of its own,

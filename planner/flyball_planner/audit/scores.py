@@ -77,7 +77,7 @@ def picks_some(module: Module, function: Function, scores: ast.expr) -> bool:
     return False
 
 
-_PICKING = frozenset({"topk", "kthvalue", "sort", "argsort"})
+_PICKING = frozenset({"topk", "kthvalue"})
 
 
 def _is_asked_its_shape(module: Module, name: ast.Name) -> bool:

@@ -13,6 +13,7 @@ from flyball_planner.audit.evaluating import reads_outputs
 from flyball_planner.audit.fed import is_fed, is_metric, is_of_engine, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
+from flyball_planner.audit.flow.library import REGISTERING
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.guards import SELDOM
@@ -235,8 +236,7 @@ class Unseen:
     def _fetches_for_evaluation(self, module: Module, loop: Loop, function: Function | None) -> bool:
         """Whether turns that nothing is gone through for are of what is called an evaluation, and autograd is off."""
         named = function is not None and _EVALUATES.search(function.name) is not None
-        inside = not self._effects.inside(module, loop)
-        return named and inside and not self._project.flow.records_history(module, first_statement(loop))
+        return named and not self._project.flow.records_history(module, first_statement(loop))
 
     def _hands_on(self, module: Module, loop: ast.For, called: re.Pattern[str]) -> bool:
         """Whether what is gone through is handed to a method that is called so, of what nobody knows."""
@@ -277,17 +277,12 @@ def _empties_gradients(module: Module, loop: Loop) -> bool:
 
 def _hooked(project: "Project", module: Module) -> Iterator[ast.AST]:
     """Functions that a tensor or a module calls in each pass: `loss.register_hook(raise_if_nan)`."""
-    for call in module.calls_named(*_REGISTERING):
+    for call in module.calls_named(*REGISTERING):
         for each in call.args:
             handed = project.flow.value(module, each).definition
             if handed is not None and handed.module is module:
                 yield handed.node
 
-
-_REGISTERING = frozenset({
-    "register_hook", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
-    "register_backward_hook", "register_post_accumulate_grad_hook",
-})  # fmt: skip
 
 _CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _DOING = frozenset({"backward", "manual_backward", "optimizer_step"}) | _CLIPPING

@@ -264,3 +264,10 @@ def annotated(qualified: str) -> Value:
         if pattern.search(qualified):
             return value
     return UNKNOWN
+
+
+REGISTERING = frozenset({
+    "register_hook", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_backward_hook", "register_post_accumulate_grad_hook",
+})  # fmt: skip
+"""Methods of tensors and modules that take a hook, and give what takes it off again."""

@@ -6,7 +6,7 @@ import re
 from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.handed import NOTHING, Arguments
-from flyball_planner.audit.flow.library import METADATA, TO_HOST
+from flyball_planner.audit.flow.library import METADATA, REGISTERING, TO_HOST
 from flyball_planner.audit.flow.values import (
     MODEL,
     ON_DEVICE,
@@ -32,8 +32,8 @@ def of_method(frame: Frame, node: ast.Call, given: Arguments) -> Value | None:
     tags = held.tags
     if held.name is not None and not tags and not held.fields and held.element is None:
         return None  # a function of a library, most of the time
-    if name.startswith("register_"):
-        return ON_HOST  # what takes a hook off again
+    if name in REGISTERING:
+        return ON_HOST
     placed_somewhere = tags == SOMETHING_ON_DEVICE and name in _MODEL_ONLY
     if placed_somewhere or (name in _PARAMETERS and held.is_unknown):
         return _of_model(frame, MODEL, name)

@@ -27,7 +27,7 @@ _BOUND = frozenset({"pin_memory", "requires_grad", "out"})
 _MOVING = frozenset({"to", "cuda", "type_as"})
 _OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG})
 _NOW_AND_THEN = frozenset({Rarity.OTHER, Rarity.EVALUATED})
-"""Behind a condition on the data: worth a note."""
+"""Behind a condition on the data, or in evaluations alone: worth a note."""
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:

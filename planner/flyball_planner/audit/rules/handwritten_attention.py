@@ -27,9 +27,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for function in module.functions if fused is None else _elsewhere(module, fused):
         for call in module.calls_of(function):
             scores = _softmaxed(module, project, call)
-            if scores is None or not _is_over_keys(function, call) or picks_some(module, function, scores):
+            if scores is None or not _is_over_keys(function, call):
                 continue
-            if not serves_else(module, function, scores):
+            if not serves_else(module, function, scores) and not picks_some(module, function, scores):
                 found = _of_scores(module, function, call, scores)
                 yield from found if fused is None else (replace(each, **_BESIDE) for each in found)
 

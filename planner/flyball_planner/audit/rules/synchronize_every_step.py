@@ -45,8 +45,7 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
         for call in region.all(ast.Call):
             words = _waits(project, region, call) or _waits_by_helper(project, region, call)
             if words is not None and region.rarity(call) in _OFTEN | _WHO_KNOWS:
-                match = _match(turns, region, call, words)
-                yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED) if _measures(region, call) else match
+                yield _match(turns, region, call, words)
 
 
 def _measures(region: Region, call: ast.Call) -> bool:
@@ -62,11 +61,12 @@ _MEASURING = re.compile(r"bench|profil", re.IGNORECASE)
 def _match(turns: Turns, region: Region, call: ast.Call, words: str) -> Match:
     rarity = region.rarity(call)
     loop = f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it"
-    sure = rarity in _OFTEN
+    often = rarity in _OFTEN
+    sure = often and not _measures(region, call)
     return Match(
         call,
         f"`{region.module.quote(call)}` in every step: {words}",
-        loop if sure else f"{loop}, under a condition",
+        loop if often else f"{loop}, under a condition",
         (CERTAIN if rarity is None else LIKELY) if sure else SUSPECTED,
         Severity.WARNING if sure else Severity.NOTE,
         module=region.module,

@@ -24,3 +24,14 @@ class Run:
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step()
+
+
+def epoch(model, criterion, optimizer, dl):
+    device = torch.device("cuda")
+    model.to(device)
+    for images, labels in dl:
+        images = images.to(device)  # expect: blocking-transfer
+        loss = criterion(model(images), labels.to(device))  # expect: blocking-transfer
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

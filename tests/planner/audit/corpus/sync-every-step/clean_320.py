@@ -15,6 +15,7 @@ class Printing(nn.Module):
             print(y.sum().item(), y.mean().item())
         return y
 
+
 class Scoring(nn.Module):
     def __init__(self):
         super().__init__()
