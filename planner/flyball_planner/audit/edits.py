@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from flyball_planner.audit.finding import Action, Change, Edit, Span
+from flyball_planner.audit.newer import tree_of
 from flyball_planner.errors import PlanError
 
 _WHOLE = {Action.REPLACE, Action.REMOVE}
@@ -103,7 +104,7 @@ def _parsed(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes were there before
-            return ast.parse(text)
+            return tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Unplaceable(f"the changed text would not parse: {error}") from None
 

@@ -1,12 +1,12 @@
 """Notebooks as Python text: the code cells joined, their magics blanked, lines kept."""
 
-import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from flyball_planner.audit.newer import tree_of
 from flyball_planner.audit.source import LARGEST_BYTES, Source, Unreadable
 
 _LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*[^?=\s]\s*\?{1,2}\s*)$")
@@ -91,7 +91,7 @@ def _parses(code: str) -> tuple[int, str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code)
+            tree_of(code)
     except SyntaxError as error:
         return error.lineno or 1, f"does not parse: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from flyball_planner.audit.newer import tree_of
+
 LARGEST_BYTES = 8_000_000
 """No one writes longer files by hand: a generated table, which has no loops to look at (notebooks carry pictures)."""
 
@@ -103,7 +105,7 @@ def parse(source: Source) -> ast.Module | Unreadable:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes are for a linter to say
-            return ast.parse(source.text)
+            return tree_of(source.text)
     except SyntaxError as error:
         return _syntax_fault(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
