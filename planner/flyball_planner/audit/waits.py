@@ -121,7 +121,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
     yield from _in_texts(project, region)
     for entry in region.all(ast.Subscript):
         value = held(project, region, entry.value) if _is_old_reading(entry) else None
-        if value is not None and value.has(Tag.LOSS):
+        if value is not None and (value.has(Tag.LOSS) or _is_old_score(region, entry)):
             yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
     for given in region.all(ast.Assign):
         value = stored(project, region, given)
@@ -233,6 +233,15 @@ def _is_text(node: ast.expr) -> bool:
 def _is_old_reading(entry: ast.Subscript) -> bool:
     """`loss.data[0]`, as code reads a loss that was written before `.item()` was there."""
     return is_constant(entry.slice, 0) and isinstance(entry.value, ast.Attribute) and entry.value.attr == "data"
+
+
+def _is_old_score(region: Region, entry: ast.Subscript) -> bool:
+    """Whether a number that is called a score is read by code that is as old as `Variable`."""
+    assert isinstance(entry.value, ast.Attribute)  # noqa: S101  the caller asked
+    return region.module.says_any(("Variable",)) and _SCORE.search(code_of(entry.value.value)) is not None
+
+
+_SCORE = re.compile(r"(^|_)(acc|accuracy|err|error|score)$")
 
 
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:

@@ -158,12 +158,20 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     evaluate(frame, node.test)
+    if _asks_for_device(node) and (brought := evaluate(frame, node.body)).is_brought_over:
+        return brought
     return join_all(
         [
             _under(frame, each, known)
             for each, known in zip((node.body, node.orelse), known_by(frame, node.test), strict=True)
         ]
     )
+
+
+def _asks_for_device(node: ast.IfExp) -> bool:
+    """`x.cpu() if x.is_cuda else x`, which is in one place on both ways."""
+    asks = isinstance(node.test, ast.Attribute) and node.test.attr == "is_cuda"
+    return asks and code_of(node.body).startswith(f"{code_of(node.orelse)}.")
 
 
 def _under(frame: Frame, node: ast.expr, known: Known) -> Value:

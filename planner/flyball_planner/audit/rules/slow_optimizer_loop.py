@@ -27,6 +27,8 @@ _RARELY = frozenset({Rarity.RARE, Rarity.RANK})
 _NOT_EACH = frozenset({Rarity.PERIODIC, Rarity.OTHER})
 """Every few steps, as target networks and averages are, or from some step on: worth a note."""
 
+_ASKING = ("autograd",)
+
 _UPDATES = re.compile(
     r"(^|_)(ema|soft|polyak|averag\w*|accumulat\w*|momentum|moving|target|track|shadow|steps?|update\w*|blend|teacher)(_|$)"
     r"|^on_\w*(batch|step)_end$|^after_\w*(iter|step|batch)$",
@@ -108,6 +110,15 @@ def _training_loops(module: Module, project: Project) -> Iterator[tuple[Root, It
     for loop in module.loops:
         if project.loops.effects.inside(module, loop) == frozenset({Effect.BACKWARD}):
             yield loop, reached(project, Region(module, loop))
+        elif module.says_any(_ASKING):
+            regions = [*reached(project, Region(module, loop))]
+            if any(_asks_for_gradients(each) for each in regions):
+                yield loop, regions
+
+
+def _asks_for_gradients(region: Region) -> bool:
+    """Whether code takes gradients as a result: whoever does so in a loop updates by hand."""
+    return any(region.module.qualified(each.func) == "torch.autograd.grad" for each in region.all(ast.Call))
 
 
 def _updates(project: Project, region: Region) -> Iterator[ast.stmt]:
