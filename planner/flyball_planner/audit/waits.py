@@ -154,6 +154,8 @@ def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
         whole = next(iter(call.args), None) if of_library else getattr(call.func, "value", None)
         value = held(project, region, whole) if whole is not None else None
         value = value or somewhere(project, region, call)
+        if of_library and value.has(Tag.SUPPOSED):
+            value = SUPPOSED  # PyTorch's own functions take nothing but tensors
         if value != UNKNOWN:
             yield Wait(call, "how many elements it finds must be known on the host", value)
 

@@ -62,8 +62,8 @@ def only_counts(module: Module, loop: ast.AST) -> bool:
     """Whether a loop over numbers takes no batches by them: tokens, trials; who calls it decides on history."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return False
-    places = (each.slice for each in Region(module, loop).all(ast.Subscript))
-    used = any(loop.target.id in names_below(each) for each in places)
+    numbers = _made_of_number(module, loop)
+    used = any(not numbers.isdisjoint(names_below(each.slice)) for each in Region(module, loop).all(ast.Subscript))
     return last_name(loop.iter) in {"range", "trange"} and not used and not fetches_batches(module, loop)
 
 
@@ -72,12 +72,20 @@ def takes_parts(module: Module, node: ast.For | ast.AsyncFor) -> bool:
     over = gone_through(node)
     if not isinstance(over, ast.Call) or last_name(over) not in {"range", "trange"}:
         return False
-    number = getattr(node.target, "id", "")
+    numbers = _made_of_number(module, node)
     return any(
-        isinstance(part, ast.Subscript) and number in names_below(part.slice)
+        isinstance(part, ast.Subscript) and not numbers.isdisjoint(names_below(part.slice))
         for call in Region(module, node).all(ast.Call)
         for part in _brought(call)
     )
+
+
+def _made_of_number(module: Module, loop: ast.For | ast.AsyncFor) -> frozenset[str]:
+    """The variable that counts a loop's turns, and what arithmetic makes of it alone: `start = size * turn`."""
+    number = getattr(loop.target, "id", "")
+    made = (each for each in Region(module, loop).all(ast.Assign) if isinstance(each.value, ast.BinOp))
+    of_it = (each.targets[0] for each in made if number in names_below(each.value))
+    return frozenset({number, *(each.id for each in of_it if isinstance(each, ast.Name))})
 
 
 def _brought(call: ast.Call) -> Iterator[ast.expr]:

@@ -229,10 +229,13 @@ def element_of(value: Value) -> Value | None:
         return value.element
     if value.items:
         return join_all(value.items)
-    if value.fields and not value.is_instance:
+    if value.fields and not value.is_instance and value.made_by in _DICTS:
         return join_all(each for _, each in value.fields)
     return None
 
+
+_DICTS = frozenset({None, "builtins.dict"})
+"""What makes a dict; of an object that something else made with keywords these say nothing of what it goes through."""
 
 MOST_CHOICES = 4
 """Functions of which one is called that are all followed; of more, none."""
