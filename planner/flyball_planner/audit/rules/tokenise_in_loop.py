@@ -8,8 +8,9 @@ from flyball_planner.audit.doubts import is_making
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.loaders import Loader, loaders
 from flyball_planner.audit.loops import Kind, Turns
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -44,6 +45,26 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         owner = project.flow.owner(module, function) if function.name == "forward" else None
         if owner is not None and owner.has(Tag.MODEL):
             yield from _in(project, Turns(module, function, Kind.STEP), certain=False)
+    for loader in loaders(module, project):
+        if loader.misses("num_workers") or loader.constant("num_workers") == 0:
+            yield from _in_samples(project, loader)
+
+
+def _in_samples(project: Project, loader: Loader) -> Iterator[Match]:
+    """Calls of tokenisers for each sample of a loader that has no workers."""
+    getter = project.flow.method(loader.dataset_class, "__getitem__") if loader.dataset_class is not None else None
+    region = Region(getter.module, getter.node) if getter is not None and isinstance(getter.node, Function) else None
+    for call in region.all(ast.Call) if region is not None else ():
+        if region is not None and _encodes(project, region, call) is not None and region.rarity(call) in _OFTEN:
+            yield Match(
+                call,
+                f"`{region.module.quote(call)}` turns text into tokens sample by sample, in each epoch anew",
+                f"the loader at {loader.module.path}:{loader.call.lineno} has no workers: the training process does it "
+                "between two steps",
+                SUSPECTED,
+                Severity.NOTE,
+                module=region.module,
+            )
 
 
 def _in(project: Project, turns: Turns, *, certain: bool) -> Iterator[Match]:
