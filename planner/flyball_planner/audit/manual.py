@@ -200,14 +200,15 @@ The look at 84 files, at tables, time series, chemistry, biology and physics, ma
 by one. 72 of its warnings lay on marks; 20 were judged after they were seen, 15 right: nine of these told an
 evaluation's loop where the call in it, or that leads to it, was marked. Such marks count as missed.
 
-Of the two looks before the last the first is at packages of many fields (language, speech, weather, graphs, reinforcement
-learning), the second at research and tutorial code in repositories, whose training loops are written out. The score of
-the first is the same with the code of two days before. Of the 17 faults that issues and pull requests tell 13 were
-found, 4 of 4 and 9 of 13; the 9 that a later version had mended were gone there. 89 of 102 warnings lay on marks; of
-the 13 others, judged after they were seen, 8 are right: five evaluations' loops whose call was marked, two reads for
-each parameter beside a marked norm, the other arm of a marked condition. The five wrong ones: a file written once that
-was told twice, since an engine is handed the step (two versions of one file), a wrapper that is taken off in the next
-line, a number of PyTorch before 0.4, a read behind an option that is off. Four of the five are mended.
+Of the two looks before the last the first is at packages of many fields (language, speech, weather, graphs,
+reinforcement learning), the second at research and tutorial code in repositories, whose training loops are written
+out. The score of the first is the same with the code of two days before. Of the 17 faults that issues and pull
+requests tell 13 were found, 4 of 4 and 9 of 13; the 9 that a later version had mended were gone there. 89 of 102
+warnings lay on marks; of the 13 others, judged after they were seen, 8 are right: five evaluations' loops whose call
+was marked, two reads for each parameter beside a marked norm, the other arm of a marked condition. The five wrong
+ones: a file written once that was told twice, since an engine is handed the step (two versions of one file), a
+wrapper that is taken off in the next line, a number of PyTorch before 0.4, a read behind an option that is off. Four
+of the five are mended.
 
 The last look is at research and tutorial code of 18 more owners: captions, retrieval, grasping, federated learning,
 distillation, translation, speech. Half of its faults are reads by the host (47 of 90). Four of the fifteen that were
