@@ -4,6 +4,7 @@ import ast
 
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import Function, Loop, Module
+from flyball_planner.audit.names import code_of
 
 Assigning = ast.Assign | ast.AnnAssign
 
@@ -24,10 +25,15 @@ def last_given(module: Module, name: ast.Name, *, in_place: frozenset[str]) -> a
         and not _is_cast(each, name.id)
     ]
     last = max(above, key=lambda each: each.lineno, default=None)
-    if last is None or not isinstance(_targets(last)[0], ast.Name) or len(_targets(last)) > 1:
+    if last is None or len(_targets(last)) > 1 or not (isinstance(_targets(last)[0], ast.Name) or _is_grid(last)):
         return None
     plain = _is_always_run(module, last, {*module.ancestors(name)}) and not _is_written_to(module, last, name, in_place)
     return last.value if plain else None
+
+
+def _is_grid(assigned: Assigning) -> bool:
+    """Whether several variables are given parts of a grid that PyTorch spreads: `ys, xs = torch.meshgrid(…)`."""
+    return isinstance(assigned.value, ast.Call) and code_of(assigned.value.func) == "torch.meshgrid"
 
 
 def given_above(module: Module, function: Function, name: ast.Name) -> ast.expr | None:

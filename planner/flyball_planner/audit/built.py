@@ -78,6 +78,10 @@ def _leaves(project: "Project", loader: Loader) -> bool:
     """Whether a loader is given back, kept in an instance, or handed to a library that trains."""
     module, statement = loader.module, loader.module.statement(loader.call)
     function, targets = module.function_of(loader.call), _targets(loader)
+    given = [*module.within(function, ast.Return)] if isinstance(function, Function) else []
+    back = {name for each in given for name in _given(each)}
+    if _list_of(loader, statement) in back:
+        return True
     if _is_made_again(loader):
         return False
     if isinstance(statement, ast.Return):
@@ -88,9 +92,16 @@ def _leaves(project: "Project", loader: Loader) -> bool:
     fits = (each for each in module.calls_named(*_FITTING) if module.function_of(each) is function)
     if any(names & _handed(each) and not project.flow.callees(module, each) for each in fits):
         return True
-    given = [*module.within(function, ast.Return)] if isinstance(function, Function) else []
-    back = {name for each in given for name in _given(each)}
     return bool(back & (names | _put_into(module, function, statement, names)))
+
+
+def _list_of(loader: Loader, statement: ast.stmt) -> str | None:
+    """The list to which a loader is added as it is made: one for each data set."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or call.args != [loader.call] or not isinstance(call.func, ast.Attribute):
+        return None
+    held = call.func.value
+    return held.id if call.func.attr == "append" and isinstance(held, ast.Name) else None
 
 
 def _put_into(module: "Module", function: ast.AST | None, made: ast.stmt, names: set[str]) -> set[str]:

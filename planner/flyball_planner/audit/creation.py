@@ -5,8 +5,9 @@ import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.assigned import given_above, last_given, stored
+from flyball_planner.audit.flow.callees import is_static
 from flyball_planner.audit.flow.values import Tag, Value
-from flyball_planner.audit.given import argument, is_constant
+from flyball_planner.audit.given import argument, is_constant, named_arguments
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.sizes import (
     TENSORS,
@@ -57,7 +58,7 @@ _JOINING = frozenset({
 
 _PASSING = frozenset({"torch.autograd.Variable", "torch.nn.Parameter"})
 
-DEEPEST = 10
+DEEPEST = 16
 """Operations and assignments on the way back: nobody writes more between making a tensor and moving it."""
 
 
@@ -122,8 +123,23 @@ def _is_of_numbers(project: "Project", module: Module, call: ast.Call) -> bool:
     listed = isinstance(only, ast.List | ast.Tuple | ast.BinOp | ast.ListComp) or is_range(module, only)
     if last_name(call) in _TYPES and not listed:
         given = last_given(module, only, in_place=_SHAPING) if isinstance(only, ast.Name) else only
-        return given is not None and is_size(given)
-    return is_setting(module, only) or is_of_host_numbers(project, module, only)
+        return (given is not None and is_size(given)) or _is_listed_argument(module, only)
+    return _is_listed_argument(module, only) or is_setting(module, only) or is_of_host_numbers(project, module, only)
+
+
+def _is_listed_argument(module: Module, node: ast.expr) -> bool:
+    """Whether it is an argument that is a list, as its annotation says, or as whoever hands nothing over gets one."""
+    function = module.function_of(node) if isinstance(node, ast.Name) else None
+    if function is None or not isinstance(node, ast.Name):
+        return False
+    own = [each for each in named_arguments(function) if each.arg == node.id]
+    if any(each.annotation is not None and _LISTS.search(ast.unparse(each.annotation)) for each in own):
+        return True
+    given = [each for each in module.within(function, ast.Assign) if node.id in stored(each)]
+    return bool(own) and any(isinstance(each.value, ast.List) and is_setting(module, each.value) for each in given)
+
+
+_LISTS = re.compile(r"(^|\W)([Ll]ist|[Tt]uple|Sequence)\b")
 
 
 def is_few_numbers(module: Module, call: ast.Call) -> bool:
@@ -188,7 +204,9 @@ def _through_call(project: "Project", module: Module, node: ast.Call, depth: int
         held = node.func.value
     else:
         return None
-    plain = last_name(node) in _OF_ONE_SIZE or all(_is_plain(project, module, each) for each in rest)
+    plain = last_name(node) in _OF_ONE_SIZE or all(
+        _is_plain(project, module, each) or made_on_host(project, module, each, depth + 1) is not None for each in rest
+    )
     return made_on_host(project, module, held, depth + 1) if plain else None
 
 
@@ -198,7 +216,7 @@ def _is_made_by_own(project: "Project", module: Module, node: ast.Call, depth: i
     if len(own) != 1:
         return False
     home, function = own[0]
-    if not isinstance(function, Function) or function.decorator_list:
+    if not isinstance(function, Function) or (function.decorator_list and not is_static(function)):
         return False
     given = [each.value for each in home.within(function, ast.Return)]
     table = _is_handed_sizes(project, module, node) and _DEVICES.isdisjoint(home.names_in(function))

@@ -70,6 +70,8 @@ _ENDS = re.compile(
 )
 _FIRST = re.compile(r"^(\w+\.)*(is_)?first_(step|iter\w*|batch|turn)$", re.IGNORECASE)
 """A flag of one step alone."""
+_OVER = re.compile(r"^(is_)?(done|finished|aborted|last)$", re.IGNORECASE)
+"""A flag of a training's end."""
 _CLOCK = re.compile(r"\b(time|now|elapsed|last_log\w*|perf_counter|monotonic)\b.*[<>]|tick(er)?\.\w+\(", re.IGNORECASE)
 _EVERY = re.compile(
     r"(log|print|eval|save|report|display|valid|test|summar|vis|plot|ckpt|checkpoint)(\w*_)?(every|interval|freq"
@@ -226,7 +228,7 @@ def _of_words(module: Module, test: ast.expr, *, negated: bool) -> Rarity:
         return Rarity.CONFIG if _is_on_unless_told(module, test) else Rarity.RARE
     if _LOGGING.search(text) or _CLOCK.search(text) or _EVERY.search(text):
         return Rarity.PERIODIC
-    if _FIRST.search(text) or (_ENDS.search(text) and isinstance(test, ast.Compare)):
+    if _FIRST.search(text) or _OVER.search(text) or (_ENDS.search(text) and isinstance(test, ast.Compare)):
         return Rarity.RARE
     if isinstance(test, ast.Name):
         return _of_variable(module, test)
@@ -282,6 +284,8 @@ def _is_setting(module: Module, test: ast.expr) -> bool:
         ends = test.comparators[0]
         if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(ends, ast.Constant):
             return _is_setting(module, test.left)
+        if isinstance(test.left, ast.Attribute) and isinstance(ends, ast.Constant) and isinstance(ends.value, str):
+            return code_of(test.left).startswith("self.")  # `self.pooling == "mean"`: which kind of it there is
         return bool(_SETTINGS.match(code_of(test.left)))
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
         return test.func.attr == "is_available"

@@ -49,6 +49,10 @@ _NO_ITEMS = re.compile(
 )
 """In what it goes through."""
 
+_TURN = re.compile(r"(?<![a-z])(epoch|step|iteration|attempt|retr|tries|try|fold|round|poll)", re.IGNORECASE)
+_TURNS = re.compile(r"(epochs|steps|iterations|attempts|retries|folds|rounds)\b", re.IGNORECASE)
+"""The same of what is a time, not a part of something."""
+
 _SELDOM = frozenset({Rarity.PERIODIC, Rarity.RARE, Rarity.ACCUMULATED})
 _CACHED = re.compile(r"\bnot in\b|\bis None\b|cache", re.IGNORECASE)
 
@@ -92,15 +96,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, *_COMPREHENSIONS)
 
 
-def repeated(project: "Project", module: Module, call: ast.Call, through: Path = ()) -> Iterator[Item]:
-    """The places where a call is made once for each item: in its own function's loop, or in its callers'."""
+def repeated(
+    project: "Project", module: Module, call: ast.Call, through: Path = (), *, in_chunks: bool = False
+) -> Iterator[Item]:
+    """The places where a call is made once for each item: in its own function's loop, or in its callers'.
+
+    in_chunks: a chunk or page of something counts as an item, too.
+    """
     function = module.function_of(call)
-    loop = _loop_around(module, call)
-    if _is_seldom(module, call, loop or function or module.tree):
+    loops = list(_loops_around(module, call))
+    if _is_seldom(module, call, loops[0] if loops else function or module.tree):
         return
-    if loop is not None:
-        if _is_over_items(project, module, loop) and _depends(module, loop, call):
+    for loop in loops:
+        asked = _depends(module, loop, call) or (in_chunks and _asks_again(loop))
+        if _is_over_items(project, module, loop, in_chunks=in_chunks) and asked:
             yield Item(module, call, loop, through)
+            return
+    if loops:
         return
     if function is None or len(through) >= DEEPEST:
         return
@@ -114,7 +126,7 @@ def repeated(project: "Project", module: Module, call: ast.Call, through: Path =
     further = (*through, (module, function))
     for caller, site in calls_to(project.flow, module, function):
         if not isinstance(function, ast.AsyncFunctionDef) or isinstance(caller.parent(site), ast.Await):
-            yield from repeated(project, caller, site, further)
+            yield from repeated(project, caller, site, further, in_chunks=in_chunks)
     yield from (Item(module, each, each, further) for each in _mapping(module, function))
 
 
@@ -138,8 +150,22 @@ def _maps(module: Module, call: ast.AST | None) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in _MAPPING[1:] and len(call.args) == 1
 
 
-def _loop_around(module: Module, call: ast.Call) -> Repeating | None:
-    """The nearest loop that repeats a call, within its function."""
+def _asks_again(loop: Repeating) -> bool:
+    """Whether a loop asks the same some more times, for as many answers."""
+    return isinstance(loop, ast.For) and code_of(loop.target) == "_" and not isinstance(loop.iter, ast.Tuple | ast.List)
+
+
+def _loops_around(module: Module, call: ast.Call) -> Iterator[Repeating]:
+    """The loops that repeat a call, within its function, the nearest first."""
+    node: ast.AST | None = call
+    while node is not None:
+        node = _loop_around(module, node)
+        if node is not None:
+            yield node
+
+
+def _loop_around(module: Module, call: ast.AST) -> Repeating | None:
+    """The nearest loop that repeats a call, or another loop, within its function."""
     below: ast.AST = call
     for above in module.ancestors(call):
         if isinstance(above, ast.Lambda):
@@ -187,20 +213,21 @@ def _is_kept(test: ast.AST, root: ast.AST) -> bool:
     return not (lacks and own & _names(test))
 
 
-def _is_over_items(project: "Project", module: Module, loop: Repeating) -> bool:
+def _is_over_items(project: "Project", module: Module, loop: Repeating, *, in_chunks: bool) -> bool:
     if isinstance(loop, ast.Call):
         return True
     if isinstance(loop, ast.While) or any(turns.node is loop for turns in project.loops.training):
         return False
     first = loop.generators[0] if isinstance(loop, _COMPREHENSIONS) else loop
     target, over = getattr(first, "target", None), getattr(first, "iter", None)
-    if target is None or over is None or _NO_ITEM.search(code_of(target)):
+    no_item, no_items = (_TURN, _TURNS) if in_chunks else (_NO_ITEM, _NO_ITEMS)
+    if target is None or over is None or no_item.search(code_of(target)):
         return False
     if isinstance(over, ast.Tuple | ast.List) and len(over.elts) <= FEW:
         return False
     if isinstance(over, ast.Call) and module.qualified(over.func) == "builtins.range":
         return len(over.args) < 3 and not all(isinstance(each, ast.Constant) for each in over.args)
-    return not project.flow.value(module, over).has(Tag.LOADER) and not _NO_ITEMS.search(code_of(over))
+    return not project.flow.value(module, over).has(Tag.LOADER) and not no_items.search(code_of(over))
 
 
 def _depends(module: Module, loop: Repeating, call: ast.Call) -> bool:

@@ -77,6 +77,10 @@ SUPPOSED = "supposed"
 """Whose loop is not among the files, and of which only the name or the like tells that there is one."""
 
 
+PART = "part"
+"""The same of a module's methods besides its pass: of these only what their author knew to wait is told."""
+
+
 class Loops:
     """The loops of one project; every answer is kept."""
 
@@ -115,7 +119,7 @@ class Loops:
         regions = [region for each in (*self.training, *self.evaluation) for region in self.regions(each)]
         unseen = Unseen(self._project, self.effects, regions)
         return tuple(
-            Turns(module, each.node, Kind.STEP if each.trains else Kind.EVALUATION, SUPPOSED)
+            Turns(module, each.node, Kind.STEP if each.trains else Kind.EVALUATION, PART if each.is_part else SUPPOSED)
             for module in self._modules
             for each in unseen.of(module)
         )
@@ -269,7 +273,9 @@ class Loops:
         for region in self.regions(turns):
             for call in region.all(ast.Call):
                 value = flow.value(region.module, model_called(call))
-                runs = value.tags == _CALLED_ON_DEVICE or (value.has(Tag.MODEL) and not value.has(Tag.CRITERION))
+                runs = value.tags == _CALLED_ON_DEVICE or (
+                    value.has(Tag.MODEL) and (not value.has(Tag.CRITERION) or _is_named_model(call))
+                )
                 runs = runs or (value.is_unknown and self._is_called_model(region.module, call))
                 if runs and not self._is_over_batches_within(turns, region, call):
                     return True
@@ -277,8 +283,7 @@ class Loops:
 
     def _is_called_model(self, module: Module, call: ast.Call) -> bool:
         """Whether what is called is named as models are, and handed what lies on the device."""
-        named = isinstance(call.func, ast.Name) and guess(call.func.id).has(Tag.MODEL)
-        return named and self._project.flow.value(module, call).has(Tag.OUTPUT, Tag.DEVICE)
+        return _is_named_model(call) and self._project.flow.value(module, call).has(Tag.OUTPUT, Tag.DEVICE)
 
     def _is_over_batches_within(self, turns: Turns, region: Region, call: ast.Call) -> bool:
         """Whether a loop over batches stands between the turn and a call: that one evaluates, this one repeats it."""
@@ -304,6 +309,11 @@ class Loops:
         each = iterated_value(self._project.flow.value(module, node.iter))
         parts = (each, *(each.items or ()))
         return any(part.has(Tag.BATCH) for part in parts)
+
+
+def _is_named_model(call: ast.Call) -> bool:
+    """Whether what is called has a name that models have: a model that gives its losses is one, too."""
+    return isinstance(call.func, ast.Name) and guess(call.func.id).has(Tag.MODEL)
 
 
 def _by_module(turns: Iterable[Turns]) -> Mapping[Module, Sequence[Turns]]:

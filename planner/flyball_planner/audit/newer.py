@@ -1,7 +1,8 @@
-"""Syntax that is newer than the Python that runs: written as it would have been before, so that it parses.
+"""Syntax that is newer than the Python that runs, or older: written as that reads it, so that it parses.
 
 Type parameters (`def first[T](…)`) are blanked, `type Pair = …` becomes an assignment, and f-strings that repeat their
-own quotes or go over several lines are quoted three times. All that stands in the tree stands where it stood.
+own quotes or go over several lines are quoted three times. `x.cuda(async=True)`, of PyTorch before 0.4 and Python
+before 3.7, asks for `non_blocking`. All that stands in the tree stands where it stood.
 """
 
 import ast
@@ -21,6 +22,7 @@ _TOKEN = re.compile(
     | (?P<plain>{_PREFIX}{_PLAIN})
     | (?P<alias>^[ \t]*type[ \t]+(?=\w+[ \t]*[\[=]))
     | (?P<named>\b(?:def|class)[ \t]+\w+[ \t]*(?=\[))
+    | (?P<awaited>(?<=[(,\s])async(?=[ \t]*=(?!=)))
     | (?P<open>[\[({{])
     | (?P<close>[\])}}])
     """,
@@ -41,7 +43,7 @@ class _Edit:
 
 
 def tree_of(text: str) -> ast.Module:
-    """The syntax tree of a text, whichever Python it is written for; SyntaxError where none would read it."""
+    """The syntax tree of a text, whichever Python 3 it is written for; SyntaxError where none would read it."""
     try:
         return ast.parse(text)
     except SyntaxError:
@@ -117,6 +119,8 @@ def _edits(text: str) -> Iterator[_Edit]:
         elif found["alias"] and not depth:
             position, edits = _alias(text, found)
             yield from edits
+        elif found["awaited"]:
+            yield _Edit(found.start(), found.end(), "non_blocking")
         elif found["named"]:
             position = _closed(text, position + 1)
             yield _Edit(found.end(), position, _blank(text[found.end() : position]))

@@ -139,7 +139,7 @@ def is_wrapped(module: Module, call: ast.AST, *, telling: bool = False) -> bool:
     return any(not telling or _SWITCHING.search(each) for each in unknown)
 
 
-_SWITCHING = re.compile(r"grad|infer|eval|no_|disable|freez", re.IGNORECASE)
+_SWITCHING = re.compile(r"grad|infer|eval|no_|disable|freez|history|without", re.IGNORECASE)
 """In names of decorators that turn history off in all likelihood."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.guards import Guard, Rarity, guards
 from flyball_planner.audit.index import nodes_below
-from flyball_planner.audit.module import Loop, Module
+from flyball_planner.audit.module import Loop, Module, last_name
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -39,6 +39,11 @@ class Region:
         """The nodes of one type that run: not those of functions and classes defined inside."""
         found = iter(self.module.repeated(self.root, kind))
         return (each for each in found if not self._is_without(each)) if self.without else found
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The last parts of what is called."""
+        return frozenset(last_name(each) for each in self.all(ast.Call))
 
     def _is_without(self, node: ast.AST) -> bool:
         return node in self.without or not set(self.without).isdisjoint(self.module.ancestors(node))
@@ -124,9 +129,11 @@ def _generated(project: "Project", region: Region) -> Iterator[Region]:
         return
     for call in (each for each in nodes_below(region.root.iter) if isinstance(each, ast.Call)):
         for module, node in project.flow.callees(region.module, call):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and len(region.calls) < DEEPEST:
                 for loop in _giving_loops(module, node):
-                    yield Region(module, loop, calls=(*region.calls, (region.module, call)))
+                    giving = Region(module, loop, calls=(*region.calls, (region.module, call)))
+                    yield giving
+                    yield from _generated(project, giving)
 
 
 def _giving_loops(module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Loop]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.loaders import Loader
 from flyball_planner.audit.mentions import DEVICE
-from flyball_planner.audit.module import last_name
+from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.names import code_of
+from flyball_planner.audit.regions import Region, reached
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
@@ -69,8 +70,22 @@ def costs_little(project: "Project", loader: Loader) -> bool:
     for name in ("__getitem__", "__getitems__", "__iter__"):
         method = project.flow.method(own, name)
         if method is not None:
-            return all(last_name(each) in _CHEAP_CALLS for each in method.module.calls_of(method.node))
+            calls = method.module.calls_of(method.node)
+            return all(last_name(each) in _CHEAP_CALLS for each in calls) and not _collates_files(project, loader)
     return False
+
+
+def _collates_files(project: "Project", loader: Loader) -> bool:
+    """Whether batches are put together of what is read, or turned into tokens, then."""
+    function = dict(loader.values)["collate_fn"].definition if loader.argument("collate_fn") is not None else None
+    if function is None or not isinstance(function.node, Function):
+        return False
+    regions = reached(project, Region(function.module, function.node))
+    return any(_READING.search(name) for each in regions for name in each.called)
+
+
+_READING = re.compile(r"^(read|load|imread|open|decode|tokeni[sz]e|encode)(_\w+)?$|^get_(wav|image|audio|spec)\w*$")
+"""In names of calls that take longer than putting together what is there."""
 
 
 _GRAPHS = re.compile(r"(torch_geometric|dgl)\.")

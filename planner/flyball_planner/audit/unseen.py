@@ -7,15 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit import hooks
+from flyball_planner.audit.computing import (
+    OF_ANSWERS,
+    computes,
+    is_average_update,
+    is_operation,
+    is_optimizer_step,
+    is_part_of_module,
+    takes_any,
+)
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.effects import Effect, Effects
 from flyball_planner.audit.evaluating import reads_outputs
-from flyball_planner.audit.fed import is_fed, is_metric, is_of_engine, is_turn_of
+from flyball_planner.audit.fed import is_fed, is_handed_batch, is_metric, is_of_engine, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.flow.library import REGISTERING
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
 from flyball_planner.audit.names import code_of
@@ -62,7 +70,7 @@ _TRAINS = re.compile(r"(?<![a-z])(train|fit|learn|optimi[sz]e)|(?<![a-z])main(?!
 _OF_EVALUATION = re.compile(r"valid|(?<![a-z])val(?![a-z])|eval|tester|infer|predict", re.IGNORECASE)
 """In names of classes and files whose methods run for each batch of an evaluation."""
 
-_ON_HOST = re.compile(r"transform|augment|dataset|tokeni[sz]|preprocess|processor|collat|sampler", re.IGNORECASE)
+_ON_HOST = re.compile(r"transform(?!er)|augment|dataset|tokeni[sz]|preprocess|processor|collat|sampler", re.IGNORECASE)
 """In names of classes and files that prepare data, which nobody moves to a device."""
 
 _COMMON = frozenset({
@@ -104,6 +112,8 @@ class Found:
     module: Module
     node: Function | Loop
     trains: bool
+    is_part: bool = False
+    """Whether it is a method of a module besides its pass."""
 
 
 class Unseen:
@@ -129,6 +139,8 @@ class Unseen:
             trains = self._trains(module, node, doing)
             if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or self._checks(module, node):
                 yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
+            elif _reads(module, node) and is_part_of_module(self._project, module, node):
+                yield Found(module, node, trains=OF_ANSWERS.search(node.name) is None, is_part=True)
         for loop in module.loops:
             if loop not in self._around and not _is_within(module, loop, self._often):
                 trains = not self._is_seen(module, loop) and self._is_training(module, loop)
@@ -140,14 +152,28 @@ class Unseen:
 
     def _trains(self, module: Module, node: Function, doing: frozenset[ast.AST]) -> bool:
         if node.name == "forward":
-            return self._is_reading_forward(module, node)
+            return self._is_reading_forward(module, node) or is_operation(module, node)
         if is_property(node):
             return self._is_read(module, node)
-        if node.name in hooks.TRAINING or (STEP.search(node.name) and _takes_any(node)):
+        if node.name in hooks.TRAINING or (STEP.search(node.name) and takes_any(node)):
             return True
         if _reads(module, node) and is_fed(self._project, module, node):
             return True
-        return (node in doing or node.name in self._called) and not _NO_STEPS.search(node.name)
+        if is_operation(module, node) or is_average_update(module, node):
+            return True
+        if is_optimizer_step(self._project, module, node):
+            return True
+        if _NO_STEPS.search(node.name):
+            return False
+        return node in doing or node.name in self._called or self._computes(module, node)
+
+    def _computes(self, module: Module, node: Function) -> bool:
+        """Whether it reads, or asks, what it computes with of its arguments."""
+        asks = _reads(module, node) or module.within(node, ast.If)
+        if not asks or OF_ANSWERS.search(node.name) or not computes(module, node):
+            return False
+        holder = module.class_of(node)
+        return holder is None or not self._project.flow.is_module(Definition(module, holder))
 
     def _checks(self, module: Module, node: Function) -> bool:
         """Whether it measures what a model gives, or is what an engine of Ignite's runs and does not differentiate."""
@@ -162,7 +188,9 @@ class Unseen:
     def _is_reading_forward(self, module: Module, node: Function) -> bool:
         """Whether it is a module's, of which some method may wait."""
         holder = module.class_of(node)
-        if holder is None or not self._project.flow.is_module(Definition(module, holder)):
+        if holder is None:
+            return False
+        if not self._project.flow.is_module(Definition(module, holder)) and not is_handed_batch(node):
             return False
         methods = (each for each in holder.body if isinstance(each, Function))
         return any(_reads(module, each) for each in methods if each.name != "__init__")
@@ -297,9 +325,3 @@ def _home(module: Module, node: Function) -> str:
     """The names of a function's file and class."""
     holder = module.class_of(node)
     return f"{module.name.rpartition('.')[2]} {holder.name if holder is not None else ''}"
-
-
-def _takes_any(node: Function) -> bool:
-    """Whether a call hands anything over, besides the instance."""
-    named = {each.arg for each in named_arguments(node)}
-    return bool(named - {"self", "cls"}) or node.args.vararg is not None

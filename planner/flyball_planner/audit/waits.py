@@ -128,6 +128,7 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         if value is not None:
             yield Wait(given.value, "writing it into a tensor on the host copies it", value)
     yield from _in_slices(project, region)
+    yield from _in_indices(project, region)
     yield from _in_counts(project, region)
     yield from _in_memberships(project, region)
     for test in dict.fromkeys(_tests(region)):
@@ -144,6 +145,31 @@ def _in_slices(project: "Project", region: Region) -> Iterator[Wait]:
             entries = (each.value for each in nodes_below(bound) if isinstance(each, ast.Subscript))
             if value.is_seen_tensor or any(read(project, region, each) for each in entries):
                 yield Wait(bound, "a slice's bound must be known on the host", value)
+
+
+def _in_indices(project: "Project", region: Region) -> Iterator[Wait]:
+    """Which element of a list is meant: of a tensor, the device itself knows."""
+    for part in region.all(ast.Subscript):
+        if isinstance(part.slice, ast.Name) and isinstance(part.value, ast.Name):
+            value = read(project, region, part.slice)
+            if value is not None and value.is_seen_tensor and _is_list(region, part.value.id):
+                yield Wait(part, "which element of a list it is must be known on the host", value)
+
+
+def _is_list(region: Region, name: str) -> bool:
+    """Whether the function around makes a list, and gives it that name."""
+    scope = region.module.scope_of(region.root)
+    given = [
+        each.value for each in region.module.within(scope, ast.Assign) if any(is_name(to, name) for to in each.targets)
+    ]
+    return bool(given) and all(isinstance(each, ast.List | ast.ListComp) or _repeats_list(each) for each in given)
+
+
+def _repeats_list(made: ast.expr) -> bool:
+    """Whether it is `[0] * n` or `list(…)`."""
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
+        return isinstance(made.left, ast.List) or isinstance(made.right, ast.List)
+    return isinstance(made, ast.Call) and is_name(made.func, "list")
 
 
 def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
@@ -250,7 +276,9 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
         value = held(project, region, call.func.value) or supposed(project, region, call)
         if value is not None:
-            return _in_method(call, call.func.attr, value)
+            return _in_method(call, call.func.attr, value) or _of_factor(project, region, call)
+        if (factor := _of_factor(project, region, call)) is not None:
+            return factor
         if call.func.attr in _REPORTING or _is_written(call.func):
             return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
         if call.func.attr == "add_batch":  # of Hugging Face's metrics, which keep tables on the host
@@ -260,6 +288,20 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         if value is not None:
             return Wait(call, "brings it to the host, as its name says", value.tagged(Tag.SUPPOSED))
     return _in_function(project, region, call)
+
+
+def _of_factor(project: "Project", region: Region, call: ast.Call) -> Wait | None:
+    """A factor that must be a number: `p.add_(update, alpha=-step_size)` of a tensor reads it."""
+    name = last_name(call)
+    asked = "alpha" if name in _SCALING else "value" if name.startswith("addc") else None
+    given = next((each.value for each in call.keywords if each.arg == asked), None) if asked is not None else None
+    value = project.flow.value(region.module, given) if given is not None else UNKNOWN
+    if not value.has(Tag.TENSOR) or value.has(Tag.CPU):
+        return None
+    return Wait(call, f"`{asked}` must be a number on the host", value if value.is_seen_tensor else SUPPOSED)
+
+
+_SCALING = frozenset({"add", "add_", "sub", "sub_"})
 
 
 def _is_written(called: ast.Attribute) -> bool:

@@ -32,6 +32,22 @@ def test_newer_syntax_is_read_and_all_in_it_keeps_its_place(text: str) -> None:
     assert all(ast.get_source_segment(text, node) == node.id for node in read)
 
 
+OLDER = {
+    "é = f'{a}'; x = x.cuda(async=True); last(x)\n": "a x last",
+    "move(batch,\n     async = blocking, to=device)\n": "move batch blocking device",
+}
+
+
+@pytest.mark.parametrize("text", OLDER)
+def test_what_older_python_and_pytorch_called_async_asks_not_to_wait(text: str) -> None:
+    """`async` was a name until Python 3.7, and meant `non_blocking` until PyTorch 0.4."""
+    nodes = [*ast.walk(tree_of(text))]
+    read = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    assert {node.id for node in read} == set(OLDER[text].split())
+    assert all(ast.get_source_segment(text, node) == node.id for node in read)
+    assert "non_blocking" in {node.arg for node in nodes if isinstance(node, ast.keyword)}
+
+
 BROKEN = ("f'{a['b']'\n", "f'{a\n", "def f[T(x): pass\n", "type X[ = 1\n", "f'" + "{a:" * 99, "f'\\")
 
 

@@ -8,7 +8,7 @@ from flyball_planner.audit.flow.derived import combine
 from flyball_planner.audit.flow.expressions import evaluate
 from flyball_planner.audit.flow.frames import Frame
 from flyball_planner.audit.flow.functions import loss_of, of_library
-from flyball_planner.audit.flow.handed import NOTHING, Arguments, handed
+from flyball_planner.audit.flow.handed import NOTHING, Arguments, handed, with_model
 from flyball_planner.audit.flow.methods import SOMETHING_ON_DEVICE, of_method
 from flyball_planner.audit.flow.values import (
     NORM,
@@ -116,6 +116,7 @@ def _own(frame: Frame, node: ast.Call, called: Value, given: Arguments) -> Value
         return flow.run(frame, called.definition, called.element, given)
     if not called.is_instance:
         return flow.instance(frame, node, called, given)
+    given = with_model(given) if called.has(Tag.MODEL) else given
     result = flow.call_method(frame, called, "forward" if called.has(Tag.MODEL) else "__call__", given)
     if called.has(Tag.CRITERION):
         return loss_of(frame, given)

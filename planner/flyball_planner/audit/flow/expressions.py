@@ -153,7 +153,16 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
         return ON_HOST
     if any(each.has(Tag.MODEL) for each in values):  # modules compare by identity
         return ON_HOST
+    if any(map(_is_member, (node.left, *node.comparators))):
+        return ON_HOST
     return combine(values).without(Tag.GRAPH, Tag.LOSS)
+
+
+def _is_member(node: ast.expr) -> bool:
+    """Whether it is one of an enumeration's: `Kind.FIRST`, with which tensors are not compared."""
+    if not isinstance(node, ast.Attribute) or not node.attr.isupper() or not isinstance(node.value, ast.Name):
+        return False
+    return node.value.id[:1].isupper() and not node.value.id.isupper()
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:

@@ -30,6 +30,27 @@ class Arguments(NamedTuple):
 NOTHING = Arguments((), (), complete=True)
 
 
+_UNMOVED = (Tag.BATCH, Tag.CPU)
+
+
+def with_model(given: Arguments) -> Arguments:
+    """What a model is handed, where it lies: batches that nobody is seen to move lie where the model does."""
+    if not any(each.has(*_UNMOVED) and Tag.DEVICE not in each.tags for each in given.all):
+        return given
+    return Arguments(
+        tuple(map(_beside, given.positional)),
+        tuple((name, _beside(each)) for name, each in given.keywords),
+        given.complete,
+    )
+
+
+def _beside(value: Value) -> Value:
+    """A batch's part, supposed to lie on the device."""
+    if not value.has(*_UNMOVED) or Tag.DEVICE in value.tags:
+        return value
+    return value.without(Tag.CPU).tagged(Tag.DEVICE, Tag.SUPPOSED)
+
+
 def handed(node: ast.Call, values: tuple[Value, ...], keywords: tuple[tuple[str, Value], ...]) -> Arguments:
     """What a call hands over, as far as its place among the arguments is known: up to the first `*`."""
     for each in node.args:

@@ -48,6 +48,9 @@ class Surroundings(Classes):
             for caller in sorted(group, key=lambda each: each.name):
                 for called in caller.called_names:
                     found[called] += [(caller, each) for each in caller.calls_named(called)]
+                for alias in (each for plain in caller.imports for each in plain.names):
+                    if alias.asname is not None and alias.asname != alias.name:  # `from x import ask as _ask`
+                        found[alias.name] += [(caller, each) for each in caller.calls_named(alias.asname)]
         return found.get(name, ())
 
     def partials(self, module: Module) -> Sequence[tuple[Module, ast.Call, list[ast.Call]]]:

@@ -184,10 +184,11 @@ def _goes_to_batch(project: Project, region: Region, call: ast.Call) -> bool:
 
 
 def _is_as_brought(project: Project, region: Region, call: ast.Call) -> bool:
-    """Whether it becomes like something that Lightning brought to the device: `.type_as(x)`, of a batch's `x`."""
-    if last_name(call) != "type_as" or len(call.args) != 1 or "lightning" not in region.module.frameworks:
+    """Whether it becomes like something that was brought to the device: `.type_as(x)`, of a batch's `x`."""
+    if last_name(call) != "type_as" or len(call.args) != 1:
         return False
-    return not project.flow.value(region.module, call.args[0]).has(Tag.CPU)
+    like = project.flow.value(region.module, call.args[0])
+    return not like.has(Tag.CPU) and ("lightning" in region.module.frameworks or not like.has(Tag.HOST))
 
 
 def _is_cast(call: ast.Call) -> bool:

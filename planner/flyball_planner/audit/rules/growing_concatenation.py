@@ -26,12 +26,16 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             continue
         if module.qualified(call.func) not in _JOINING and not _appends_rows(call, ast.unparse(assigned.targets[0])):
             continue
-        loop = _loop(module, assigned)
+        loop = _loop(module, assigned, of_tensors=(module.qualified(call.func) or "").startswith("torch."))
         if loop is None:
             yield from _in_state(module, call, assigned)
             continue
         holder = ast.unparse(assigned.targets[0])
-        if _is_another_each_turn(loop, assigned.targets[0]) or _ends_when_enough(loop, holder):
+        if (
+            _is_another_each_turn(loop, assigned.targets[0])
+            or _is_last_of_list(loop, holder)
+            or _ends_when_enough(loop, holder)
+        ):
             continue
         if _joins(call, holder) and not _is_read(loop, assigned, holder) and not _begins_anew(loop, assigned, holder):
             yield Match(
@@ -85,8 +89,11 @@ def _assigned(module: Module, call: ast.Call) -> ast.Assign | None:
     return above if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
 
 
-def _loop(module: Module, assigned: ast.Assign) -> ast.For | None:
-    """The loop around it, within its function; a module's forward loops over a few layers."""
+def _loop(module: Module, assigned: ast.Assign, *, of_tensors: bool) -> ast.For | ast.While | None:
+    """The loop around it, within its function; a module's forward loops over a few layers.
+
+    Of loops that nothing is gone through, those that make a sequence of tensors longer need the whole in each turn.
+    """
     for above in module.ancestors(assigned):
         if isinstance(above, ast.For):
             function = module.function_of(above)
@@ -94,7 +101,9 @@ def _loop(module: Module, assigned: ast.Assign) -> ast.For | None:
             forward = function is not None and function.name == "forward"
             layers = forward and not _is_over_positions(above) and not _is_over_many(above)
             return None if few or layers else above
-        if isinstance(above, Function | ast.Lambda | ast.ClassDef | ast.While):
+        if isinstance(above, ast.While):
+            return None if of_tensors else above
+        if isinstance(above, Function | ast.Lambda | ast.ClassDef):
             return None
     return None
 
@@ -117,13 +126,22 @@ def _is_over_many(loop: ast.For) -> bool:
 _COUNTED = re.compile(r"(?<![a-z])(kernels|samples|steps|frames|windows|chunks|tokens|points|nodes|features|filters)$")
 
 
-def _is_another_each_turn(loop: ast.For, holder: ast.expr) -> bool:
+def _is_last_of_list(loop: ast.For | ast.While, holder: str) -> bool:
+    """Whether what is joined is the last of a list that grows by one in each turn: `parts[-1]`."""
+    held = holder.removesuffix("[-1]")
+    calls = (each for each in ast.walk(loop) if isinstance(each, ast.Call) and last_name(each) == "append")
+    return held != holder and any(ast.unparse(each.func) == f"{held}.append" for each in calls)
+
+
+def _is_another_each_turn(loop: ast.For | ast.While, holder: ast.expr) -> bool:
     """Whether what is joined is the turn's own: `parts[name]` of a loop over names."""
+    if isinstance(loop, ast.While):
+        return False
     turns = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
     return any(isinstance(each, ast.Name) and each.id in turns for each in ast.walk(holder))
 
 
-def _ends_when_enough(loop: ast.For, holder: str) -> bool:
+def _ends_when_enough(loop: ast.For | ast.While, holder: str) -> bool:
     """Whether the loop ends as soon as a few parts are gathered: `if len(found) == k: break`."""
     tests = (each.test for each in ast.walk(loop) if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
     parts = (part for each in tests for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute))
@@ -157,7 +175,7 @@ def _moved(node: ast.expr) -> ast.expr:
 _MOVES = frozenset({"to", "cpu", "cuda", "detach", "float", "numpy"})
 
 
-def _is_read(loop: ast.For | Function, assigned: ast.Assign, holder: str) -> bool:
+def _is_read(loop: ast.For | ast.While | Function, assigned: ast.Assign, holder: str) -> bool:
     """Whether the loop needs the whole in each turn; asking whether it is None, or how long, is no need."""
     inside = set(ast.walk(assigned)) | {part for each in ast.walk(loop) for part in _asked_about(each)}
     inside |= {part for each in ast.walk(loop) for part in _given_again(each, holder)}
@@ -189,7 +207,7 @@ def _given_again(node: ast.AST, holder: str) -> Iterator[ast.AST]:
             yield from ast.walk(each)
 
 
-def _begins_anew(loop: ast.For, assigned: ast.Assign, holder: str) -> bool:
+def _begins_anew(loop: ast.For | ast.While, assigned: ast.Assign, holder: str) -> bool:
     """Whether each turn, or an inner loop's end, empties it."""
     firsts = {part for each in ast.walk(loop) if isinstance(each, ast.If) and _asks_if_empty(each, assigned, holder)
               for part in each.body}  # fmt: skip
@@ -211,8 +229,10 @@ def _is_first(other: ast.Assign, assigned: ast.Assign) -> bool:
     return other.lineno < assigned.lineno and other.col_offset <= assigned.col_offset
 
 
-def _is_over_batches(project: Project, module: Module, loop: ast.For) -> bool:
+def _is_over_batches(project: Project, module: Module, loop: ast.For | ast.While) -> bool:
     """Whether there are many turns: one for each batch, or for each sample; parts of an object are a few."""
+    if isinstance(loop, ast.While):
+        return False
     if isinstance(loop.iter, ast.Call) and last_name(loop.iter) in _OF_PARTS:
         return False
     return bool(_MANY.search(ast.unparse(loop.iter))) or project.flow.value(module, loop.iter).gives_batches

@@ -19,7 +19,13 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         given = loader.argument("pin_memory")
         missing = loader.misses("pin_memory")
         refused = isinstance(given, ast.Constant) and given.value is False
-        if (missing or refused) and not lies_on_device(project, loader) and _is_for_a_device(project, loader):
+        moves = loader.argument("device") is not None  # DGL's bring their batches over themselves
+        if (
+            (missing or refused)
+            and not moves
+            and not lies_on_device(project, loader)
+            and _is_for_a_device(project, loader)
+        ):
             yield _match(loader, missing=missing)
     for call in trainer_settings(module, project):
         setting = keyword(call, "dataloader_pin_memory")

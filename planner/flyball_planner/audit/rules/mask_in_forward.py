@@ -87,6 +87,7 @@ def _in_forward(project: Project, forward: Region) -> Iterator[Match]:
         if _EXPORTS.search(function.name):
             continue
         masks = [each for each in _masks(project, region) if _is_whole(region.module, each)]
+        masks += _positions(project, region) if not masks else ()
         for mask in masks:
             if not is_kept(region.module, mask, function) and not _is_cached(region, mask):
                 yield _match(forward, region, mask, asked=not is_off_by_default(project, region, mask))
@@ -117,6 +118,20 @@ def _masks(project: Project, region: Region) -> Iterator[ast.Call | ast.Compare]
             and not _joins_data(project, region, compare)
         ):
             yield compare
+
+
+def _positions(project: Project, region: Region) -> Iterator[ast.Call]:
+    """The first positions in the text of which a table of sines is computed: it is the same in each pass."""
+    waves = any(last_name(each) in _WAVES for each in region.all(ast.Call))
+    for call in region.all(ast.Call) if waves else ():
+        ranges = last_name(call) in _RANGES and region.module.qualified(call.func) is not None
+        if ranges and follows_from_shapes(project.flow, region.module, call):
+            yield call
+            return
+
+
+_WAVES = frozenset({"sin", "cos", "sin_", "cos_"})
+_RANGES = frozenset({"arange", "linspace"})
 
 
 def _is_band(project: Project, module: Module, compare: ast.Compare) -> bool:
@@ -199,6 +214,7 @@ def _other_way_is_fused(module: Module, node: ast.AST) -> bool:
 
 
 def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, asked: bool) -> Match:
+    table = isinstance(mask, ast.Call) and last_name(mask) in _RANGES
     per_layer = any(last_name(each) in SCORING for each in forward.all(ast.Call))
     where = (
         "each layer that runs it makes the same n × n tensor again"
@@ -206,10 +222,10 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, ask
         else "each forward pass makes the same tensor again"
     )
     fallback = _is_fallback(region, mask)
-    sure = per_layer and asked and not fallback
+    sure = per_layer and asked and not fallback and not table
     return Match(
         mask,
-        f"`{region.module.quote(mask)}` is made in every forward pass",
+        f"`{region.module.quote(mask)}`{', and its sines,' if table else ''} is made in every forward pass",
         f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}"
         f"{'' if asked else '; an option leads there that shows weights, or that no file asks for'}",
         CERTAIN if sure else SUSPECTED if fallback or not asked else LIKELY,

@@ -25,6 +25,7 @@ from flyball_planner.audit.passes import (
     recorded_passes,
 )
 from flyball_planner.audit.phases import recorded_in_all_phases
+from flyball_planner.audit.predictors import predictors
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, Root, reached
 from flyball_planner.audit.rule import CERTAIN, LIKELY, SUSPECTED, Match, Rule
@@ -50,6 +51,10 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     yield from _of_dropped(module, project)
     left = dict.fromkeys(undifferentiated(project, module))
     yield from (_giver(module, call, None, switched=False) for call in left)
+    asked = (
+        call for call in predictors(project, module) if call not in left and told.isdisjoint(module.ancestors(call))
+    )
+    yield from (_predicts(module, call) for call in asked)
     yield from (_held_out(module, call) for call in passes_over_held_out(project, module) if call not in left)
     for turns in project.loops.training_of(module):
         switch = switch_of(project, turns)
@@ -102,6 +107,16 @@ def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool)
         "what it gives is detached or read on the host, and nothing else is made of it",
         LIKELY if certain else SUSPECTED,
         Severity.WARNING if certain else Severity.NOTE,
+    )
+
+
+def _predicts(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call)}` predicts with autograd's history on",
+        "whoever asks for a prediction gets the graph of it, too: nothing here differentiates",
+        SUSPECTED,
+        Severity.NOTE,
     )
 
 

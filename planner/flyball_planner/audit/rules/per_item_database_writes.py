@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.items import Item, repeated
@@ -46,7 +46,8 @@ _LIBRARIES = (
     "psycopg", "mysql", "MySQLdb", "asyncpg", "pyodbc", "oracledb", "cx_Oracle", "clickhouse_driver", "sqlite3",
     "sqlalchemy", "pymongo", "motor", "redis", "aiomysql", "aiopg", "snowflake", "sqlite_utils", "duckdb", "neo4j",
     "elasticsearch", "opensearchpy", "boto3", "tinydb", "chromadb", "qdrant", "pinecone", "pymilvus", "lancedb",
-    "weaviate", "firestore", "influxdb_client", "django", "peewee", "mongoengine", "pony", "INSERT INTO",
+    "weaviate", "firestore", "influxdb_client", "django", "peewee", "mongoengine", "pony", "INSERT INTO", ".commit()",
+    ".save()", "storage.", ".insert_", ".upsert", ".add_document", ".add_text", ".add_embedding",
 )  # fmt: skip
 
 _WRITING = re.compile(r"\b(insert|update|delete|upsert|replace|merge|create|set|remove)\b", re.IGNORECASE)
@@ -71,14 +72,27 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if (usual or _writes_elsewhere(call, path)) and not _reads(project, module, call):
             for item in repeated(project, module, call):
                 yield _match(item, call, usual=bool(usual))
+    for call in _seeming(module, project, calls):
+        for item in repeated(project, module, call):
+            yield _match(item, call, usual=False)
+    for call in module.calls_named("save"):
+        for item in repeated(project, module, call):
+            if _saves_item(item, call):
+                yield _match(item, call, usual=False)
+    yield from (
+        _of_one(module, call) for call in module.calls_named("add", "upsert") if _adds_one(project, module, call)
+    )
+
+
+def _seeming(module: Module, project: Project, calls: Iterable[ast.Call]) -> Iterator[ast.Call]:
+    """The calls that write in all likelihood, as they read: nothing tells whose they are."""
     for call in calls:
         if _NAMES_OF_UNKNOWN.match(last_name(call)) and _reads_like_a_write(project, module, call):
-            for item in repeated(project, module, call):
-                yield _match(item, call, usual=False)
+            yield call
+    yield from (each for each in module.all(ast.Call) if _stores(project, module, each))
     for call in module.calls_named("save", "create", "get_or_create", "update_or_create"):
         if _saves_row(module, project, call):
-            for item in repeated(project, module, call):
-                yield _match(item, call, usual=False)
+            yield call
 
 
 _NAMES_OF_UNKNOWN = re.compile(r"(execute|commit|merge|flush)$")
@@ -104,6 +118,76 @@ def _reads_like_a_write(project: Project, module: Module, call: ast.Call) -> boo
 
 
 _ROWS = re.compile(r"\s*(insert|update|delete|replace|upsert|merge)\b", re.IGNORECASE)
+
+
+_STORES = re.compile(
+    r"(^|[._])(\w+_)?(db|database|collection|vector_?store|vector_?db|vectordb|doc(ument)?_?store|table|store|index)$",
+    re.IGNORECASE,
+)
+_STORING = re.compile(
+    r"^(insert|upsert)(_(one|embedding|document|doc|row|record|item|vector|text|sample))?$|^add_(document|text|embedding)$"
+)
+"""In names of methods that write one thing into a store."""
+
+
+_STORAGES = re.compile(r"(^|[._])(storage|storage_adapter|repository)$", re.IGNORECASE)
+_KEEPING = frozenset({"update", "create", "insert", "save", "remove"})
+"""Methods by which what is called a storage is handed one thing."""
+
+
+def _stores(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether what is called a database or a store is handed one thing, though nothing tells whose it is."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not call.args:
+        return False
+    stores = _STORING.search(func.attr) and _STORES.search(code_of(func.value))
+    if not stores and not (func.attr in _KEEPING and _STORAGES.search(code_of(func.value))):
+        return False
+    plain = (each for each in call.args if isinstance(each, ast.Constant))  # `names.insert(0, x)` of a list
+    if any(isinstance(each.value, int) for each in plain):
+        return False
+    path = project.origins.of(module, func)
+    return path is None or not (_WRITES.search(path) or _OTHERS.search(path) or _OF_LISTS.match(path))
+
+
+_OF_LISTS = re.compile(r"(builtins|collections|torch|numpy|pandas|os|pathlib)\.")
+
+
+def _saves_item(item: Item, call: ast.Call) -> bool:
+    """Whether an item of a loop is told to save itself, as rows of mappers are: `row.save()`."""
+    held = call.func.value if isinstance(call.func, ast.Attribute) else None
+    target = item.loop.target if isinstance(item.loop, ast.For | ast.AsyncFor) else None
+    if call is not item.call or call.args or not isinstance(held, ast.Name) or target is None:
+        return False
+    if _FILES.search(held.id):
+        return False
+    return any(isinstance(each, ast.Name) and each.id == held.id for each in ast.walk(target))
+
+
+_FILES = re.compile(
+    r"fig|plot|chart|ax|image|img|pic|canvas|model|net|trainer|checkpoint|ckpt|writer|page|doc|book|sheet|config|setting|file"
+)
+"""In names of what saves itself into a file."""
+
+
+def _adds_one(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether a store of vectors is handed lists of one, in a function that takes one thing."""
+    given = {each.arg: each.value for each in call.keywords}
+    ids = given.get("ids")
+    if not isinstance(ids, ast.List) or len(ids.elts) != 1 or isinstance(ids.elts[0], ast.Starred | ast.Constant):
+        return False
+    return module.function_of(call) is not None and next(repeated(project, module, call), None) is None
+
+
+def _of_one(module: Module, call: ast.Call) -> Match:
+    return Match(
+        call,
+        f"`{module.quote(call)}` writes one thing to a store that takes lists",
+        "whoever has several calls it for each of them; each waits for the store",
+        SUSPECTED,
+        Severity.NOTE,
+        module=module,
+    )
 
 
 def _transactions(module: Module, project: Project) -> Iterator[ast.With]:

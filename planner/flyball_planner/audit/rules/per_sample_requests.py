@@ -56,6 +56,8 @@ _LIBRARIES = (
     "mistralai", "groq", "from together", "import together", "InferenceClient", "google.gen", "google import genai",
     "langchain", "boto3", "embed_query", "text_embedding", "embed_text", "embed_model", "embedding_model",
     "embedding_func", "embedding_fn", "embedder", ".completions.", "generate_content", "invoke_model", "embed_content",
+    "llm", "LLM", "chat_completion", "get_completion", "get_embedding", "response_format", "SentenceTransformer",
+    ".encode(", "prompt=", "query=", "chat_response", "call_api", ".api.",
 )  # fmt: skip
 
 
@@ -63,12 +65,16 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     """The module's requests, wherever a loop over items leads to them."""
     for call in module.all(ast.Call):
         if _may_ask(module, call) and _asks(project, module, call):
-            for item in repeated(project, module, call):
+            for item in repeated(project, module, call, in_chunks=_answers(module, call)):
                 trains = item.trains(project)
                 if not _announces_an_exchange(item, call) and (trains or not _brings_files(item)):
                     yield _match(item, call, trains=trains)
-        elif _ASKS_MODEL.search(last_name(call)) and _asks_model(project, module, call):
-            yield from (_of_model(item, call) for item in repeated(project, module, call) if _is_own_text(item))
+        elif _is_handed_request(module, call):
+            yield from (_match(item, call, trains=item.trains(project)) for item in repeated(project, module, call))
+        elif _asks_model(project, module, call) or _encodes_one(project, module, call):
+            for item in repeated(project, module, call, in_chunks=_answers_one(call) or _is_part(call)):
+                if _is_own_text(item):
+                    yield _of_model(item, call)
 
 
 def _may_ask(module: Module, call: ast.Call) -> bool:
@@ -83,13 +89,37 @@ def _asks(project: Project, module: Module, call: ast.Call) -> bool:
 _ASKS_MODEL = re.compile(
     r"^(create|generate_content|invoke_model|embed_content|embeddings?|embed|aembed_query|embed_query|embed_text"
     r"|get_(text|query)_embedding|_*(embedding|embed)_(function|func|fn))$"
+    r"|^_*(get_|create_|run_|call_|query_|ask_|make_)?(chat_)?completions?$|^_*get_embedding$|^parse$"
+    r"|^get_chat_response$|^(call|query|request)_(api|model)$|^answer$"
+    r"|^_*(call|query|ask|prompt|invoke|run)_(the_)?(llm|gpt|chat_?gpt|openai|claude|gemini|anthropic)$"
+    r"|^(llm|_llm|llm_(provider|client|model|fn|func|call)|chat_llm)$|^(invoke|generate|predict|chat|complete|ask|query)$",
+    re.IGNORECASE,
 )
 """Names of methods that ask a model, mostly a served one, whoever holds it."""
+
+_OF_OWN_KIND = re.compile(r"^(?!langchain|transformers|openai|anthropic|sentence_transformers|llama_index|torch)\w+\.")
+"""A function, or an object, of files that are not at hand, by the path of its import."""
+
+_OF_LLM = re.compile(
+    r"(^|[._])(llm|chat_?(model|client)|(llm|openai|gpt|anthropic)_?(client|provider|model)?)"
+    r"\.(?!get_|count|bind|with_|eval|to$|train|config|load|save|set|close|token|max_|reset|update)\w+$"
+)
+"""Whole names of methods that a large model has."""
+
+_OF_API = re.compile(
+    r"(^|[._])api\.(get|post|fetch|search|lookup|query)\w+$"
+    r"|(^|[._])(\w+_)?client\.(fetch|post|query|search|retrieve|generate|embed|complete|chat|infer|predict)(_\w+)?$",
+    re.IGNORECASE,
+)
+"""Whole names of methods of what is called a service's interface, or its client."""
 
 _SAYS_SO = re.compile(
     r"\.(generate_content|invoke_model|embed_content|embed_query|embed_text|get_(text|query)_embedding)$"
     r"|\.((chat\.)?completions|embeddings|messages|responses)\.create$|embedder\.embed$"
     r"|(^|[._])(embedding|embed)_(function|func|fn)$"
+    r"|(^|[._])_*(get_|create_|run_|call_|query_|ask_|make_)?chat_(completions?|response)$|(^|[._])_*get_(embedding|completion)$"
+    r"|(^|[._])(call|query|request)_(api|model)$|_(llm|gpt|chat_?gpt|openai|claude|gemini|anthropic)$|(^|[._])(llm|llm_(provider|client|model|fn|func|call))$",
+    re.IGNORECASE,
 )
 """Whole names that tell by themselves."""
 
@@ -100,15 +130,77 @@ _FOR_MODEL = frozenset({"prompt", "messages", "input", "engine"})
 
 def _asks_model(project: Project, module: Module, call: ast.Call) -> bool:
     """Whether it reads like a question to a model that somebody else holds, and no library tells more of it."""
-    if not isinstance(call.func, ast.Attribute) or project.origins.of(module, call.func) is not None:
+    said = code_of(call.func)
+    reads_so = _ASKS_MODEL.search(last_name(call)) or _OF_LLM.search(said) or _OF_API.search(said)
+    path = project.origins.of(module, call.func) if reads_so else ""
+    if path is not None and not _OF_OWN_KIND.search(path):
+        return False
+    if not call.args and not call.keywords:
         return False
     if isinstance(module.function_of(call), ast.AsyncFunctionDef) and not _is_awaited(module, call):
         return False
-    if any(isinstance(each.node, Function) for each in project.flow.callees(module, call)):
+    own = (each.node for each in project.flow.callees(module, call) if isinstance(each.node, Function))
+    if any(each.name == last_name(call) for each in own):
         return False  # it is followed to what it asks
-    said = code_of(call.func)
     of_client = _OF_CLIENT.search(said) is not None and any(each.arg in _FOR_MODEL for each in call.keywords)
-    return of_client or _SAYS_SO.search(said) is not None
+    parses = last_name(call) == "parse" and any(each.arg == "response_format" for each in call.keywords)
+    prompted = last_name(call) in _ASKING and any(each.arg in _PROMPTS for each in call.keywords)
+    by_name = any(each.search(said) for each in (_OF_LLM, _OF_API, _SAYS_SO))
+    return of_client or parses or prompted or by_name
+
+
+_ASKING = frozenset({"generate", "invoke", "complete", "ask", "chat", "answer", "predict"})
+_PROMPTS = frozenset({"prompt", "query", "question", "messages", "system_prompt", "user_prompt"})
+"""Handed by these names, it is a question to a large model."""
+
+
+_ANSWERING = re.compile(
+    r"completion|generate|llm|gpt|claude|gemini|invoke|chat|parse|predict|ask|query|messages", re.IGNORECASE
+)
+
+
+def _answers_one(call: ast.Call) -> bool:
+    """Whether a model is asked for an answer: of a chunk or a page too it gives one, while others could be asked."""
+    return _ANSWERING.search(code_of(call.func)) is not None
+
+
+def _answers(module: Module, call: ast.Call) -> bool:
+    """Whether a request asks a model for an answer, as its name tells, or that of the function around it."""
+    around = module.function_of(call)
+    return _answers_one(call) or (around is not None and _ANSWERING.search(around.name) is not None)
+
+
+def _is_part(call: ast.Call) -> bool:
+    """Whether one part of something is handed over: `encode(chunk["text"])`, where a chunk is no list of texts."""
+    first = call.args[0] if call.args else None
+    key = first.slice if isinstance(first, ast.Subscript) else None
+    return isinstance(first, ast.Attribute) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+
+
+def _encodes_one(project: Project, module: Module, call: ast.Call) -> bool:
+    """Whether a model of sentences is handed one text: it takes lists."""
+    if last_name(call) != "encode" or not isinstance(call.func, ast.Attribute) or not call.args:
+        return False
+    path = project.origins.of(module, call.func) or ""
+    named = _SENTENCES.search(code_of(call.func.value)) is not None and module.says_any(_OF_TEXTS)
+    return path.startswith("sentence_transformers.") or named
+
+
+_OF_TEXTS = ("SentenceTransformer", "sentence", "embeddings", "embs_", "emb_", "cos_sim")
+"""Where one of these stands, what encodes gives vectors of texts."""
+
+_SENTENCES = re.compile(r"embed|sentence|sbert|(^|[._])(model|encoder)$", re.IGNORECASE)
+
+
+def _is_handed_request(module: Module, call: ast.Call) -> bool:
+    """Whether what sends requests is handed over, to be tried until it answers: `retry(requests.post, …)`."""
+    if not _TRYING.search(last_name(call)):
+        return False
+    handed = (*call.args, *(each.value for each in call.keywords))
+    return any(_REQUESTS.search(module.qualified(each) or "") for each in handed if isinstance(each, ast.Attribute))
+
+
+_TRYING = re.compile(r"retry|retries|try|attempt|backoff", re.IGNORECASE)
 
 
 def _is_own_text(item: Item) -> bool:

@@ -8,6 +8,7 @@ from itertools import combinations
 from flyball_planner.audit.branches import is_exclusive
 from flyball_planner.audit.effects import Effect
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
+from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.given import argument, is_constant
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
@@ -29,7 +30,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             if is_constant(argument(call, "retain_graph"), True):
                 yield _match(turns, region, call)
         if not alone:
-            yield from _of_branches(project, turns)
+            of_branches = [*_of_branches(project, turns)]
+            yield from of_branches
+            yield from _of_last(project, turns, {each.node for each in of_branches})
 
 
 def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
@@ -79,6 +82,51 @@ def _of_branches(project: Project, turns: Turns) -> Iterator[Match]:
                 SUSPECTED,
                 Severity.NOTE,
             )
+
+
+def _of_last(project: Project, turns: Turns, told: set[ast.AST]) -> Iterator[Match]:
+    """The graph of a turn's last backward pass, behind which nobody differentiates."""
+    own: list[ast.Call] = []
+    others: list[ast.Call] = []
+    for region in project.loops.regions(turns) if "retain_graph" in turns.module.source.text else ():
+        for call in region.all(ast.Call):
+            if _differentiates(project, region.module, call):
+                outermost = region.calls[0][1] if region.calls else call
+                (others if region.calls or region.nesting(call) or region.guards(call) else own).append(outermost)
+    last = max(own, key=lambda each: each.lineno, default=None)
+    if last is None or last in told or len(own) < SEVERAL or any(each.lineno >= last.lineno for each in others):
+        return
+    alone = last_name(last) in _PLAIN and not _is_handed_history(project, turns, last)
+    if alone and is_constant(argument(last, "retain_graph"), True) and _carried(turns.region, last) is None:
+        yield Match(
+            last,
+            f"`{turns.module.quote(last)}` keeps the graph for another backward pass",
+            "it is the last of the turn: nothing is differentiated behind it",
+            SUSPECTED,
+            Severity.NOTE,
+        )
+
+
+SEVERAL = 2
+
+
+_PLAIN = frozenset({"backward", "manual_backward"})
+
+
+def _is_handed_history(project: Project, turns: Turns, last: ast.Call) -> bool:
+    """Whether somebody is handed what carries history behind a backward pass: he may differentiate it."""
+    behind = (each for each in turns.region.all(ast.Call) if each.lineno > last.lineno)
+    handed = (part for each in behind for part in each.args if last_name(each) not in _TAKING)
+    return any(project.flow.value(turns.module, each).has(Tag.GRAPH) for each in handed)
+
+
+_TAKING = frozenset({"append", "print", "float", "item", "add_scalar", "log", "update", "format", "info", "detach"})
+"""Calls that only look at what they are handed, or keep it."""
+
+
+def _differentiates(project: Project, module: Module, call: ast.Call) -> bool:
+    backward = Effect.BACKWARD in project.loops.effects.direct(module, call)
+    return backward or module.qualified(call.func) == "torch.autograd.grad" or _hands_on(call)
 
 
 def _of_own_graphs(module: Module) -> Iterator[Match]:

@@ -10,9 +10,10 @@ from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, 
 from flyball_planner.audit.flow.values import Tag, Value
 from flyball_planner.audit.given import is_constant
 from flyball_planner.audit.index import nodes_below
+from flyball_planner.audit.kept_buffers import written_with_history
 from flyball_planner.audit.loops import Turns
 from flyball_planner.audit.module import Function, last_name
-from flyball_planner.audit.names import code_of
+from flyball_planner.audit.names import code_of, is_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import CERTAIN, SUSPECTED, Match, Rule
@@ -28,17 +29,34 @@ class Kept(NamedTuple):
 
 
 def look(module: Module, project: Project) -> Iterator[Match]:
-    """Sums and lists, in training loops, of values that carry history."""
+    """Sums and lists, in training loops, of values that carry history; buffers that a pass writes into."""
     for turns in project.loops.training_of(module):
-        regions = project.loops.regions(turns)
-        found = [(region, kept) for region in regions for kept in _kept(region)]
-        wanted = {each.root: _differentiated(each) for each in regions} if found else {}
-        for region, kept in found:
-            sharing = _sharing(regions, region, kept)
-            names = {name for each in sharing for name in wanted[each.root]}
-            stays = _outlives(sharing, names, kept) and not _is_of_one_step(project, turns, kept)
-            if stays and _keeps_history(project, region, kept):
-                yield _match(project, region, turns, kept)
+        yield from (_match(project, region, turns, kept) for region, kept in _in(project, turns))
+    yield from (_of_buffer(module, each) for each in written_with_history(project, module))
+
+
+def _in(project: Project, turns: Turns) -> Iterator[tuple[Region, Kept]]:
+    """What each turn keeps with its history."""
+    regions = project.loops.regions(turns)
+    found = [(region, kept) for region in regions for kept in _kept(region)]
+    wanted = {each.root: _differentiated(each) for each in regions} if found else {}
+    for region, kept in found:
+        sharing = _sharing(regions, region, kept)
+        names = {name for each in sharing for name in wanted[each.root]}
+        stays = _outlives(sharing, names, kept) and not _is_of_one_step(project, turns, kept)
+        if stays and _keeps_history(project, region, kept):
+            yield region, kept
+
+
+def _of_buffer(module: Module, statement: ast.stmt) -> Match:
+    return Match(
+        statement,
+        f"`{module.quote(statement)}` puts history into a buffer",
+        "what the pass is handed may carry history, which the buffer then keeps from step to step",
+        SUSPECTED,
+        Severity.NOTE,
+        change="Detach what is put in, or do it within `torch.no_grad()`, as PyTorch's own layers do.",
+    )
 
 
 def _kept(region: Region) -> Iterator[Kept]:
@@ -140,11 +158,27 @@ def _asks_for(side: ast.expr, target: ast.expr) -> bool:
 
 def _keeps_history(project: Project, region: Region, kept: Kept) -> bool:
     value = project.flow.value(region.module, kept.value)
+    if _is_differentiated_by_key(region, kept):
+        return True
     if _is_of_itself(kept) or not any(each.has(Tag.GRAPH) and each.on_device for each in _inside(value)):
         return False
     call = kept.statement.value if isinstance(kept.statement, ast.Expr) else None
     listed = isinstance(call, ast.Call) and last_name(call) != "add_"
     return listed or project.flow.records_history(region.module, kept.statement)
+
+
+def _is_differentiated_by_key(region: Region, kept: Kept) -> bool:
+    """Whether a dict of losses is kept, of which one entry is differentiated: `loss["total"].backward()`."""
+    if not isinstance(kept.value, ast.Name) or not isinstance(kept.statement, ast.Expr):
+        return False
+    own = (each for each in region.all(ast.Call) if last_name(each) == "backward")
+    parts = (each.func.value for each in own if isinstance(each.func, ast.Attribute))
+    held = (each.value for each in parts if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant))
+    changed = (
+        target for each in region.all(ast.Assign) for target in each.targets if isinstance(target, ast.Subscript)
+    )
+    by_name = any(is_name(each.value, kept.value.id) and isinstance(each.slice, ast.Name) for each in changed)
+    return not by_name and any(is_name(each, kept.value.id) for each in held)
 
 
 def _is_of_itself(kept: Kept) -> bool:

@@ -58,8 +58,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 yield _by_hand(region, update, because, SUSPECTED if seldom else LIKELY)
     for region in _by_name(module, project):
         because = f"`{getattr(region.root, 'name', 'the loop')}` {CALLED}"
-        mixing = (each for each in _updates(project, region) if _mixes(each))
-        yield from (_by_hand(region, each, because, SUSPECTED) for each in mixing)
+        mixing = sorted((each for each in _updates(project, region) if _mixes(each)), key=lambda each: -each.lineno)
+        first = {region.loops(each)[-1:]: each for each in mixing}  # of each loop over parameters
+        yield from (_by_hand(region, each, because, SUSPECTED) for each in first.values())
 
 
 def _by_name(module: Module, project: Project) -> Iterator[Region]:
@@ -140,6 +141,8 @@ def _changed(module: Module, statement: ast.stmt) -> ast.expr | None:
         return statement.target if _has_tensor(statement.value) else None
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]
+        if _is_rate(target):
+            return None
         data = isinstance(target, ast.Attribute) and (target.attr == "data" or _is_limited(target, statement.value))
         return target if data or (isinstance(target, ast.Subscript) and _is_mixed(module, statement)) else None
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -148,6 +151,15 @@ def _changed(module: Module, statement: ast.stmt) -> ast.expr | None:
     if _limits(call):
         return call
     return call if last_name(call) in _IN_PLACE and any(_has_tensor(each) for each in call.args) else None
+
+
+def _is_rate(target: ast.expr) -> bool:
+    """Whether it is a setting of a group of parameters: `group["lr"]`."""
+    key = target.slice if isinstance(target, ast.Subscript) else None
+    return isinstance(key, ast.Constant) and key.value in _RATES
+
+
+_RATES = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr", "step"})
 
 
 def _limits(changed: ast.expr) -> bool:
@@ -217,7 +229,9 @@ def _loop_variables(project: Project, region: Region, node: ast.stmt) -> set[str
     return found
 
 
-_OVER_PARAMETERS = re.compile(r"parameters\(\)|state_dict\(\)|\[['\"]params['\"]\]|\w+_params\b|\b_?params\b(?!\s*=)")
+_OVER_PARAMETERS = re.compile(
+    r"parameters\(\)|state_dict\(\)|\[['\"]params['\"]\]|\w+_params\b(?!\[['\"])|\b_?params\b(?!\s*=|\[['\"])"
+)
 """In the text of what is gone through: parameters."""
 
 

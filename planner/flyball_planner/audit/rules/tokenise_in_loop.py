@@ -21,12 +21,17 @@ _ENCODING = re.compile(
     r"|^(?!nltk\.|tokenize\.)\w[\w.]*\.(tokenize|get_tokenizer\(\))$"
 )
 _BY_NAME = re.compile(
-    r"^(\w+\.)?(\w+_)?tok(eni[sz]er)?(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$"
+    r"^(\w+\.)*(\w+_)?tok(eni[sz]er)?(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$"
+    r"|^(\w+\.)*(tokeni[sz]e(_\w+)?|(word|sent)_tokenize|text_to_(tensor|ids|tokens))$"
 )
 """What everyone calls one, where nothing else is known of it."""
 
-_LAST = re.compile(r"tokeni[sz]e|^encod|^batch_encode|^Encode|^tok$", re.IGNORECASE)
+_LAST = re.compile(r"tokeni[sz]e|^encod|^batch_encode|^Encode|^tok$|^text_to_|processor$", re.IGNORECASE)
 """Of what is called: any variable that holds a tokeniser, or its methods."""
+
+_PROCESSOR = re.compile(r"(^|[._])processor$")
+_TEXTS = frozenset({"text", "padding", "truncation"})
+"""What a processor of texts and pictures is told of texts."""
 
 _GENERATING = frozenset({"generate", "batch_decode", "decode", "sample"})
 """The loop makes texts itself: they cannot be tokenised ahead."""
@@ -111,6 +116,8 @@ def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
     if value.has(Tag.MODEL):
         return None  # images have tokenisers too, and those are trained
     name = ast.unparse(call.func).removeprefix("self.")
+    if _PROCESSOR.search(name):
+        return SUSPECTED if _TEXTS.intersection(each.arg for each in call.keywords) else None
     return SUSPECTED if _BY_NAME.match(name) and not project.flow.callees(region.module, call) else None
 
 

@@ -31,7 +31,7 @@ class Kept:
             for key, value in self.ema.state_dict().items():
                 if value.dtype.is_floating_point:
                     value *= self.decay  # expect: slow-optimizer-loop@note
-                    value += (1.0 - self.decay) * fresh[key].detach()  # expect: slow-optimizer-loop@note
+                    value += (1.0 - self.decay) * fresh[key].detach()
 
 
 def soft_update(local, target, tau):
