@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.flow.attributes import is_property
+from flyball_planner.audit.flow.library import guess
+from flyball_planner.audit.flow.values import UNKNOWN
 from flyball_planner.audit.module import Function, Module
 from flyball_planner.audit.names import is_top_level
 from flyball_planner.audit.written import dotted_name
@@ -145,6 +147,12 @@ def _is_bare(statement: ast.stmt) -> bool:
 
 
 def is_static(node: ast.AST) -> bool:
-    """Whether a function is a static method, whose first argument is no instance."""
+    """Whether a function is a static method, whose first argument is no instance.
+
+    So is one of old, called by its class, that begins with what nobody calls an instance: `def epoch(model, loader)`.
+    """
     decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in decorators)
+    if decorators or not isinstance(node, Function):
+        return any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in decorators)
+    first = (*node.args.posonlyargs, *node.args.args)[:1]
+    return bool(first) and guess(first[0].arg) != UNKNOWN

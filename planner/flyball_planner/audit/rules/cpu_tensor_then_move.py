@@ -52,6 +52,7 @@ def _less_surely(module: Module, project: Project) -> Iterator[Match]:
         for region in project.loops.regions(turns):
             for match in _in(project, region):
                 yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
+    yield from _of_kept(module, project)
     once = _holding_loops(module, project)
     for function in module.functions:
         repeated = function not in once and _is_repeated(function.name)
@@ -61,6 +62,34 @@ def _less_surely(module: Module, project: Project) -> Iterator[Match]:
         if not _goes_through_few(module, loop):
             for match in _in(project, Region(module, loop)):
                 yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED, because="each turn " + _EACH_TIME)
+
+
+def _of_kept(module: Module, project: Project) -> Iterator[Match]:
+    """Tensors that a module made in host memory and keeps there: each pass moves them anew."""
+    for call in module.calls_named("to", "cuda"):
+        function = module.function_of(call)
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if function is None or not isinstance(held, ast.Attribute) or code_of(held.value) != "self":
+            continue
+        value = project.flow.value(module, held)
+        made = value.has(Tag.TENSOR, Tag.CPU) and not value.has(Tag.DEVICE) and not value.has(Tag.BATCH)
+        moved = made and project.flow.value(module, call).on_device and not _is_kept_again(module, call, held)
+        if moved and _is_repeated(function.name) and _works_on_batches(project, module, function):
+            yield Match(
+                call,
+                f"`{module.quote(call)}` moves the same tensor in each pass",
+                f"`{code_of(held)}` was made in host memory and stays there: each pass waits for a copy of it",
+                SUSPECTED,
+                Severity.NOTE,
+                change="Register it as a buffer, which moves with its module: `self.register_buffer(name, tensor, "
+                "persistent=False)`.",
+            )
+
+
+def _is_kept_again(module: Module, call: ast.Call, held: ast.Attribute) -> bool:
+    """Whether what was moved is kept in its place: `self.table = self.table.to(device)`."""
+    statement = module.statement(call)
+    return isinstance(statement, ast.Assign) and any(code_of(each) == code_of(held) for each in statement.targets)
 
 
 def _goes_through_few(module: Module, loop: Loop) -> bool:
