@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _OPTIMIZER = re.compile(r"^torch\.optim\..*\bOptimizer$|^torch\.optim\.\w+$")
 
-OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 """Bases of operations with a gradient of their own."""
 
 _PASSES = frozenset({"forward", "backward", "jvp", "vjp"})
@@ -25,7 +25,7 @@ _ELSEWHERE = re.compile(
     r"|assert\w*|eval\w*|valid\w*|predict\w*|infer\w*|generat\w*|sampl\w*|decod\w*|search|main|demo|example|bench\w*"
     r"|profil\w*|debug\w*|convert\w*|find\w*|dump\w*|write\w*|read\w*|epoch|collect|extract\w*|embed\w*|encod\w*|get|set"
     r"|numpy|np|list|dict|state|size|len|select|choose|act|actions?|policy|stop\w*|rank\w*|fit|run|train|prepare|preprocess|postprocess|analy[sz]e\w*"
-    r"|explain\w*|attribut\w*|interpret\w*|download|parse\w*|format\w*|transform\w*|download|quanti[sz]e\w*|prune\w*"
+    r"|explain\w*|attribut\w*|interpret\w*|parse\w*|format\w*|transform\w*|download|quanti[sz]e\w*|prune\w*"
     r"|merge\w*|track\w*|detect\w*|transcrib\w*|synthes\w*|invert|call)(_|$)|^__|_$|^_?(from|to)_",
     re.IGNORECASE,
 )
@@ -35,7 +35,12 @@ _ELSEWHERE = re.compile(
 def is_operation(module: Module, node: Function) -> bool:
     """Whether it is a pass of an operation with a gradient of its own."""
     holder = module.class_of(node) if node.name in _PASSES else None
-    return holder is not None and any(module.qualified(base) in OPERATIONS for base in holder.bases)
+    return holder is not None and has_own_gradient(module, holder)
+
+
+def has_own_gradient(module: Module, holder: ast.ClassDef) -> bool:
+    """Whether a class is an operation with a gradient of its own."""
+    return any(module.qualified(base) in _OPERATIONS for base in holder.bases)
 
 
 def is_optimizer_step(project: "Project", module: Module, node: Function) -> bool:
@@ -70,13 +75,13 @@ def _goes_through_data(module: Module, node: Function) -> bool:
     return any(_DATA.search(code_of(each)) for each in over)
 
 
+_DATA = re.compile(r"loader|epoch|batches|max_?iter|n_?iter|num_?iter|steps")
+
+
 def takes_any(node: Function) -> bool:
     """Whether a call hands anything over, besides the instance."""
     named = {each.arg for each in named_arguments(node)}
     return bool(named - {"self", "cls"}) or node.args.vararg is not None or node.args.kwarg is not None
-
-
-_DATA = re.compile(r"loader|epoch|batches|max_?iter|n_?iter|num_?iter|steps")
 
 
 def is_part_of_module(project: "Project", module: Module, node: Function) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import Rarity, guards
 from flyball_planner.audit.host_work import feeds_host
-from flyball_planner.audit.loops import Turns
+from flyball_planner.audit.loops import PART, Turns
 from flyball_planner.audit.mentions import stays_on_host
 from flyball_planner.audit.module import Function, Module, last_name
 from flyball_planner.audit.names import code_of
@@ -117,12 +117,15 @@ def _need_of(turns: Turns, region: Region, wait: Wait) -> Doubt | None:
     return Doubt.ANSWER if _answers(region, wait) else None
 
 
-def is_worth_a_note(region: Region, wait: Wait, doubt: Doubt | None) -> bool:
+def is_worth_a_note(turns: Turns, region: Region, wait: Wait, doubt: Doubt | None) -> bool:
     """Whether to tell of a wait where it is no more than supposed that the code runs for each batch.
 
     In that code itself it is; one call down, if it is no check of arguments, and in other files if nothing is doubted.
     Of 374 places beyond, in code in which a reviewer had marked what is slow, he had marked none.
     """
+    known = wait.is_plain or wait.value.is_seen_tensor
+    if not wait.is_explicit and (not known or turns.hook_of == PART):
+        return False
     if doubt in _TELLING_NOTHING and not (doubt is Doubt.ASIDE and _LOSS.search(code_of(wait.node))):
         return False
     if not region.calls:

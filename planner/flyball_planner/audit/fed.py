@@ -4,6 +4,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flyball_planner.audit.computing import is_optimizer_step
 from flyball_planner.audit.definition import Definition
 from flyball_planner.audit.given import named_arguments
 from flyball_planner.audit.module import Function, Loop, Module
@@ -23,8 +24,6 @@ _ONE_TURN = re.compile(
     r"|forward_(and_)?backward|fwd_bwd|run_(model|on_batch))$"
 )
 """In names of functions that are one turn if they are handed a batch; without one they may be anything."""
-
-_OPTIMIZER = re.compile(r"^torch\.optim\..*\bOptimizer$|^torch\.optim\.\w+$")
 
 _OF_LOSS = re.compile(r"loss(es)?(?![a-z])|criteri(on|a)|objective", re.IGNORECASE)
 """In names of classes, files and folders whose instances are called for each batch, whether they are modules or not."""
@@ -87,13 +86,12 @@ def is_fed(project: "Project", module: Module, node: Function) -> bool:
         return False
     if _RECORDER.search(holder.name) and _RECORDS.search(node.name):
         return True
-    definition = Definition(module, holder)
     if node.name == "__call__":
         return is_handed_batch(node) and _OF_LOSS.search(f"{module.name} {holder.name}") is not None
     if node.name == "step":
-        return any(_OPTIMIZER.search(each) for each in project.flow.bases(definition))
+        return is_optimizer_step(project, module, node)
     regular = not node.name.startswith("__") and not _SELDOM.search(node.name)
-    return regular and _is_part_of_turn(project, definition, node.name)
+    return regular and _is_part_of_turn(project, Definition(module, holder), node.name)
 
 
 def _is_part_of_turn(project: "Project", holder: Definition, name: str) -> bool:

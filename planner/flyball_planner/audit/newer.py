@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     | (?P<plain>{_PREFIX}{_PLAIN})
     | (?P<alias>^[ \t]*type[ \t]+(?=\w+[ \t]*[\[=]))
     | (?P<named>\b(?:def|class)[ \t]+\w+[ \t]*(?=\[))
-    | (?P<awaited>(?<=[(,\s])async(?=[ \t]*=(?!=)))
+    | (?P<old_async>(?<=[(,\s])async(?=[ \t]*=(?!=)))
     | (?P<open>[\[({{])
     | (?P<close>[\])}}])
     """,
@@ -119,7 +119,7 @@ def _edits(text: str) -> Iterator[_Edit]:
         elif found["alias"] and not depth:
             position, edits = _alias(text, found)
             yield from edits
-        elif found["awaited"]:
+        elif found["old_async"]:
             yield _Edit(found.start(), found.end(), "non_blocking")
         elif found["named"]:
             position = _closed(text, position + 1)

@@ -63,7 +63,9 @@ def test_what_no_python_reads_is_told_as_python_tells_it(text: str) -> None:
 
 @given(st.text(alphabet="f'\"{}[]()#\\:!\n atype=def", max_size=60))
 @example("f" * 50 + "'{" * 50)
+@example("f'{a['p']}', t\n")
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Nothing but a syntax fault comes of odd text."""
+    """Nothing but a syntax fault comes of odd text, and names stand where the text has them."""
     with contextlib.suppress(SyntaxError):
-        tree_of(text)
+        read = [node for node in ast.walk(tree_of(text)) if isinstance(node, ast.Name)]
+        assert all(ast.get_source_segment(text, node) == node.id for node in read)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from flyball_planner.audit.computing import has_own_gradient
 from flyball_planner.audit.creation import FILLED, TAKES_DEVICE, is_copied_numpy, is_few_numbers, made_on_host
 from flyball_planner.audit.doubts import is_aside
 from flyball_planner.audit.files import is_test_code
@@ -122,7 +123,7 @@ def _works_on_batches(project: Project, module: Module, function: Function) -> b
     holder = module.class_of(function)
     if holder is not None and _is_module(project, module, function):
         return True
-    if holder is not None and any(module.qualified(base) in _OPERATIONS for base in holder.bases):
+    if holder is not None and has_own_gradient(module, holder):
         return True
     if is_test_code(module):
         return False
@@ -140,9 +141,6 @@ _OF_STEPS = re.compile(
 
 _MADE_EACH_TIME = re.compile(r"_(hidden|states?|masks?|noise|batch|inputs?|labels?|targets?|positions?|latents?)$")
 """In names of functions that make a part of each step, though their names begin otherwise: `init_hidden`."""
-
-
-_OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 
 
 def _asks_sizes(module: Module, function: Function) -> bool:

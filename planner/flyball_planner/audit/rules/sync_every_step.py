@@ -10,7 +10,7 @@ from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM, Rarity
 from flyball_planner.audit.host_alone import host_doubt
-from flyball_planner.audit.loops import PART, Kind, Turns
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.periods import may_be_each_turn
 from flyball_planner.audit.project import Module, Project
@@ -42,10 +42,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield _match(project, turns, site, len(together))
     for turns in project.loops.supposed_of(module, Kind.STEP):
         for site in _sites(project, turns):
-            plain = site.wait.is_explicit or (
-                (site.wait.is_plain or site.wait.value.is_seen_tensor) and turns.hook_of != PART
-            )
-            if plain and is_worth_a_note(site.region, site.wait, site.doubt):
+            if is_worth_a_note(turns, site.region, site.wait, site.doubt):
                 yield noted(_match(project, turns, site, 1), turns.module, turns.node)
 
 

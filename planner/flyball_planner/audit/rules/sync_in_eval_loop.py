@@ -8,7 +8,7 @@ from flyball_planner.audit.doubts import GIVING, Doubt, doubt_in_evaluation, dou
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.host_alone import host_doubt
-from flyball_planner.audit.loops import PART, Kind, Turns
+from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region
@@ -36,8 +36,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 yield _match(turns, region, wait, Doubt.OTHER)
     for turns in project.loops.supposed_of(module, Kind.EVALUATION):
         for region, wait in _sites(project, turns):
-            plain = wait.is_explicit or ((wait.is_plain or wait.value.is_seen_tensor) and turns.hook_of != PART)
-            if plain and not _gives(turns) and is_worth_a_note(region, wait, doubt_of(turns, region, wait)):
+            if not _gives(turns) and is_worth_a_note(turns, region, wait, doubt_of(turns, region, wait)):
                 yield noted(_match(turns, region, wait), turns.module, turns.node)
 
 
