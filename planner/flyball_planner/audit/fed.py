@@ -28,6 +28,9 @@ _ONE_TURN = re.compile(
 _OF_LOSS = re.compile(r"loss(es)?(?![a-z])|criteri(on|a)|objective", re.IGNORECASE)
 """In names of classes, files and folders whose instances are called for each batch, whether they are modules or not."""
 
+_CALLED = frozenset({"__call__", "compute", "calculate"})
+"""Methods of theirs that are."""
+
 _TURN = re.compile(r"^(forward|(train|training|shared|model)_step|compute_loss)$")
 """Methods of modules; heirs' parts of them run whenever they do."""
 
@@ -86,7 +89,7 @@ def is_fed(project: "Project", module: Module, node: Function) -> bool:
         return False
     if _RECORDER.search(holder.name) and _RECORDS.search(node.name):
         return True
-    if node.name == "__call__":
+    if node.name in _CALLED:
         return is_handed_batch(node) and _OF_LOSS.search(f"{module.name} {holder.name}") is not None
     if node.name == "step":
         return is_optimizer_step(project, module, node)

@@ -151,8 +151,10 @@ def _maps(module: Module, call: ast.AST | None) -> bool:
 
 
 def _asks_again(loop: Repeating) -> bool:
-    """Whether a loop asks the same some more times, for as many answers."""
-    return isinstance(loop, ast.For) and code_of(loop.target) == "_" and not isinstance(loop.iter, ast.Tuple | ast.List)
+    """Whether a loop asks the same some more times, for as many answers: its turns make no use of their number."""
+    if not isinstance(loop, ast.For) or isinstance(loop.iter, ast.Tuple | ast.List):
+        return False
+    return _names(loop.target).isdisjoint({name for each in loop.body for name in _names(each)})
 
 
 def _loops_around(module: Module, call: ast.Call) -> Iterator[Repeating]:

@@ -40,6 +40,8 @@ class Origins:
         if known is not None:
             return known
         if isinstance(node, ast.Call):
+            if imported := _imported(module, node):
+                return imported
             made = self.of(module, node.func, depth + 1)
             return made and f"{made}()"
         if isinstance(node, ast.Await | ast.Subscript | ast.Starred):
@@ -126,6 +128,12 @@ class Origins:
                 if key is not None:
                     found[key].append(value)
         return found
+
+
+def _imported(module: Module, call: ast.Call) -> str | None:
+    """The library that `importlib.import_module("name")` brings."""
+    name = call.args[0] if call.args and module.qualified(call.func) == "importlib.import_module" else None
+    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else None
 
 
 def _assigned(module: Module) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -50,10 +50,8 @@ def _may_be_each(project: "Project", region: Region, guard: Guard) -> bool:
     period = _period(region.module, guard.test)
     if period is None:
         return False
-    known = {each for module in project.connected(region.module) for each in _defaults(module, period)}
-    if known:
-        return 1 in known
-    return trains
+    known = (each for module in project.connected(region.module) for each in _defaults(module, period))
+    return trains or 1 in known
 
 
 _SHORT = 4

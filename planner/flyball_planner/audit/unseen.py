@@ -17,55 +17,20 @@ from flyball_planner.audit.computing import (
     takes_any,
 )
 from flyball_planner.audit.definition import Definition
-from flyball_planner.audit.effects import Effect, Effects
-from flyball_planner.audit.evaluating import reads_outputs
+from flyball_planner.audit.effects import Effects
 from flyball_planner.audit.fed import is_fed, is_handed_batch, is_metric, is_of_engine, is_turn_of
 from flyball_planner.audit.finding import Severity
 from flyball_planner.audit.flow.attributes import is_property
 from flyball_planner.audit.flow.library import REGISTERING
-from flyball_planner.audit.flow.values import Tag
 from flyball_planner.audit.guards import SELDOM
 from flyball_planner.audit.module import Function, Loop, Module, last_name
-from flyball_planner.audit.names import code_of
-from flyball_planner.audit.regions import Region, Root, is_switched_to_train
+from flyball_planner.audit.regions import Region, Root
 from flyball_planner.audit.rule import SUSPECTED, Match
-from flyball_planner.audit.walks import first_statement
+from flyball_planner.audit.turn_names import CHECK, NO_STEPS, STEP, TRAINS
+from flyball_planner.audit.unseen_loops import UnseenLoops
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
-
-_PARTS = (
-    r"policy|actor|critic|model|net(work)?|param(eter)?s?|weights?|agent|values?|q|qf|pi|ema|teacher|student|encoder"
-    r"|generator|discriminator|loss(es)?|batch|samples?|step|d|g"
-)
-STEP = re.compile(
-    r"^_?(train|training|fit|learn|do|process|handle|optimi[sz]e|run|update)_((one|single|on|a)_)?"
-    r"(step|batch|mini_?batch|iter(ation)?)$"
-    rf"|^_?(update|learn|optimi[sz]e)(_from|_for|_on)?(_\w*({_PARTS}))?$"
-    r"|^_?param(eter)?s?_update$|^closure$|^loss$|^forward_(train|\w*(rnn|lstm|gru|masked|sequence|batch)\w*)$|^_prepare_inputs$"
-    r"|^_?(calc(ulate)?|compute|get|forward|cal)_(\w+_)?loss(es)?(_(q|pi|v|d|g|dict|actor|critic|policy))?$"
-    r"|^_?on_(train_)?batch$|^_?((run|do|loss|forward)_)?backward(_pass)?$"
-    r"|^(on_)?(batch|step|iter)_(end|done)$"
-    r"|^(on_)?(before|after)_(train(ing)?_)?(step|batch|iter(ation)?|forward|backward|update|loss)(_end)?$",
-    re.IGNORECASE,
-)
-"""In names of functions that whoever trains calls for each batch."""
-
-_CHECK = re.compile(
-    r"^_?(val(id(ate|ation)?)?|eval(uat(e|ion))?|test|prediction|inference)_((one|single|on|a)_)?(step|batch|iter(ation)?)$"
-)
-"""… and for each batch of an evaluation."""
-
-_NO_STEPS = re.compile(
-    r"epoch|main|demo|example|attack|salien|_cam|explain|attribut|interpret|visuali|hessian|jacobian|eval|valid|predict"
-    r"|infer|(?<![a-z])test|init|setup|warm_?up|bench|profil|debug|check|find|save|load|plot|state_dict|repr|__del__"
-    r"|sample|generate|export|build|create|make|summar",
-    re.IGNORECASE,
-)
-"""In names of functions whose backward passes explain, try or show something, or that run once."""
-
-_TRAINS = re.compile(r"(?<![a-z])(train|fit|learn|optimi[sz]e)|(?<![a-z])main(?![a-z])", re.IGNORECASE)
-"""In names of functions whose loops over batches train."""
 
 _OF_EVALUATION = re.compile(r"valid|(?<![a-z])val(?![a-z])|eval|tester|infer|predict", re.IGNORECASE)
 """In names of classes and files whose methods run for each batch of an evaluation."""
@@ -86,15 +51,6 @@ _READING = frozenset({
 })  # fmt: skip
 """Names of calls of which a forward pass has one if it makes the host wait."""
 
-
-_BATCHES = re.compile(
-    r"(?<![a-z])(data_?)?loader|(?<![a-z])batches|_dl\b|_iter\b|(?<![a-z])(val(id(ation)?)?|eval|test)_?data(?![a-z])"
-)
-_EVALUATES = re.compile(r"(?<![a-z])(eval|val(id)?|test|score|metric|accuracy|measure)")
-_OTHER_WALKS = re.compile(
-    r"predict|infer|generat|sampl|extract|embed|encod|export|calibrat|collect|plot|visuali|show|save"
-)
-"""In names of functions that go through data for what is needed on the host, or once."""
 
 CALLED = "is run for each batch in all likelihood, though by no loop that is among the files"
 
@@ -122,6 +78,7 @@ class Unseen:
     def __init__(self, project: "Project", effects: Effects, regions: Sequence[Region]) -> None:
         self._project = project
         self._effects = effects
+        self._loops = UnseenLoops(project, effects)
         self._seen = frozenset(each.root for each in regions)
         self._often = frozenset(each.root for each in regions if not _is_seldom(each))
         self._around = frozenset(above for each in regions for above in each.module.ancestors(each.root))
@@ -137,14 +94,16 @@ class Unseen:
             if self._is_seen(module, node) or node in self._around or _ON_HOST.search(_home(module, node)):
                 continue
             trains = self._trains(module, node, doing)
-            if trains or _CHECK.search(node.name) or node.name in hooks.EVALUATION or self._checks(module, node):
-                yield Found(module, node, trains and not _OF_EVALUATION.search(_home(module, node)))
+            if trains or CHECK.search(node.name) or node.name in hooks.EVALUATION or self._checks(module, node):
+                steps = trains or TRAINS.search(node.name) is not None
+                yield Found(module, node, steps and not _OF_EVALUATION.search(f"{module.name} {_home(module, node)}"))
             elif _reads(module, node) and is_part_of_module(self._project, module, node):
                 yield Found(module, node, trains=OF_ANSWERS.search(node.name) is None, is_part=True)
         for loop in module.loops:
             if loop not in self._around and not _is_within(module, loop, self._often):
-                trains = not self._is_seen(module, loop) and self._is_training(module, loop)
-                if trains or self._is_evaluation(module, loop):
+                seen = self._is_seen(module, loop)
+                trains = not seen and self._loops.trains(module, loop)
+                if trains or self._loops.evaluates(module, loop, is_seen=seen):
                     yield Found(module, loop, trains)
 
     def _is_seen(self, module: Module, node: ast.AST) -> bool:
@@ -163,7 +122,7 @@ class Unseen:
             return True
         if is_optimizer_step(self._project, module, node):
             return True
-        if _NO_STEPS.search(node.name):
+        if NO_STEPS.search(node.name):
             return False
         return node in doing or node.name in self._called or self._computes(module, node)
 
@@ -219,73 +178,6 @@ class Unseen:
                 if unknown and not self._project.flow.callees(region.module, call):
                     yield name
 
-    def _is_training(self, module: Module, loop: Loop) -> bool:
-        """Whether a loop differentiates, or hands batches to something that is called a step."""
-        function = module.function_of(loop)
-        if function is not None and _NO_STEPS.search(function.name) and not _TRAINS.search(function.name):
-            return False
-        named = function is None or _TRAINS.search(function.name) is not None
-        inside = self._effects.inside(module, loop)
-        if inside == frozenset({Effect.BACKWARD}) or (inside and _empties_gradients(module, loop)):
-            return named
-        return isinstance(loop, ast.For) and (
-            self._hands_on(module, loop, STEP) or self._trains_elsewhere(module, loop)
-        )
-
-    def _trains_elsewhere(self, module: Module, loop: ast.For) -> bool:
-        """Whether batches, as they are called, are gone through where a model was told to train, or somebody takes its
-        optimizer of whom nobody knows anything."""
-        records = self._project.flow.records_history(module, first_statement(loop))
-        if not records or not _BATCHES.search(code_of(loop.iter)):
-            return False
-        calls = Region(module, loop).all(ast.Call)
-        return is_switched_to_train(module, loop) or any(self._takes_optimizer(module, each) for each in calls)
-
-    def _takes_optimizer(self, module: Module, call: ast.Call) -> bool:
-        handed = (*call.args, *(each.value for each in call.keywords))
-        flow, named = self._project.flow, (each for each in handed if isinstance(each, ast.Name | ast.Attribute))
-        optimizers = any(flow.value(module, each).has(Tag.OPTIMIZER) for each in named)
-        return optimizers and not flow.callees(module, call)
-
-    def _is_evaluation(self, module: Module, loop: Loop) -> bool:
-        """Whether a loop goes through what is called batches, and autograd is off, or its function is called a test."""
-        function = module.function_of(loop)
-        if function is not None and _OTHER_WALKS.search(function.name):
-            return False
-        if not isinstance(loop, ast.For):
-            return self._fetches_for_evaluation(module, loop, function)
-        if not _BATCHES.search(code_of(loop.iter)) and "batch" not in module.names_in(loop.target):
-            seen = self._is_seen(module, loop)
-            return not seen and reads_outputs(self._project, self._effects, module, loop)
-        named = function is not None and _EVALUATES.search(function.name) is not None
-        named = named or self._hands_on(module, loop, _CHECK)
-        return not self._project.flow.records_history(module, first_statement(loop)) or named
-
-    def _fetches_for_evaluation(self, module: Module, loop: Loop, function: Function | None) -> bool:
-        """Whether turns that nothing is gone through for are of what is called an evaluation, and autograd is off."""
-        named = function is not None and _EVALUATES.search(function.name) is not None
-        return named and not self._project.flow.records_history(module, first_statement(loop))
-
-    def _hands_on(self, module: Module, loop: ast.For, called: re.Pattern[str]) -> bool:
-        """Whether what is gone through is handed to a method that is called so, of what nobody knows."""
-        targets = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
-        for call in Region(module, loop).all(ast.Call):
-            if isinstance(call.func, ast.Attribute) and _is_called_so(call.func.attr, called):
-                handed = {each.id for part in call.args for each in ast.walk(part) if isinstance(each, ast.Name)}
-                if handed & targets and not self._project.flow.callees(module, call):
-                    return True
-        return False
-
-
-def _is_called_so(name: str, called: re.Pattern[str]) -> bool:
-    """Whether a method has such a name; `train` and its like, where they are handed batches, are steps too."""
-    if name in _TRAINING:
-        return called is STEP
-    return called.search(name) is not None and name != "update"
-
-
-_TRAINING = frozenset({"train", "fit", "learn"})
-
 
 def _is_within(module: Module, node: ast.AST, roots: frozenset[Root]) -> bool:
     """Whether a node is one of the roots, or stands in one."""
@@ -295,12 +187,6 @@ def _is_within(module: Module, node: ast.AST, roots: frozenset[Root]) -> bool:
 def _is_seldom(region: Region) -> bool:
     """Whether turns come to a region behind conditions that seldom hold: an evaluation every N steps."""
     return any(each.rarity in SELDOM for each in region.above)
-
-
-def _empties_gradients(module: Module, loop: Loop) -> bool:
-    """Whether each turn does so: it differentiates too, though by what is not at hand: `model.forward_backward(x)`."""
-    methods = (each.func for each in module.repeated(loop, ast.Call) if isinstance(each.func, ast.Attribute))
-    return any(each.attr == "zero_grad" for each in methods)
 
 
 def _hooked(project: "Project", module: Module) -> Iterator[ast.AST]:

@@ -274,6 +274,8 @@ _SCORE = re.compile(r"(^|_)(acc|accuracy|err|error|score)$")
 
 def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
     if isinstance(call.func, ast.Attribute):
+        if call.func.attr == "get_scale" and not call.args:
+            return Wait(call, "`.get_scale()` of a GradScaler reads the scale from the device", SUPPOSED)
         value = held(project, region, call.func.value) or supposed(project, region, call)
         if value is not None:
             return _in_method(call, call.func.attr, value) or _of_factor(project, region, call)
@@ -334,10 +336,17 @@ def _in_function(project: "Project", region: Region, call: ast.Call) -> Wait | N
         return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
     if name in _MAKING:
         return _of_arguments(project, region, call, f"`{last_name(call)}()` asks for its numbers one by one", listed)
+    if name in _CLIPPING and any(
+        each.arg == "error_if_nonfinite" and is_constant(each.value, True) for each in call.keywords
+    ):
+        return Wait(call, "`error_if_nonfinite` asks on the host whether it is finite", SUPPOSED)
     if name.startswith(("numpy.", "math.")):
         taken = read if name.startswith("math.") else held  # of what was moved to the device, settings are numbers
         return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host", taken)
     return None
+
+
+_CLIPPING = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
 
 
 def _of_arguments(

@@ -80,6 +80,18 @@ def takes_parts(module: Module, node: ast.For | ast.AsyncFor) -> bool:
     )
 
 
+def takes_slices(module: Module, loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether each turn takes a slice that begins at the turn's number, and ends by it: `rows[i : i + n]`."""
+    number = loop.target.id if isinstance(loop.target, ast.Name) else None
+    return number is not None and any(
+        isinstance(each.lower, ast.Name)
+        and each.lower.id == number
+        and isinstance(each.upper, ast.BinOp)
+        and number in names_below(each.upper)
+        for each in Region(module, loop).all(ast.Slice)
+    )
+
+
 def _made_of_number(module: Module, loop: ast.For | ast.AsyncFor) -> frozenset[str]:
     """The variable that counts a loop's turns, and what arithmetic makes of it alone: `start = size * turn`."""
     number = getattr(loop.target, "id", "")

@@ -1,6 +1,7 @@
 """Following statements: assignments, branches, loops, blocks; each tells whether the next statement is reached."""
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from flyball_planner.audit.flow.history import stops_history
 from flyball_planner.audit.flow.library import KEYS
 from flyball_planner.audit.flow.targets import assign, put, rebind
 from flyball_planner.audit.flow.values import BATCH, ON_HOST, UNKNOWN, Value, join
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.names import code_of
 
 
@@ -104,7 +106,26 @@ def _raise(frame: Frame, node: ast.Raise) -> bool:
 
 def _if(frame: Frame, node: ast.If) -> bool:
     evaluate_again(frame, node.test)
-    return _branches(frame, (node.body, node.orelse), known_by(frame, node.test))
+    goes_on = _branches(frame, (node.body, node.orelse), known_by(frame, node.test))
+    if not node.orelse and _OF_DEVICE.search(code_of(node.test)):
+        frame.env |= _brought(frame, node.body)
+    return goes_on
+
+
+_OF_DEVICE = re.compile(r"(?<![a-z])(cuda|gpus?)(?![a-z])", re.IGNORECASE)
+"""In conditions that ask where tensors lie."""
+
+
+def _brought(frame: Frame, body: Sequence[ast.stmt]) -> dict[str, Value]:
+    """What a body brings to the host, which without a device is there: `if use_cuda: y = y.cpu()`."""
+    moves = ((each.targets, each.value) for each in body if isinstance(each, ast.Assign))
+    return {
+        target.id: frame.values.get(moved, UNKNOWN)
+        for targets, moved in moves
+        for target in targets
+        if isinstance(moved, ast.Call) and last_name(moved) == "cpu"
+        if isinstance(target, ast.Name) and target.id in frame.env
+    }
 
 
 def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]], known: Sequence[Known] | None = None) -> bool:

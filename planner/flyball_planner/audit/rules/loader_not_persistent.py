@@ -11,6 +11,7 @@ from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loaders import Loader, loaders, loops_over
 from flyball_planner.audit.mentions import mentions
 from flyball_planner.audit.module import Function, Loop
+from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.regions import Region, reached
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -28,6 +29,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         given = loader.argument("num_workers") is not None or "num_workers" in loader.within
         several = given and loader.constant("num_workers") != 0
         why = _why(project, loader) if let_go and several else None
+        if why is None and let_go and several and _is_made_in_each_epoch(loader):
+            yield _anew(loader)
         if why is not None:
             yield Match(
                 loader.call,
@@ -36,6 +39,28 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 LIKELY if why == _SEEN else SUSPECTED,
                 edit=loader.setting("persistent_workers", "True"),
             )
+
+
+def _is_made_in_each_epoch(loader: Loader) -> bool:
+    """Whether a loop over epochs makes it itself, of a data set that is made before and stays as it is."""
+    module = loader.module
+    loop = next((each for each in module.ancestors(loader.call) if isinstance(each, Loop | Function)), None)
+    data = loader.call.args[0] if loader.call.args else None
+    if not isinstance(loop, ast.For) or not isinstance(data, ast.Name) or not _EPOCHS.search(ast.unparse(loop.target)):
+        return False
+    touched = {each.id for each in nodes_below(loop) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    asked = (each for each in nodes_below(loop) if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
+    return touched.isdisjoint(module.names_in(loader.call)) and all(code_of(each.value) != data.id for each in asked)
+
+
+def _anew(loader: Loader) -> Match:
+    return Match(
+        loader.call,
+        f"`{loader.module.quote(loader.call)}` is made, and its workers are started, anew in each epoch",
+        "the loop over epochs makes it: each begins with starting processes and filling queues",
+        SUSPECTED,
+        change="Make it once before that loop, with `persistent_workers=True`, unless the data set is changed.",
+    )
 
 
 _SEEN = "several epochs run over it"

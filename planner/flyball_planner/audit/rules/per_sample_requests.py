@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.items import Item, repeated
-from flyball_planner.audit.module import Function, last_name
+from flyball_planner.audit.model_requests import asks_for_one, is_awaited
+from flyball_planner.audit.module import last_name
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.project import Module, Project
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
@@ -33,6 +34,7 @@ _REQUESTS = re.compile(
     r"|^tritonclient\.(http|grpc)\.InferenceServerClient\(\)\.infer$"
     r"|^openai\.((Azure)?OpenAI\(\)\.)?\w[\w.]*\.(create|parse)$|^anthropic\.Anthropic\w*\(\)\.\w[\w.]*\.create$"
     rf"|{_SERVICES}"
+    r"|^googleapiclient\.discovery\.build\(\)(\.\w+\(\))+\.execute$"
     r"|^ray\.get$"
 )
 _NAMES = frozenset({
@@ -40,7 +42,7 @@ _NAMES = frozenset({
     "parse", "completion", "embedding", "chat", "generate", "embeddings", "embed", "run", "rerank", "complete",
     "invoke", "generate_content", "embed_content", "predict", "embed_query", "invoke_model", "converse",
     "translate_text", "head_object", "get_item", "chat_completion", "text_generation", "feature_extraction",
-    "detect_sentiment",
+    "detect_sentiment", "execute",
 })  # fmt: skip
 """Last parts of these; remote procedures have names of their own, with a capital in gRPC."""
 
@@ -58,6 +60,7 @@ _LIBRARIES = (
     "embedding_func", "embedding_fn", "embedder", ".completions.", "generate_content", "invoke_model", "embed_content",
     "llm", "LLM", "chat_completion", "get_completion", "get_embedding", "response_format", "SentenceTransformer",
     ".encode(", "prompt=", "query=", "chat_response", "call_api", ".api.",
+    "googleapiclient", "import_module", "embed_documents", ".embed(", "openai_", "(prompt",
 )  # fmt: skip
 
 
@@ -71,7 +74,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                     yield _match(item, call, trains=trains)
         elif _is_handed_request(module, call):
             yield from (_match(item, call, trains=item.trains(project)) for item in repeated(project, module, call))
-        elif _asks_model(project, module, call) or _encodes_one(project, module, call):
+        elif asks_for_one(project, module, call):
             for item in repeated(project, module, call, in_chunks=_answers_one(call) or _is_part(call)):
                 if _is_own_text(item):
                     yield _of_model(item, call)
@@ -83,75 +86,15 @@ def _may_ask(module: Module, call: ast.Call) -> bool:
 
 def _asks(project: Project, module: Module, call: ast.Call) -> bool:
     path = project.origins.of(module, call.func)
-    return _speaks_http(module, call) if path is None else _is_request(module, call, path)
+    if path is not None:
+        return _is_request(module, call, path)
+    return _speaks_http(module, call) or _executes(module, call)
 
 
-_ASKS_MODEL = re.compile(
-    r"^(create|generate_content|invoke_model|embed_content|embeddings?|embed|aembed_query|embed_query|embed_text"
-    r"|get_(text|query)_embedding|_*(embedding|embed)_(function|func|fn))$"
-    r"|^_*(get_|create_|run_|call_|query_|ask_|make_)?(chat_)?completions?$|^_*get_embedding$|^parse$"
-    r"|^get_chat_response$|^(call|query|request)_(api|model)$|^answer$"
-    r"|^_*(call|query|ask|prompt|invoke|run)_(the_)?(llm|gpt|chat_?gpt|openai|claude|gemini|anthropic)$"
-    r"|^(llm|_llm|llm_(provider|client|model|fn|func|call)|chat_llm)$|^(invoke|generate|predict|chat|complete|ask|query)$",
-    re.IGNORECASE,
-)
-"""Names of methods that ask a model, mostly a served one, whoever holds it."""
-
-_OF_OWN_KIND = re.compile(r"^(?!langchain|transformers|openai|anthropic|sentence_transformers|llama_index|torch)\w+\.")
-"""A function, or an object, of files that are not at hand, by the path of its import."""
-
-_OF_LLM = re.compile(
-    r"(^|[._])(llm|chat_?(model|client)|(llm|openai|gpt|anthropic)_?(client|provider|model)?)"
-    r"\.(?!get_|count|bind|with_|eval|to$|train|config|load|save|set|close|token|max_|reset|update)\w+$"
-)
-"""Whole names of methods that a large model has."""
-
-_OF_API = re.compile(
-    r"(^|[._])api\.(get|post|fetch|search|lookup|query)\w+$"
-    r"|(^|[._])(\w+_)?client\.(fetch|post|query|search|retrieve|generate|embed|complete|chat|infer|predict)(_\w+)?$",
-    re.IGNORECASE,
-)
-"""Whole names of methods of what is called a service's interface, or its client."""
-
-_SAYS_SO = re.compile(
-    r"\.(generate_content|invoke_model|embed_content|embed_query|embed_text|get_(text|query)_embedding)$"
-    r"|\.((chat\.)?completions|embeddings|messages|responses)\.create$|embedder\.embed$"
-    r"|(^|[._])(embedding|embed)_(function|func|fn)$"
-    r"|(^|[._])_*(get_|create_|run_|call_|query_|ask_|make_)?chat_(completions?|response)$|(^|[._])_*get_(embedding|completion)$"
-    r"|(^|[._])(call|query|request)_(api|model)$|_(llm|gpt|chat_?gpt|openai|claude|gemini|anthropic)$|(^|[._])(llm|llm_(provider|client|model|fn|func|call))$",
-    re.IGNORECASE,
-)
-"""Whole names that tell by themselves."""
-
-_OF_CLIENT = re.compile(r"client\.(create|embeddings?|embed)$", re.IGNORECASE)
-_FOR_MODEL = frozenset({"prompt", "messages", "input", "engine"})
-"""Handed to a client by these names, it is for a model."""
-
-
-def _asks_model(project: Project, module: Module, call: ast.Call) -> bool:
-    """Whether it reads like a question to a model that somebody else holds, and no library tells more of it."""
-    said = code_of(call.func)
-    reads_so = _ASKS_MODEL.search(last_name(call)) or _OF_LLM.search(said) or _OF_API.search(said)
-    path = project.origins.of(module, call.func) if reads_so else ""
-    if path is not None and not _OF_OWN_KIND.search(path):
-        return False
-    if not call.args and not call.keywords:
-        return False
-    if isinstance(module.function_of(call), ast.AsyncFunctionDef) and not _is_awaited(module, call):
-        return False
-    own = (each.node for each in project.flow.callees(module, call) if isinstance(each.node, Function))
-    if any(each.name == last_name(call) for each in own):
-        return False  # it is followed to what it asks
-    of_client = _OF_CLIENT.search(said) is not None and any(each.arg in _FOR_MODEL for each in call.keywords)
-    parses = last_name(call) == "parse" and any(each.arg == "response_format" for each in call.keywords)
-    prompted = last_name(call) in _ASKING and any(each.arg in _PROMPTS for each in call.keywords)
-    by_name = any(each.search(said) for each in (_OF_LLM, _OF_API, _SAYS_SO))
-    return of_client or parses or prompted or by_name
-
-
-_ASKING = frozenset({"generate", "invoke", "complete", "ask", "chat", "answer", "predict"})
-_PROMPTS = frozenset({"prompt", "query", "question", "messages", "system_prompt", "user_prompt"})
-"""Handed by these names, it is a question to a large model."""
+def _executes(module: Module, call: ast.Call) -> bool:
+    """Whether it sends what Google's clients put together: `client.comments().analyze(body=…).execute()`."""
+    made = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "execute" else None
+    return isinstance(made, ast.Call) and not call.args and module.says_any(("googleapiclient",))
 
 
 _ANSWERING = re.compile(
@@ -175,21 +118,6 @@ def _is_part(call: ast.Call) -> bool:
     first = call.args[0] if call.args else None
     key = first.slice if isinstance(first, ast.Subscript) else None
     return isinstance(first, ast.Attribute) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
-
-
-def _encodes_one(project: Project, module: Module, call: ast.Call) -> bool:
-    """Whether a model of sentences is handed one text: it takes lists."""
-    if last_name(call) != "encode" or not isinstance(call.func, ast.Attribute) or not call.args:
-        return False
-    path = project.origins.of(module, call.func) or ""
-    named = _SENTENCES.search(code_of(call.func.value)) is not None and module.says_any(_OF_TEXTS)
-    return path.startswith("sentence_transformers.") or named
-
-
-_OF_TEXTS = ("SentenceTransformer", "sentence", "embeddings", "embs_", "emb_", "cos_sim")
-"""Where one of these stands, what encodes gives vectors of texts."""
-
-_SENTENCES = re.compile(r"embed|sentence|sbert|(^|[._])(model|encoder)$", re.IGNORECASE)
 
 
 def _is_handed_request(module: Module, call: ast.Call) -> bool:
@@ -225,7 +153,7 @@ def _speaks_http(module: Module, call: ast.Call) -> bool:
     """Whether it reads like a request, whoever sends it: `self.client.post(url, json=…, headers=…)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _HTTP or not call.args:
         return False
-    waits = not isinstance(module.function_of(call), ast.AsyncFunctionDef) or _is_awaited(module, call)
+    waits = not isinstance(module.function_of(call), ast.AsyncFunctionDef) or is_awaited(module, call)
     return waits and any(each.arg in {"json", "headers"} for each in call.keywords)
 
 
@@ -234,14 +162,10 @@ _HTTP = frozenset({"post", "put", "patch", "get", "delete"})
 
 def _is_request(module: Module, call: ast.Call, path: str) -> bool:
     if _AWAITED.search(path):
-        return _is_awaited(module, call)
+        return is_awaited(module, call)
     if path == "ray.get" and not _asks_itself(call):
         return False
     return bool(_REQUESTS.search(path))
-
-
-def _is_awaited(module: Module, call: ast.Call) -> bool:
-    return isinstance(module.parent(call), ast.Await | ast.withitem)
 
 
 def _asks_itself(call: ast.Call) -> bool:

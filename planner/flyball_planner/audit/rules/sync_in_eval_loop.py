@@ -45,13 +45,13 @@ def _gives(turns: Turns) -> bool:
 
 
 def _sites(project: Project, turns: Turns) -> Iterator[tuple[Region, Wait]]:
-    """The waits of each batch; of a loop that makes up text, the numbers that it reads itself."""
+    """The waits of each batch; of a loop that makes up text, what it reads itself."""
     text = _writes_text(project, turns)
     if text is None:
         return
     for region in project.loops.regions(turns):
         for wait in waits(project, region):
-            own = wait.is_explicit and wait.reads_number and not region.calls
+            own = wait.is_explicit and not region.calls
             if region.rarity(wait.node) not in SELDOM and (own or not text):
                 yield region, wait
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flyball_planner.audit.finding import Gain, Severity, Time
 from flyball_planner.audit.guards import Rarity
+from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.loops import Kind, Turns
 from flyball_planner.audit.module import Function, last_name
 from flyball_planner.audit.names import code_of
@@ -38,6 +39,38 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     yield from told(module, project, _in, Kind.STEP)
     for match in told(module, project, _in, Kind.EVALUATION):
         yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED)
+    for holder in module.all(ast.ClassDef):
+        if _TIMERS.search(holder.name):
+            yield from _in_timer(module, project, holder)
+
+
+_TIMERS = re.compile(r"(Timer|Stop_?[Ww]atch)s?$")
+
+
+def _in_timer(module: Module, project: Project, holder: ast.ClassDef) -> Iterator[Match]:
+    """What a stopwatch waits for: whoever measures his steps by it waits in each of them."""
+    for method in (each for each in holder.body if isinstance(each, Function) and each.name != "__init__"):
+        region = Region(module, method)
+        for call in region.all(ast.Call):
+            words = _waits(project, region, call) or _waits_by_attribute(project, region, holder, call)
+            if words is not None:
+                yield Match(
+                    call,
+                    f"`{module.quote(call)}` whenever `{holder.name}` measures: {words}",
+                    "a step that is measured by it waits for the device",
+                    SUSPECTED,
+                    Severity.NOTE,
+                )
+
+
+def _waits_by_attribute(project: Project, region: Region, holder: ast.ClassDef, call: ast.Call) -> str | None:
+    """Who waits in what a constructor keeps for it: `self.wait = lambda: torch.cuda.synchronize(device)`."""
+    called = code_of(call.func)
+    given = (each for each in nodes_below(holder) if isinstance(each, ast.Assign))
+    kept = (each.value for each in given if any(code_of(target) == called for target in each.targets))
+    inside = (each.body for each in kept if isinstance(each, ast.Lambda))
+    found = (_waits(project, region, each) for each in inside if isinstance(each, ast.Call))
+    return next((words for words in found if words is not None), None)
 
 
 def _in(project: Project, turns: Turns) -> Iterator[Match]:

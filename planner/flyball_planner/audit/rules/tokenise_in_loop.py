@@ -22,9 +22,12 @@ _ENCODING = re.compile(
 )
 _BY_NAME = re.compile(
     r"^(\w+\.)*(\w+_)?tok(eni[sz]er)?(\.(encode|encode_plus|encode_batch|batch_encode_plus|tokenize))?$"
-    r"|^(\w+\.)*(tokeni[sz]e(_\w+)?|(word|sent)_tokenize|text_to_(tensor|ids|tokens))$"
+    r"|^(\w+\.)*((\w+_)?tokeni[sz]e(_\w+)?|(word|sent)_tokenize|text_to_(tensor|ids|tokens))$"
 )
 """What everyone calls one, where nothing else is known of it."""
+
+_OF_OWN = re.compile(r"^(?!nltk\.|tokenize\.)\w[\w.]*\.(\w+_)?tokeni[sz]e_\w+$|^(?!nltk\.)\w[\w.]*\.\w+_tokeni[sz]e$")
+"""A function of a file that is not at hand, as its name tells."""
 
 _LAST = re.compile(r"tokeni[sz]e|^encod|^batch_encode|^Encode|^tok$|^text_to_|processor$", re.IGNORECASE)
 """Of what is called: any variable that holds a tokeniser, or its methods."""
@@ -110,8 +113,10 @@ def _encodes(project: Project, region: Region, call: ast.Call) -> float | None:
     if call.args and isinstance(call.args[0], ast.Constant):
         return None
     path = project.origins.of(region.module, call.func)
+    if path is not None and _ENCODING.search(path):
+        return SUSPECTED if is_making(region) else LIKELY
     if path is not None:
-        return (SUSPECTED if is_making(region) else LIKELY) if _ENCODING.search(path) else None
+        return SUSPECTED if _OF_OWN.search(path) and not project.flow.callees(region.module, call) else None
     value = project.flow.value(region.module, call.func)
     if value.has(Tag.MODEL):
         return None  # images have tokenisers too, and those are trained
