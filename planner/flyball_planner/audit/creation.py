@@ -227,31 +227,6 @@ def _is_made_by_own(project: "Project", module: Module, node: ast.Call, depth: i
     )
 
 
-def given_by_own(project: "Project", module: Module, node: ast.expr, depth: int = 0) -> ast.Call | None:
-    """The call of a function of the project that gave a tensor in host memory, of what is no tensor: a table, weights.
-
-    Less is known of it than of `made_on_host`: what the function computes with may be data.
-    """
-    if isinstance(node, ast.Name):
-        given = last_given(module, node, in_place=_SHAPING) if depth < DEEPEST else None
-        return given_by_own(project, module, given, depth + 1) if given is not None else None
-    if isinstance(node, ast.Subscript) and _is_plain(project, module, node.slice):
-        return given_by_own(project, module, node.value, depth)
-    if not isinstance(node, ast.Call):
-        return None
-    if isinstance(node.func, ast.Attribute) and last_name(node) in _SHAPING and not module.qualified(node.func):
-        return given_by_own(project, module, node.func.value, depth)
-    own = [each for each in project.flow.callees(module, node) if isinstance(each.node, Function)]
-    handed = (*node.args, *(each.value for each in node.keywords))
-    computed = bool(own) and all(_DEVICES.isdisjoint(each.module.names_in(each.node)) for each in own)
-    if not computed or project.flow.value(module, node).tags != _ON_HOST:
-        return None
-    return node if all(_is_plain(project, module, each) for each in handed) else None
-
-
-_ON_HOST = frozenset({Tag.TENSOR, Tag.CPU})
-
-
 def _is_handed_sizes(project: "Project", module: Module, call: ast.Call) -> bool:
     """Whether a call is handed numbers alone, a tensor's size among them: what it gives is computed from those."""
     given = [*call.args, *(each.value for each in call.keywords)]

@@ -67,6 +67,8 @@ class Item:
     """The loop; a call that goes through items itself (`map(ask, rows)`); the `__getitem__` of a loader's data set."""
     through: Path = ()
     """The functions between the loop and what was asked about, the innermost first."""
+    is_conditional: bool = False
+    """Whether a condition in one of these decides if it comes to that: of what kind a path is."""
 
     @property
     def in_words(self) -> str:
@@ -97,7 +99,13 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, *_COMPREHENSIONS)
 
 
 def repeated(
-    project: "Project", module: Module, call: ast.Call, through: Path = (), *, in_chunks: bool = False
+    project: "Project",
+    module: Module,
+    call: ast.Call,
+    through: Path = (),
+    *,
+    in_chunks: bool = False,
+    conditional: bool = False,
 ) -> Iterator[Item]:
     """The places where a call is made once for each item: in its own function's loop, or in its callers'.
 
@@ -110,7 +118,7 @@ def repeated(
     for loop in loops:
         asked = _depends(module, loop, call) or (in_chunks and _asks_again(loop))
         if _is_over_items(project, module, loop, in_chunks=in_chunks) and asked:
-            yield Item(module, call, loop, through)
+            yield Item(module, call, loop, through, conditional)
             return
     if loops:
         return
@@ -121,13 +129,14 @@ def repeated(
         and function.name == "__getitem__"
         and is_dataset(project, module, function)
     ):
-        yield Item(module, call, function, through)
+        yield Item(module, call, function, through, conditional)
         return
     further = (*through, (module, function))
+    conditional = conditional or any(each.rarity is Rarity.OTHER for each in guards(module, call, function))
     for caller, site in calls_to(project.flow, module, function):
         if not isinstance(function, ast.AsyncFunctionDef) or isinstance(caller.parent(site), ast.Await):
-            yield from repeated(project, caller, site, further, in_chunks=in_chunks)
-    yield from (Item(module, each, each, further) for each in _mapping(module, function))
+            yield from repeated(project, caller, site, further, in_chunks=in_chunks, conditional=conditional)
+    yield from (Item(module, each, each, further, conditional) for each in _mapping(module, function))
 
 
 def _mapping(module: Module, function: Function) -> Iterator[ast.Call]:

@@ -96,7 +96,7 @@ class Unseen:
             trains = self._trains(module, node, doing)
             if trains or CHECK.search(node.name) or node.name in hooks.EVALUATION or self._checks(module, node):
                 steps = trains or TRAINS.search(node.name) is not None
-                yield Found(module, node, steps and not _OF_EVALUATION.search(f"{module.name} {_home(module, node)}"))
+                yield Found(module, node, steps and not _measures(module, node))
             elif _reads(module, node) and is_part_of_module(self._project, module, node):
                 yield Found(module, node, trains=OF_ANSWERS.search(node.name) is None, is_part=True)
         for loop in module.loops:
@@ -205,6 +205,14 @@ _RUNNERS = frozenset({"ignite", "fastai", "composer"})
 
 def _reads(module: Module, node: Function) -> bool:
     return not module.called_in(node).isdisjoint(_READING)
+
+
+def _measures(module: Module, node: Function) -> bool:
+    """Whether a function's class, file or folder is called an evaluation."""
+    return _OF_EVALUATION.search(_home(module, node)) is not None or _FOLDERS.search(module.name) is not None
+
+
+_FOLDERS = re.compile(r"(^|\.)eval(uation)?\.")
 
 
 def _home(module: Module, node: Function) -> str:

@@ -94,7 +94,7 @@ _REPORTING = frozenset({
 and `log_dict` keep tensors where they are."""
 
 _BRINGING = re.compile(
-    r"^_?((tensors?|torch|t)_?(to|2)_?|to_?|get_?|as_?|detach_(and_|to_)?)(numpy|np|cpu|scalar|ndarray|host)$"
+    r"^_?((tensors?|torch|t)_?(to|2)_?|to_?|get_?|as_?|detach_(and_|to_)?)(numpy|np|cpu|scalars?|ndarray|host|floats)$"
     r"|^tensor_?(2|to_)(float|list)$|^numpify$"
 )
 """In names of functions that give what they are handed on the host."""

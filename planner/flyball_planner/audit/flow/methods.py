@@ -58,7 +58,7 @@ def _of_unknown(node: ast.Call, held: Value, given: Arguments) -> Value | None:
     if held.is_unknown and _moves_to_device(node, given):
         return Value(SOMETHING_ON_DEVICE, made_by=held.made_by)
     assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
-    if held.is_unknown and node.func.attr in _OF_TENSORS_ALONE:
+    if held.is_unknown and (node.func.attr in _OF_TENSORS_ALONE or _reduces(node)):
         return Value(frozenset({Tag.TENSOR}))
     return ON_HOST if held.is_unknown and node.func.attr in _OF_SHAPES else None
 
@@ -70,6 +70,19 @@ _OF_TENSORS_ALONE = frozenset({
     "new_ones", "new_tensor", "new_full", "logsumexp", "bmm", "repeat_interleave", "long",
 })  # fmt: skip
 """Methods that nothing else has: wherever it lies, it is a tensor."""
+
+
+def _reduces(node: ast.Call) -> bool:
+    """Whether an axis is named as PyTorch does, `labels.sum(dim=2)`: NumPy says `axis`, xarray hands a name over."""
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101  the caller asked
+    axes = [each.value for each in node.keywords if each.arg == "dim"] if node.func.attr in _REDUCING else []
+    return bool(axes) and not any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in axes)
+
+
+_REDUCING = frozenset({
+    "sum", "mean", "max", "min", "argmax", "argmin", "all", "any", "norm", "std", "var", "softmax", "cumsum", "prod",
+    "amax", "amin",
+})  # fmt: skip
 
 
 def _is_cast(node: ast.Call) -> bool:

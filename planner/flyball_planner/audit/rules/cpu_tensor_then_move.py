@@ -9,7 +9,6 @@ from flyball_planner.audit.computing import has_own_gradient
 from flyball_planner.audit.creation import (
     FILLED,
     TAKES_DEVICE,
-    given_by_own,
     is_copied_numpy,
     is_few_numbers,
     made_on_host,
@@ -172,12 +171,7 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
         rarity = region.rarity(call) if made is not None else Rarity.RARE
         if made is not None and rarity in _OFTEN | _NOW_AND_THEN and not _is_kept(region, call):
             often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
-            often = (
-                often
-                and last_name(call) != "type_as"
-                and not _is_guessed(project, region, call)
-                and not _goes_to_batch(project, region, call)
-            )
+            often = often and last_name(call) != "type_as" and not _goes_to_batch(project, region, call)
             yield _match(region.module, call, made, often=often)
 
 
@@ -213,16 +207,7 @@ def _made(project: Project, region: Region, call: ast.Call) -> ast.Call | None:
     if project.flow.value(region.module, call.func.value).has(Tag.DEVICE):
         return None
     made = made_on_host(project, region.module, call.func.value)
-    made = made or given_by_own(project, region.module, call.func.value)
     return made if made is not None and _runs_in(region, made) else None
-
-
-def _is_guessed(project: Project, region: Region, call: ast.Call) -> bool:
-    """Whether what a function of the project computes is moved, of which it is only known that it is on the host."""
-    module = region.module
-    if is_copied_numpy(module, call) or not isinstance(call.func, ast.Attribute):
-        return False
-    return made_on_host(project, module, call.func.value) is None
 
 
 def _goes_to_batch(project: Project, region: Region, call: ast.Call) -> bool:

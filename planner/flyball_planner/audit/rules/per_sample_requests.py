@@ -197,12 +197,13 @@ def _brings_files(item: Item) -> bool:
 
 def _match(item: Item, request: ast.Call, *, trains: bool) -> Match:
     leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
+    sure = trains and not item.is_conditional
     return Match(
         item.call,
         f"`{item.module.quote(item.call)}` asks another process once {item.in_words}",
         f"each turn waits for an answer before the next question is sent{leads}",
-        LIKELY if trains else SUSPECTED,
-        Severity.WARNING if trains else Severity.NOTE,
+        LIKELY if sure else SUSPECTED,
+        Severity.WARNING if sure else Severity.NOTE,
         module=item.module,
     )
 

@@ -51,9 +51,14 @@ def _sites(project: Project, turns: Turns) -> Iterator[tuple[Region, Wait]]:
         return
     for region in project.loops.regions(turns):
         for wait in waits(project, region):
-            own = wait.is_explicit and not region.calls
+            own = wait.is_explicit and not region.calls and not _moves(region, wait.node)
             if region.rarity(wait.node) not in SELDOM and (own or not text):
                 yield region, wait
+
+
+def _moves(region: Region, node: ast.expr) -> bool:
+    """Whether an environment is handed it, `env.step(action.cpu().numpy())`, which takes its actions from the host."""
+    return any(isinstance(each, ast.Call) and last_name(each) == "step" for each in region.module.ancestors(node))
 
 
 def _match(turns: Turns, region: Region, wait: Wait, on_host: Doubt | None = None) -> Match:

@@ -1,6 +1,5 @@
-"""Tensors made behind a check of arguments, and tables that the file's own functions compute on the host."""
+"""Tensors made on the host behind a check of arguments, which says nothing of how often the rest runs."""
 
-import numpy as np
 import torch
 
 
@@ -12,14 +11,3 @@ def by_class(spikes, classes, size):
     for number in range(classes):
         counts[:, number] = spikes[:, :, number::classes].sum((0, 2))
     return counts
-
-
-def lengths_to_mask(lengths):
-    longest = max(lengths)
-    return torch.arange(longest).expand(len(lengths), longest) < torch.tensor(lengths).unsqueeze(1)
-
-
-class Loss(torch.nn.Module):
-    def forward(self, scores, lengths: list[int]):
-        mask = lengths_to_mask(lengths)
-        return (scores * mask.to(scores.device)).sum()  # expect: cpu-tensor-then-move@note
