@@ -166,7 +166,9 @@ look tells how the audit does on code that it does not know (22 to 25 November 2
 | **35 of other repositories** | 75 of 90, 83 % (74 to 90 %) | 23 of 24, 96 % (80 to 99 %) | 87 of 90, 97 % | 27 of 27 |
 | **210 told by threads** | 327 of 611, 54 % (50 to 57 %) | 119 of 121, 98 % (94 to 99 %) | 441 of 611, 72 % | all 120 |
 | **111 told by threads** | 185 of 324, 57 % (52 to 62 %) | 41 of 43, 95 % (85 to 99 %) | 238 of 324, 73 % | 45 of 45 |
-| **65 more, after these mends** | 57 of 114, 50 % (41 to 59 %) | 15 of 17, 88 % (66 to 97 %) | – | – |
+| **65 more after them** | 57 of 114, 50 % (41 to 59 %) | 15 of 17, 88 % (66 to 97 %) | 76 of 114, 67 % | 15 of 15 |
+| **54 of language** | 106 of 186, 57 % (50 to 64 %) | 26 of 27, 96 % (82 to 99 %) | 168 of 186, 90 % | 26 of 27 |
+| **37 of vision** | 101 of 139, 73 % (65 to 79 %) | 18 of 18 (82 to 100 %) | 107 of 139, 77 % | 18 of 18 |
 | the 66 packages by experts, read again | – | – | – | 577 of 604, 96 % |
 
 A fault counts as found by its rule within two lines; faults without a line of their own (no compilation, no mixed
@@ -231,17 +233,25 @@ so. Of the 76 notes on waits that this brought in the older lists' files six lie
 look's 46. Of what later versions had mended and was found 70 of 76 and 27 of 30 findings were gone there; the others
 stayed.
 
-The last look, at 65 files chosen in the same way after these mends, tells how far they carry: 57 of its 114 faults
+The look at 65 files chosen in the same way after these mends tells how far they carry: 57 of its 114 faults
 were found, 52 by the code before them, and of the 11 that threads tell three, as before. Most misses around trainings
 are requests through wrappers whose names do not give them away. The two wrong warnings are on reads of tensors that a
-condition on the device brings to the host just before. Nothing was mended on it; all 13 findings that a later version
-had mended were gone there. So what stands under "since mended" is for code that was mended on.
+condition on the device brings to the host just before. All 13 findings that a later version had mended were gone
+there. So what stands under "since mended" is for code that was mended on.
+
+The last two looks are at trainings with the files that they plainly need. 41 of the 186 faults of language and speech
+stand in one file of losses, alike, and 3 of them were found at first; of the other 145 it were 103 (71 %). What was
+mended on the look before found none more of them (101 of 139 and 106 of 186 before and after), what was mended on
+language and speech none more in vision. Half of what was mended on these were no rules that lacked, but one condition
+in a rule: reads in evaluations that make texts (13 faults), losses that are objects (38). The wrong warning is of a
+prediction whose parent, which is not at hand, may turn history off. Two warnings on an evaluation's model lay where
+its loop was marked. All 45 findings that a later version had mended were gone there.
 
 All 45 findings of the looks at 185 and 82 files, and the 7 of the look at 73, whose fault a later version had mended
 were gone there, and the 3 of the look at 84. Of 95 well-tuned scripts of eleven looks three had warnings, five in all,
 two of which lay on what the reviewer had marked as notes; the 44 of the last seven looks had none. Warnings come in
 clusters (one file, one habit), so the bounds are narrower than the truth. Expect one warning in twenty to be wrong on
-code that nobody has mended on, more where a framework's training loop trains nothing; three quarters to seven eighths
+code that nobody has mended on, more where a framework's training loop trains nothing; seven tenths to seven eighths
 of what a reviewer would mark in training loops to be found, half of that in parts of libraries and around trainings,
 and of what projects' own threads tell of these a third.
 
