@@ -119,13 +119,9 @@ def goes_through_kept(node: ast.For | ast.AsyncFor) -> bool:
 def gone_through(node: ast.For | ast.AsyncFor) -> ast.expr:
     """What a loop goes through, without what only counts or shows: `enumerate(tqdm(rows))`."""
     over = node.iter
-    while True:
-        if isinstance(over, ast.NamedExpr):
-            over = over.value
-        elif isinstance(over, ast.Call) and last_name(over) in _WALKING and over.args:
-            over = over.args[0]
-        else:
-            return over
+    while isinstance(over, ast.Call) and last_name(over) in _WALKING and over.args:
+        over = over.args[0]
+    return over
 
 
 _WALKING = frozenset({"tqdm", "trange", "enumerate", "zip", "track", "iter", "progress_bar", "list"})

@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flyball_planner.audit.computing import has_own_gradient
-from flyball_planner.audit.creation import (
-    FILLED,
-    TAKES_DEVICE,
-    is_copied_numpy,
-    is_few_numbers,
-    made_on_host,
-)
+from flyball_planner.audit.creation import FILLED, TAKES_DEVICE, is_copied_numpy, is_few_numbers, made_on_host
 from flyball_planner.audit.doubts import is_aside
 from flyball_planner.audit.files import is_test_code
 from flyball_planner.audit.finding import Action, Change, Edit, Gain, Severity, Time
