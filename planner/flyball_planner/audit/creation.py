@@ -97,6 +97,8 @@ def creates(project: "Project", module: Module, call: ast.Call) -> bool:
         return by_numpy or (name != "from_numpy" and _is_of_numbers(project, module, call))
     if name in _SIZED and _is_empty(call):
         return False
+    if name == "normal" and any(project.flow.value(module, each).has(Tag.DEVICE) for each in call.args):
+        return False  # it is where what it is about is
     if not full.startswith("torch.") or not _lies_on_host(project, module, call, name):
         return False
     return name in _KNOWN or name in _LIKE or (name in _TYPES and len(call.args) > 1)

@@ -83,6 +83,8 @@ _EVALUATION = re.compile(r"^(val|valid|validat\w+|dev|eval\w*|test|testing|infer
 
 def ends_turns(region: Region, node: ast.expr) -> bool:
     """Whether the loop that a region is ends by a condition on a value: the optimisation has converged."""
+    if isinstance(region.root, ast.While) and any(each is node for each in ast.walk(region.root.test)):
+        return True
     test = condition_around(region.module, node, region.root)
     if test is None or region.calls or not isinstance(region.root, Loop) or asks_if_sound(test):
         return False
@@ -192,7 +194,7 @@ def _has_size(call: ast.Call, node: ast.expr, read: frozenset[str]) -> bool:
 _FILLED = frozenset({"full", "new_full"})
 """Calls of which the first argument alone says how many: the second is what they are filled with."""
 
-_ALLOCATING = _FILLED | {"zeros", "ones", "empty", "new_zeros", "new_ones", "new_empty", "pad"}
+_ALLOCATING = _FILLED | {"zeros", "ones", "empty", "new_zeros", "new_ones", "new_empty", "pad", "split"}
 _SIZED = _ALLOCATING | {"range", "arange", "topk", "narrow"}
 """Calls that take a number of elements from the host."""
 

@@ -107,9 +107,15 @@ def _raise(frame: Frame, node: ast.Raise) -> bool:
 def _if(frame: Frame, node: ast.If) -> bool:
     evaluate_again(frame, node.test)
     goes_on = _branches(frame, (node.body, node.orelse), known_by(frame, node.test))
-    if not node.orelse and _OF_DEVICE.search(code_of(node.test)):
+    if not node.orelse and _is_on_device(node.test):
         frame.env |= _brought(frame, node.body)
     return goes_on
+
+
+def _is_on_device(test: ast.expr) -> bool:
+    """Whether a condition holds where tensors lie on a device: `use_cuda`, `x.is_cuda`, `device.type == "cuda"`."""
+    denied = isinstance(test, ast.UnaryOp) or (isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Eq))
+    return not denied and _OF_DEVICE.search(code_of(test)) is not None
 
 
 _OF_DEVICE = re.compile(r"(?<![a-z])(cuda|gpus?)(?![a-z])", re.IGNORECASE)
