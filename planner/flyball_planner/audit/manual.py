@@ -169,6 +169,7 @@ look tells how the audit does on code that it does not know (22 to 25 November 2
 | **65 more after them** | 57 of 114, 50 % (41 to 59 %) | 15 of 17, 88 % (66 to 97 %) | 76 of 114, 67 % | 15 of 15 |
 | **54 of language** | 106 of 186, 57 % (50 to 64 %) | 26 of 27, 96 % (82 to 99 %) | 168 of 186, 90 % | 26 of 27 |
 | **37 of vision** | 101 of 139, 73 % (65 to 79 %) | 18 of 18 (82 to 100 %) | 107 of 139, 77 % | 18 of 18 |
+| **42 of other fields** | 80 of 118, 68 % (59 to 76 %) | 28 of 31, 90 % (75 to 97 %) | – | 28 of 28 |
 | the 66 packages by experts, read again | – | – | – | 577 of 604, 96 % |
 
 A fault counts as found by its rule within two lines; faults without a line of their own (no compilation, no mixed
@@ -239,13 +240,16 @@ are requests through wrappers whose names do not give them away. The two wrong w
 condition on the device brings to the host just before. All 13 findings that a later version had mended were gone
 there. So what stands under "since mended" is for code that was mended on.
 
-The last two looks are at trainings with the files that they plainly need. 41 of the 186 faults of language and speech
-stand in one file of losses, alike, and 3 of them were found at first; of the other 145 it were 103 (71 %). What was
-mended on the look before found none more of them (101 of 139 and 106 of 186 before and after), what was mended on
-language and speech none more in vision. Half of what was mended on these were no rules that lacked, but one condition
-in a rule: reads in evaluations that make texts (13 faults), losses that are objects (38). The wrong warning is of a
-prediction whose parent, which is not at hand, may turn history off. Two warnings on an evaluation's model lay where
-its loop was marked. All 45 findings that a later version had mended were gone there.
+The last three looks are at trainings, with the files that these plainly need. 41 of the 186 faults of language and
+speech stand in one file of losses, alike; 3 of them were found at first. Of all others **284 of 402 were found at
+first (71 %, 66 to 75 %), and 72 of 76 warnings were right (95 %, 87 to 98 %)**. Mends carry over little: what the look
+before had brought found none more of language's faults, what language's had brought none more of vision's (101 before
+and after), and both together three more of other fields' (77 and 80). What was mended on language's was seldom a rule
+that lacked, mostly a condition in one: reads in evaluations that make texts (13 faults), losses that are objects (38).
+The wrong warnings: a prediction whose parent, which is not at hand, may turn history off, and three in one file, a
+budget that ends the loop, chance around what lies on the device, and a part's size. The last three are mended. Two
+right ones lay where a loop over batches was marked, not the model's call in it, and one on a read of norms that was
+marked as such. All 45 findings that a later version had mended were gone there.
 
 All 45 findings of the looks at 185 and 82 files, and the 7 of the look at 73, whose fault a later version had mended
 were gone there, and the 3 of the look at 84. Of 95 well-tuned scripts of eleven looks three had warnings, five in all,
