@@ -27,7 +27,7 @@ from flyball_planner.audit.steering import (
     sizes,
 )
 from flyball_planner.audit.unasked import is_off_setting, is_turn_optional, is_unasked
-from flyball_planner.audit.waits import ASKED, NUMBERS, Wait
+from flyball_planner.audit.wait import ASKED, NUMBERS, Wait
 
 
 class Doubt(Enum):

@@ -3,12 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from flyball_planner.audit.extents import in_counts, in_indices, in_memberships, in_slices
 from flyball_planner.audit.flow.library import TO_HOST
 from flyball_planner.audit.flow.values import UNKNOWN, Tag, Value
 from flyball_planner.audit.given import is_constant
-from flyball_planner.audit.index import nodes_below
 from flyball_planner.audit.module import last_name
 from flyball_planner.audit.names import code_of, is_name
 from flyball_planner.audit.readings import (
@@ -29,48 +29,11 @@ from flyball_planner.audit.readings import (
     supposed,
 )
 from flyball_planner.audit.regions import Region
+from flyball_planner.audit.wait import ASKED, NUMBERS, Wait
 
 if TYPE_CHECKING:
     from flyball_planner.audit.project import Project
 
-
-class Wait(NamedTuple):
-    """An expression that waits, and what it does to the value."""
-
-    node: ast.expr
-    does: str
-    value: Value
-
-    @property
-    def is_explicit(self) -> bool:
-        """Whether a method is called that only tensors and arrays have: the code's author knew what it is."""
-        return isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute) and self._name in _METHODS
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the code itself says that a tensor is read, whatever is known of the value."""
-        return self.is_explicit or self.value == SUPPOSED
-
-    @property
-    def copies(self) -> bool:
-        """Whether a tensor's whole contents are brought over, whatever its size."""
-        return isinstance(self.node, ast.Call) and self._name in _COPYING
-
-    @property
-    def reads_number(self) -> bool:
-        """Whether a single number is asked for, or a truth value."""
-        return self.does == ASKED or (isinstance(self.node, ast.Call) and self._name in _NUMBER_OF)
-
-    @property
-    def _name(self) -> str:
-        return last_name(self.node) if isinstance(self.node, ast.Call) else ""
-
-
-ASKED = "a condition asks it for a truth value"
-
-_METHODS = TO_HOST | {"cpu"}
-_COPYING = frozenset({"cpu", "numpy", "tolist", "to"})
-_NUMBER_OF = frozenset({"item", "float", "int", "bool", "round", "equal", "allclose"})
 
 _CONVERSIONS = {
     "builtins.float": "turns it into a number",
@@ -127,94 +90,12 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
         value = stored(project, region, given)
         if value is not None:
             yield Wait(given.value, "writing it into a tensor on the host copies it", value)
-    yield from _in_slices(project, region)
-    yield from _in_indices(project, region)
-    yield from _in_counts(project, region)
-    yield from _in_memberships(project, region)
+    yield from in_slices(project, region)
+    yield from in_indices(project, region)
+    yield from in_counts(project, region)
+    yield from in_memberships(project, region)
     for test in dict.fromkeys(_tests(region)):
         yield from _in_test(project, region, test)
-
-
-def _in_slices(project: "Project", region: Region) -> Iterator[Wait]:
-    """Bounds that are tensors, or elements of what is supposed to be one; of other arguments they are numbers."""
-    for part in region.all(ast.Slice):
-        for bound in (part.lower, part.upper):
-            value = read(project, region, bound) if bound is not None else None
-            if bound is None or value is None:
-                continue
-            entries = (each.value for each in nodes_below(bound) if isinstance(each, ast.Subscript))
-            if value.is_seen_tensor or any(read(project, region, each) for each in entries):
-                yield Wait(bound, "a slice's bound must be known on the host", value)
-
-
-def _in_indices(project: "Project", region: Region) -> Iterator[Wait]:
-    """Which element of a list is meant: of a tensor, the device itself knows."""
-    for part in region.all(ast.Subscript):
-        if isinstance(part.slice, ast.Name) and isinstance(part.value, ast.Name):
-            value = read(project, region, part.slice)
-            if value is not None and value.is_seen_tensor and _is_list(region, part.value.id):
-                yield Wait(part, "which element of a list it is must be known on the host", value)
-
-
-def _is_list(region: Region, name: str) -> bool:
-    """Whether the function around makes a list, and gives it that name."""
-    scope = region.module.scope_of(region.root)
-    given = [
-        each.value for each in region.module.within(scope, ast.Assign) if any(is_name(to, name) for to in each.targets)
-    ]
-    return bool(given) and all(isinstance(each, ast.List | ast.ListComp) or _repeats_list(each) for each in given)
-
-
-def _repeats_list(made: ast.expr) -> bool:
-    """Whether it is `[0] * n` or `list(…)`."""
-    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
-        return isinstance(made.left, ast.List) or isinstance(made.right, ast.List)
-    return isinstance(made, ast.Call) and is_name(made.func, "list")
-
-
-def _in_counts(project: "Project", region: Region) -> Iterator[Wait]:
-    """How many elements are not zero, or differ: only the device knows how long what `torch.nonzero` gives is."""
-    found = (each for each in region.all(ast.Call) if last_name(each) in _COUNTED)
-    for call in (each for each in found if _is_counted(region, each)):
-        of_library = region.module.qualified(call.func) is not None
-        whole = next(iter(call.args), None) if of_library else getattr(call.func, "value", None)
-        value = held(project, region, whole) if whole is not None else None
-        value = value or somewhere(project, region, call)
-        if of_library and value.has(Tag.SUPPOSED):
-            value = SUPPOSED  # PyTorch's own functions take nothing but tensors
-        if value != UNKNOWN:
-            yield Wait(call, "how many elements it finds must be known on the host", value)
-
-
-_COUNTED = frozenset({"nonzero", "argwhere", "unique"})
-"""What gives as much as there is, which the values decide."""
-
-
-def _is_counted(region: Region, found: ast.Call) -> bool:
-    """Whether it is asked how long it is, at once or by the variable that holds it."""
-    around = region.module.parent(found)
-    if isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name):
-        asking = (*region.all(ast.Call), *region.all(ast.Attribute))
-        return any(_asks_length(each, around.targets[0].id) for each in asking)
-    return _asks_length(around, None)
-
-
-def _asks_length(around: ast.AST | None, of: str | None) -> bool:
-    """Whether it is `x.size`, `len(x)` and the like; of: of a variable of that name."""
-    if isinstance(around, ast.Attribute):
-        return around.attr in {"size", "shape", "numel"} and (of is None or is_name(around.value, of))
-    if not isinstance(around, ast.Call) or last_name(around) != "len" or not around.args:
-        return False
-    return of is None or is_name(around.args[0], of)
-
-
-def _in_memberships(project: "Project", region: Region) -> Iterator[Wait]:
-    """`index not in taken`, where that is a tensor: all its elements are compared, and the host asks for the answer."""
-    for asked in region.all(ast.Compare):
-        if isinstance(asked.ops[0], ast.In | ast.NotIn) and not isinstance(asked.left, ast.Constant):
-            value = held(project, region, asked.comparators[0])
-            if value is not None and value.has(Tag.TENSOR) and value.is_seen_tensor:
-                yield Wait(asked, "whether it is among the elements must be known on the host", value)
 
 
 def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
@@ -396,14 +277,3 @@ def _is_truth(region: Region, test: ast.expr, value: Value) -> bool:
 
 
 _TRUTHS = frozenset({"isnan", "isinf", "isfinite", "any", "all"})
-
-NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
-"""Single numbers, whose truth may be asked for by their name alone; of a list of tensors that asks if it is empty."""
-
-
-def told(region: Region, wait: Wait) -> str:
-    """What is waited for, in words."""
-    kinds = ((Tag.LOSS, "a loss"), (Tag.NORM, "a norm of gradients"), (Tag.GRADIENT, "a gradient"),
-             (Tag.PARAMETER, "a parameter"), (Tag.OUTPUT, "what the model gives"))  # fmt: skip
-    what = next((words for tag, words in kinds if wait.value.has(tag)), "a tensor")
-    return f"`{region.module.quote(wait.node)}` waits for the device: {what} on it, {wait.does}"

@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from flyball_planner.audit.regions import Region
-from flyball_planner.audit.waits import told, waits
+from flyball_planner.audit.wait import told
+from flyball_planner.audit.waits import waits
 from tests.planner.audit.projects import module_of
 
 HEAD = """

@@ -20,7 +20,8 @@ from flyball_planner.audit.shared_loops import is_of_evaluation
 from flyball_planner.audit.steering import follows
 from flyball_planner.audit.unasked import is_off_by_default
 from flyball_planner.audit.unseen import noted
-from flyball_planner.audit.waits import Wait, told, waits
+from flyball_planner.audit.wait import Wait, told
+from flyball_planner.audit.waits import waits
 
 
 class Site(NamedTuple):

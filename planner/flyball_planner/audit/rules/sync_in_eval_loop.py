@@ -15,7 +15,8 @@ from flyball_planner.audit.regions import Region
 from flyball_planner.audit.rule import LIKELY, SUSPECTED, Match, Rule
 from flyball_planner.audit.shared_loops import is_of_evaluation, switch_of
 from flyball_planner.audit.unseen import noted
-from flyball_planner.audit.waits import Wait, told, waits
+from flyball_planner.audit.wait import Wait, told
+from flyball_planner.audit.waits import waits
 
 TEXT = frozenset({"generate", "decode", "batch_decode", "sample"})
 """Calls in loops whose results are needed on the host one by one."""
