@@ -32,7 +32,7 @@ _ELSEWHERE = re.compile(
 """In names of functions that run once, or whose readers want Python's values."""
 
 
-_OF_BATCHES = re.compile(r"(^|_)masks?(_|$)")
+_OF_MASKS = re.compile(r"(^|_)masks?(_|$)")
 """… though not of those that make what each batch has of its own: `get_mask_from_lengths`."""
 
 
@@ -66,7 +66,7 @@ _AVERAGES = re.compile(r"EMA|Ema(?![a-z])|Averag|Polyak|Swa(?![a-z])|SWA")
 
 def computes(module: Module, node: Function) -> bool:
     """Whether a function computes with tensors that it is handed, as far as its code tells."""
-    if _ELSEWHERE.search(node.name) and not _OF_BATCHES.search(node.name):
+    if _ELSEWHERE.search(node.name) and not _OF_MASKS.search(node.name):
         return False
     names = {each.arg for each in named_arguments(node)} - {"self", "cls"}
     return bool(names) and _takes_tensors(module, node, names) and not _goes_through_data(module, node)

@@ -47,7 +47,7 @@ def runs_models_without_history(project: "Project", module: Module, loop: Loop) 
 def reads_outputs(project: "Project", effects: Effects, module: Module, loop: ast.For) -> bool:
     """Whether each turn runs a model on something else, and asks for what it gives on the host: a window, a task."""
     counts = isinstance(loop.iter, ast.Call) and last_name(loop.iter) in {"range", "trange"}
-    calls = [each for each in module.repeated(loop, ast.Call) if _reads_explicitly(each)]
+    calls = [each for each in module.repeated(loop, ast.Call) if reads_explicitly(each)]
     calls = [each for each in calls if not counts or _is_summed_up(module.statement(each))]
     if not calls or effects.inside(module, loop) or _OTHER_TURNS.search(f"{code_of(loop.target)} {code_of(loop.iter)}"):
         return False
@@ -78,7 +78,8 @@ _OTHER_TURNS = re.compile(
 """In what loops go through whose turns are no batches: they are few, or each needs what the one before gave."""
 
 
-def _reads_explicitly(call: ast.Call) -> bool:
+def reads_explicitly(call: ast.Call) -> bool:
+    """Whether a call brings over what it is called on, as its name tells: `.cpu()`, `.item()`, `.tolist()`."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in {"cpu", "item", "tolist"} and not call.args
 
 

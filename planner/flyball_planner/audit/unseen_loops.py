@@ -5,9 +5,9 @@ import re
 from typing import TYPE_CHECKING
 
 from flyball_planner.audit.effects import Effect, Effects
-from flyball_planner.audit.evaluating import reads_outputs
+from flyball_planner.audit.evaluating import reads_explicitly, reads_outputs
 from flyball_planner.audit.flow.values import Tag
-from flyball_planner.audit.module import Function, Loop, Module, last_name
+from flyball_planner.audit.module import Function, Loop, Module
 from flyball_planner.audit.names import code_of
 from flyball_planner.audit.regions import Region, is_switched_to_train
 from flyball_planner.audit.turn_names import CHECK, NO_STEPS, STEP, TRAINS
@@ -81,7 +81,7 @@ class UnseenLoops:
         """Whether a loop over batches brings over, in each turn, what it asks for with autograd off."""
         if not OF_DATA.search(code_of(loop.iter)) and not _goes_through_batches(module, loop):
             return False
-        reads = any(last_name(each) in _COPYING for each in Region(module, loop).all(ast.Call))
+        reads = any(reads_explicitly(each) for each in Region(module, loop).all(ast.Call))
         return reads and not self._project.flow.records_history(module, first_statement(loop))
 
     def _fetches_for_evaluation(self, module: Module, loop: Loop, function: Function | None) -> bool:
@@ -98,9 +98,6 @@ class UnseenLoops:
                 if handed & targets and not self._project.flow.callees(module, call):
                     return True
         return False
-
-
-_COPYING = frozenset({"cpu", "item", "tolist"})
 
 
 def _goes_through_batches(module: Module, loop: ast.For) -> bool:
