@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-input
 PROTOS := $(wildcard proto/flyball_proto/v1/*.proto)
-TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_collector -p flyball_planner -p flyball
+TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_audit -p flyball_collector -p flyball_planner -p flyball_reports -p flyball
 
 .PHONY: up test check bench proto proto-fresh generated generated-fresh gpu-check constraints system-packages clean
 
@@ -70,13 +70,13 @@ generated: .venv/.dev
 	$(BIN)/python -m flyball_collector.diagnosis.health.xid_document docs/xids.md
 	$(BIN)/python -m flyball_collector.advice.rules_document docs/advice.md
 	$(BIN)/python -m flyball_planner.catalogue.document docs/hardware.md
-	$(BIN)/python -m flyball_planner.audit.document docs/audit.md
+	$(BIN)/python -m flyball_audit.document docs/audit.md
 	$(BIN)/python -m flyball.configuration_document
 	$(BIN)/python -m flyball_planner.report.document docs/plan.schema.json
 	$(BIN)/python -m grafana.generator
 
 generated-fresh: .venv/.dev
-	@$(BIN)/python -m pytest --quiet tests/client/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/collector/diagnosis/health/test_xid_document.py tests/collector/advice/test_rules_document.py tests/planner/catalogue/test_document.py tests/planner/audit/test_document.py tests/client/test_configuration_document.py tests/planner/report/test_reports.py tests/client/test_documents.py tests/grafana/test_generated.py
+	@$(BIN)/python -m pytest --quiet tests/client/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/collector/diagnosis/health/test_xid_document.py tests/collector/advice/test_rules_document.py tests/planner/catalogue/test_document.py tests/audit/test_document.py tests/client/test_configuration_document.py tests/planner/report/test_reports.py tests/client/test_documents.py tests/grafana/test_generated.py
 
 ## Pin every package anew, with hashes.
 constraints: .venv/.dev

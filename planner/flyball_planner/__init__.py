@@ -1,1 +1,1 @@
-"""What can be known before a run: memory, time, cost, and faults in the script."""
+"""Predict memory, time and cost before a run."""

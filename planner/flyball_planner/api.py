@@ -23,7 +23,7 @@ from flyball_planner.models.families import model_cost, model_names, register_mo
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
-from flyball_planner.specification.entry import Entry
+from flyball_reports.specification.entry import Entry
 
 if TYPE_CHECKING:
     from flyball_planner.calibration.compare import Calibration
@@ -84,7 +84,7 @@ def plan(
     >>> plan(model="gpt2-xxl", hardware="RTX_4090_fp16", training={"optimiser": "adamw"})
     Traceback (most recent call last):
     ...
-    flyball_planner.specification.problems.SpecificationError: ...
+    flyball_reports.specification.problems.SpecificationError: ...
     """
     from flyball_planner.plan.make import make_plan  # noqa: PLC0415
     from flyball_planner.specification.read import read_entry  # noqa: PLC0415

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.training import Optimizer
+from flyball_reports.errors import UnknownName
 
 BLOCK_SCALES = 2 * 4 / 256  # bytes a parameter: bitsandbytes keeps an fp32 scale for each 256 states, of two moments
 FOREACH = 4.0  # torch.optim's default takes all parameters at once: a list of fp32 temporaries of their size

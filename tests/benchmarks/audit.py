@@ -12,12 +12,12 @@ import venv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from flyball_planner.audit.finding import Severity
-from flyball_planner.audit.rules import RULES
-from flyball_planner.audit.run import audit
-from flyball_planner.audit.workers import workers_for
+from flyball_audit.finding import Severity
+from flyball_audit.rules import RULES
+from flyball_audit.run import audit
+from flyball_audit.workers import workers_for
+from tests.audit.expectations import Case, Spot, scripts, snippets, spots
 from tests.benchmarks.figure import Figure, at_least, at_most, plain, report
-from tests.planner.audit.expectations import Case, Spot, scripts, snippets, spots
 
 FILES = 1000
 PEER_FILES = 100

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.optimizers import OPTIMIZERS, find_optimizer
+from flyball_reports.errors import UnknownName
 
 
 @pytest.mark.parametrize(

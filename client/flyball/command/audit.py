@@ -14,13 +14,13 @@ from flyball.command.errors import CommandError
 from flyball.command.output import OutputOption, VerboseOption, write_file
 from flyball.command.specifications import WRONG
 from flyball.command.words import clean
-from flyball_planner.audit.choices import SUFFIXES, FailOn, ReviewFormat
+from flyball_audit.choices import SUFFIXES, FailOn, ReviewFormat
 
 if TYPE_CHECKING:
-    from flyball_planner.audit.evidence import Evidence
-    from flyball_planner.audit.finding import Finding
-    from flyball_planner.audit.review import OnFile, Review
-    from flyball_planner.audit.settings import Settings
+    from flyball_audit.evidence import Evidence
+    from flyball_audit.finding import Finding
+    from flyball_audit.review import OnFile, Review
+    from flyball_audit.settings import Settings
 
 EXAMPLE = (
     "Examples: flyball audit train.py; flyball audit src -o audit.html; flyball audit . --diff | git apply; "
@@ -55,7 +55,7 @@ def audit(
     verbose: VerboseOption = False,
 ) -> None:
     """Find what will slow a training down by reading its code, which is never run; say what to change."""
-    from flyball_planner.errors import PlanError
+    from flyball_reports.errors import InputError
 
     if diff and (fix or format_ or output):
         raise CommandError("--diff prints patches alone: leave out --fix, --format and --output", WRONG)
@@ -69,7 +69,7 @@ def audit(
             _print_patches(found)
         else:
             _tell(found, format_, output, verbose=verbose)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     if not found.files:
         told = ", ".join(map(str, paths))
@@ -82,8 +82,8 @@ def _settings(
     paths: Sequence[Path], config: Path | None, select: Sequence[str], ignore: Sequence[str], fail_on: FailOn | None
 ) -> "Settings":
     """The file's settings; what the command line says of rules comes first."""
-    from flyball_planner.audit.review import KNOWN_RULES
-    from flyball_planner.audit.settings import find_settings, load_settings, rules_named
+    from flyball_audit.review import KNOWN_RULES
+    from flyball_audit.settings import find_settings, load_settings, rules_named
 
     if config is None:
         settings, _ = find_settings(paths, KNOWN_RULES)
@@ -103,15 +103,15 @@ def _names(words: Sequence[str]) -> list[str]:
 
 
 def _evidence(path: Path | None) -> "Evidence | None":
-    from flyball_planner.audit.evidence import load_evidence
+    from flyball_audit.evidence import load_evidence
 
     return load_evidence(path) if path else None
 
 
 def _reviewed(paths: Sequence[Path], settings: "Settings", evidence: "Evidence | None", *, fix: bool) -> "Review":
     """The review; after the safe changes, if they are wanted."""
-    from flyball_planner.audit.fix import fix as write_safe_changes
-    from flyball_planner.audit.review import review
+    from flyball_audit.fix import fix as write_safe_changes
+    from flyball_audit.review import review
 
     with _progress() as on_file:
         reviews = [review(paths, settings, evidence, on_file=on_file)]
@@ -148,8 +148,8 @@ def _progress() -> "Iterator[OnFile]":
 
 
 def _tell(review: "Review", form: ReviewFormat | None, output: Path | None, *, verbose: bool) -> None:
-    from flyball_planner.audit.fix import patcher
-    from flyball_planner.audit.report.render import render
+    from flyball_audit.fix import patcher
+    from flyball_audit.report.render import render
 
     form = form or (SUFFIXES.get(output.suffix.lower(), ReviewFormat.MARKDOWN) if output else ReviewFormat.TERMINAL)
     if output is None and form is ReviewFormat.TERMINAL and sys.stdout.isatty():
@@ -163,7 +163,7 @@ def _show(review: "Review", *, verbose: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from flyball_planner.audit.report.terminal import terminal
+    from flyball_audit.report.terminal import terminal
 
     console = Console()
     for line in terminal(review, console.width, verbose=verbose):
@@ -172,7 +172,7 @@ def _show(review: "Review", *, verbose: bool) -> None:
 
 def _print_patches(review: "Review") -> None:
     """For `git apply` and `patch`, which pass over the lines of words between them."""
-    from flyball_planner.audit.fix import staged
+    from flyball_audit.fix import staged
 
     for safe, other in staged(review.findings):
         for words, each in (("results stay as they are, --fix writes it", safe), ("look first", other)):

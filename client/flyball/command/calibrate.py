@@ -51,8 +51,8 @@ def told(found: "Calibration") -> Told:
 
 
 def _columns() -> Told:
-    from flyball_planner.report.section import Section, Table
     from flyball_planner.specification.runs import describe_columns
+    from flyball_reports.section import Section, Table
 
     described = describe_columns()
     rows = tuple((each.name, each.reader.expected, each.meaning) for each in described)

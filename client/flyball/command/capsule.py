@@ -9,7 +9,7 @@ import typer
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api, segment
 from flyball.command.errors import CommandError
 from flyball.command.words import clean
-from flyball_planner.report.words import size
+from flyball_reports.figures import size
 
 EXAMPLE = (
     "Example: flyball capsule 3f2a9c0d4b1e6f70 --before 1h; then anywhere: flyball replay 3f2a9c0d4b1e6f70.flyball"

@@ -14,7 +14,7 @@ from flyball.command.specifications import WRONG, HardwareFileOption, use_hardwa
 
 if TYPE_CHECKING:
     from flyball_planner.configurations.configuration import Configuration
-    from flyball_planner.report.section import Section
+    from flyball_reports.section import Section
 
 EXAMPLE = "Examples: flyball configure RTX_4090_fp16; flyball configure H100 --devices 8 --write configurations/"
 
@@ -53,13 +53,13 @@ def configure(
     from flyball_planner.catalogue.machines import machine
     from flyball_planner.configurations.bounds import ALL
     from flyball_planner.configurations.configure import configure as proposed
-    from flyball_planner.errors import PlanError
+    from flyball_reports.errors import InputError
 
     use_hardware(hardware_file)
     kinds = tuple(bounds for bounds in ALL if kind is None or bounds.name == kind)
     try:
         found = proposed(machine(device, devices), kinds, longest_days=days)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     if write is not None:
         write_new({write / f"{each.name}.yaml": each.specification for each in found})
@@ -83,7 +83,7 @@ def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":
         processor_table,
         streaming_table,
     )
-    from flyball_planner.report.section import Section
+    from flyball_reports.section import Section
 
     with_it = accompany(each, disk.value)
     missed = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 
 from flyball.command.words import clean
-from flyball_planner.report.words import plural, size
+from flyball_reports.figures import plural, size
 
 Answer = Mapping[str, Any]
 

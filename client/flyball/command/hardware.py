@@ -43,7 +43,7 @@ def hardware(
 
 def _list(kind: Kind | None) -> Told:
     from flyball_planner.catalogue.devices import devices, profiles
-    from flyball_planner.report.section import Section, Table
+    from flyball_reports.section import Section, Table
 
     shown = sorted((each for each in devices() if kind is None or each.kind.value == kind), key=_order)
     named = tuple((each.name, each.device, each.default_format, f"{each.devices}") for each in profiles().values())
@@ -64,7 +64,7 @@ def _order(device: "Device") -> tuple[str, str, int, str]:
 
 
 def _row(device: "Device") -> tuple[str, ...]:
-    from flyball_planner.report.words import rate, size
+    from flyball_reports.figures import rate, size
 
     best, format_ = _best(device)
     return (
@@ -90,19 +90,19 @@ def _best(device: "Device") -> tuple[float, str]:
 
 def _details(name: str) -> Told:
     from flyball_planner.catalogue.devices import find_device
-    from flyball_planner.errors import PlanError
-    from flyball_planner.report.section import Section, Table
+    from flyball_reports.errors import InputError
+    from flyball_reports.section import Section, Table
 
     try:
         device = find_device(name)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     rows = tuple((label, value) for label, value in _facts(device) if value)
     return Told(device.name, (Section("", tables=(Table(rows),)),), _document(device))
 
 
 def _facts(device: "Device") -> list[tuple[str, str]]:
-    from flyball_planner.report.words import rate, size
+    from flyball_reports.figures import rate, size
 
     return [
         ("kind", device.kind.value),
@@ -127,7 +127,7 @@ def _facts(device: "Device") -> list[tuple[str, str]]:
 
 
 def _link(link: "Link | None") -> str:
-    from flyball_planner.report.words import rate
+    from flyball_reports.figures import rate
 
     return f"{link.name}, {rate(link.bytes_per_second, 'B/s')} one way" if link else ""
 

@@ -18,7 +18,7 @@ from flyball.command.hosts import STATUSES, Format
 from flyball.command.readings import DASH, amount, duration, reading
 from flyball.command.watching import watch as watch_screen
 from flyball.command.words import clean
-from flyball_planner.report.words import plural, size
+from flyball_reports.figures import plural, size
 
 EXAMPLE = "Examples: flyball host node-1 --watch; flyball host node-1 --only gpu; flyball host remove node-1"
 

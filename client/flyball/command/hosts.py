@@ -13,7 +13,7 @@ from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, Toke
 from flyball.command.events import SEVERITIES, gathered, where
 from flyball.command.readings import amount, duration
 from flyball.command.words import clean
-from flyball_planner.report.words import plural
+from flyball_reports.figures import plural
 
 EXAMPLE = "Examples: flyball hosts --sort cpu; flyball hosts --format json | jq '.[].name'"
 PAGE = 1000

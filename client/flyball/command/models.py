@@ -26,8 +26,8 @@ def _list() -> Told:
     from flyball_planner.models.families import all_families
     from flyball_planner.models.transformer.counts import parameters
     from flyball_planner.models.transformer.named import named_shape, shape_names
-    from flyball_planner.report.section import Section, Table
-    from flyball_planner.report.words import count
+    from flyball_reports.figures import count
+    from flyball_reports.section import Section, Table
 
     families = all_families()
     sizes = {name: parameters(named_shape(name)).total for name in shape_names()}
@@ -53,17 +53,17 @@ def _list() -> Told:
 
 
 def _details(name: str) -> Told:
-    from flyball_planner.errors import PlanError
     from flyball_planner.models.families import find_family, model_names, specification_keys
     from flyball_planner.models.transformer.named import shape_names
-    from flyball_planner.report.section import Section, Table
-    from flyball_planner.specification.problems import unknown
+    from flyball_reports.errors import InputError
+    from flyball_reports.section import Section, Table
+    from flyball_reports.specification.problems import unknown
 
     if name in shape_names():
         return _shape_details(name)
     try:
         family, keys = find_family(name), specification_keys(name)
-    except PlanError:
+    except InputError:
         said = unknown("model", name, (*model_names(), *shape_names()))
         raise CommandError(f"--details: {said} (all: flyball models --list)", WRONG) from None
     rows = tuple(
@@ -92,7 +92,7 @@ def _shape_details(name: str) -> Told:
 
     from flyball_planner.models.transformer.counts import parameters
     from flyball_planner.models.transformer.named import named_shape
-    from flyball_planner.report.section import Section, Table
+    from flyball_reports.section import Section, Table
 
     shape, counts = named_shape(name), parameters(named_shape(name))
     dimensions = {key: value for key, value in to_builtins(shape).items() if value not in (None, "", 0, False)}

@@ -18,7 +18,7 @@ from flyball.command.specifications import WRONG, make_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from flyball_planner.report.section import Chart, Section
+    from flyball_reports.section import Chart, Section
 
 
 class Form(StrEnum):
@@ -115,11 +115,11 @@ def rendered(told: Told, form: Form) -> str:
 
         return json.dumps(told.document, indent=2, ensure_ascii=False) + "\n"
     if form is Form.HTML:
-        from flyball_planner.report.page import page
+        from flyball_reports.page import page
 
         return page(told.title, told.sections, told.charts(), told.footer)
     if form is Form.MARKDOWN:
-        from flyball_planner.report.markdown import markdown
+        from flyball_reports.markdown import markdown
 
         return markdown(told.title, told.sections)
     from flyball.command.sections_text import sections_text

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from flyball_planner.plan.plan import Plan
-    from flyball_planner.report.section import Chart
+    from flyball_reports.section import Chart
 
 EXAMPLE = (
     "Examples: flyball plan run.yaml; flyball plan run.yaml -o plan.html; flyball plan run.yaml -f json | jq .memory"
@@ -39,8 +39,8 @@ def plan(
     """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else numpy's BLAS starts threads, which spin for nothing
     from flyball.command.errors import CommandError
-    from flyball_planner.errors import PlanError
     from flyball_planner.plan.make import make_plan
+    from flyball_reports.errors import InputError
 
     use_hardware(hardware_file)
     specification = calibrated(load(file), calibration)
@@ -50,7 +50,7 @@ def plan(
         output = writable("report.output", file.parent / said.output) if said.output else None
     try:
         made = make_plan(specification)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(f"{file}: {error}", WRONG) from None
     tell(told(made, verbose=verbose or said.verbose), format_, output)
 

@@ -37,7 +37,7 @@ def prices(
     output: OutputOption = None,
 ) -> None:
     """Compare what providers ask. Every price has its place and its date; check it before you buy."""
-    from flyball_planner.errors import PlanError
+    from flyball_reports.errors import InputError
 
     if bool(device) == (plan is not None):
         raise CommandError("name either a device or --plan FILE", WRONG)
@@ -50,7 +50,7 @@ def prices(
             told = _of_plan(plan, provider, live)
         else:
             told = _of_device(device, 1.0 if hours is None else hours, devices or 1, provider, live)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     tell(told, format_, output)
 
@@ -58,8 +58,8 @@ def prices(
 def _known(provider: str) -> str:
     """A provider of the dated offers, by its own name."""
     from flyball_planner.catalogue.prices import PROVIDERS
-    from flyball_planner.specification.entry import Entry
-    from flyball_planner.specification.reading import Unfit, choice
+    from flyball_reports.specification.entry import Entry
+    from flyball_reports.specification.value_readers import Unfit, choice
 
     try:
         return str(choice(PROVIDERS).read(Entry(provider, 0))) if provider else ""
@@ -106,7 +106,7 @@ def _live(device: "Device", provider: str) -> "Sequence[Offer]":
 
 
 def _told(title: str, bills: "Sequence[Bill]") -> Told:
-    from flyball_planner.report.section import Section, Table
+    from flyball_reports.section import Section, Table
 
     heads = ("Offer", "Region", "Prices as of", "Instances", "Idle", "On demand", "Spot", "Caveat")
     table = Table(tuple(map(_row, bills)), heads, (3, 4, 5, 6))
@@ -116,7 +116,7 @@ def _told(title: str, bills: "Sequence[Bill]") -> Told:
 
 
 def _row(bill: "Bill") -> tuple[str, ...]:
-    from flyball_planner.report.words import money
+    from flyball_reports.figures import money
 
     offer = bill.offer
     return (

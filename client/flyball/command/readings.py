@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flyball_planner.report.words import size
+from flyball_reports.figures import size
 
 DASH = "–"
 _BAR = 20  # letters

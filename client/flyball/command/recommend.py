@@ -43,10 +43,10 @@ def recommend(
     output: OutputOption = None,
 ) -> None:
     """Recommend devices, memory, cores, storage and a database, with dated prices."""
-    from flyball_planner.errors import PlanError
     from flyball_planner.plan.known import known_of
     from flyball_planner.recommend import Demand
     from flyball_planner.recommend import recommend as recommended
+    from flyball_reports.errors import InputError
 
     _together(samples, plan, {"--tokens": tokens}, {"--device": device, "--calibration": calibration})
     try:
@@ -57,7 +57,7 @@ def recommend(
             demand = Demand(said.training.samples, hours, float(said.training.sequence))
             known = partial(known_of, said)
             found = recommended(demand, said.subject, said.training, tuple(device or ()), known=known)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     tell(_told(found), format_, output)
 

@@ -19,7 +19,7 @@ from flyball.command.gpu import gpu_words
 from flyball.command.readings import duration
 from flyball.command.words import clean
 from flyball.extras import advice, missing
-from flyball_planner.report.words import plural
+from flyball_reports.figures import plural
 
 if TYPE_CHECKING:
     from flyball_collector.replay.told import Played, ToldEvent

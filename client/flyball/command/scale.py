@@ -14,9 +14,9 @@ from flyball.command.specifications import WRONG
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flyball_planner.report.section import Chart
     from flyball_planner.scaling.fitting import ScalingFit
     from flyball_planner.sweep.running import Progress
+    from flyball_reports.section import Chart
 
 EXAMPLE = "Example: flyball scale --sizes 100,1000,10000 -- python train.py --rows {samples}"
 
@@ -35,10 +35,10 @@ def scale(
     output: OutputOption = None,
 ) -> None:
     """Measure how a command's time grows, and say with an interval what far larger sizes will take."""
-    from flyball_planner.errors import PlanError
     from flyball_planner.scaling.fitting import FEWEST_SIZES, fit
     from flyball_planner.scaling.running import measure_sizes
     from flyball_planner.sweep.commands import Command
+    from flyball_reports.errors import InputError
 
     form = form_of(format_, output)
     asked, wanted = numbers("--sizes", sizes), numbers("--targets", targets)
@@ -56,15 +56,15 @@ def scale(
                 on_progress=_tell_progress,
             )
         found = fit(points)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error)) from None
     tell(told(found, wanted), form, output)
 
 
 def numbers(option: str, words: str) -> "list[int]":
     """Whole numbers with commas between; 10k and 1e6 are numbers too."""
-    from flyball_planner.specification.entry import Entry
-    from flyball_planner.specification.reading import Unfit, whole
+    from flyball_reports.specification.entry import Entry
+    from flyball_reports.specification.value_readers import Unfit, whole
 
     try:
         return [whole().read(Entry(word.strip(), 0)) for word in words.split(",")]
@@ -73,7 +73,7 @@ def numbers(option: str, words: str) -> "list[int]":
 
 
 def _tell_progress(progress: "Progress") -> None:
-    from flyball_planner.report.words import duration
+    from flyball_reports.figures import duration
 
     latest = progress.latest
     typer.echo(f"{latest.configuration}: {latest.failure or duration(latest.seconds)}", err=True)
@@ -81,8 +81,8 @@ def _tell_progress(progress: "Progress") -> None:
 
 def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
     """The law, how sure it is, and the forecasts."""
-    from flyball_planner.report.section import Section, Table
-    from flyball_planner.report.words import duration, percent, spread
+    from flyball_reports.figures import duration, percent, spread
+    from flyball_reports.section import Section, Table
 
     laws = sorted(found.probabilities.items(), key=lambda each: -each[1])
     measured = tuple((f"{point.size:,.0f}", duration(point.seconds)) for point in found.points)
@@ -115,7 +115,7 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
 def _chart(found: "ScalingFit", targets: "Sequence[int]") -> "Chart":
     import numpy as np
 
-    from flyball_planner.report.lines import Line, lines_chart
+    from flyball_reports.line_chart import Line, lines_chart
 
     smallest = min(point.size for point in found.points)
     sizes = [float(each) for each in np.geomspace(smallest, max(*targets, found.largest), 60)]

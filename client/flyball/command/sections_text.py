@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from flyball.command.words import clean
-from flyball_planner.report.section import Section, Table
+from flyball_reports.section import Section, Table
 
 
 def sections_text(title: str, sections: Sequence[Section]) -> str:

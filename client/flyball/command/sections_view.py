@@ -7,7 +7,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from flyball.command.words import clean
-from flyball_planner.report.section import Section, Table
+from flyball_reports.section import Section, Table
 
 _NAME_COLUMNS = 14
 TONES = {"good": "green", "warning": "yellow", "bad": "red", "plain": ""}

@@ -31,23 +31,23 @@ def use_hardware(path: Path | None) -> None:
     if path is None:
         return
     from flyball_planner.catalogue.files import load_hardware
-    from flyball_planner.errors import PlanError
+    from flyball_reports.errors import InputError
 
     read_text(path, "docs/hardware.md says what such a file holds")  # it may be anything: first whether it has an end
     try:
         load_hardware(path)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
 
 
 def load(path: Path) -> "Specification":
     """The specification of a file; `-` is the standard input."""
-    from flyball_planner.errors import PlanError
     from flyball_planner.specification.read import read_specification
+    from flyball_reports.errors import InputError
 
     try:
         return read_specification(read_text(path), str(path), beside(path))
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
 
 
@@ -64,14 +64,14 @@ def load_runs(path: Path) -> "MeasuredRuns":
     """The measured runs of a file; `-` is the standard input."""
     from functools import partial
 
-    from flyball_planner.errors import PlanError
     from flyball_planner.specification.read import read_entry
     from flyball_planner.specification.runs import read_runs
+    from flyball_reports.errors import InputError
 
     try:
         text = read_text(path, "`flyball calibrate --columns` says what such a file holds")
         return read_runs(text, str(path), partial(read_entry, file=str(path), files=beside(path)))
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
 
 

@@ -12,8 +12,8 @@ from flyball.command.output import FormOption, OutputOption, Told, tell
 from flyball.command.specifications import WRONG, read_text
 
 if TYPE_CHECKING:
-    from flyball_planner.report.section import Chart
     from flyball_planner.storage.estimator import LevelEstimate, StorageEstimate, StorageEstimator
+    from flyball_reports.section import Chart
 
 EXAMPLE = "Examples: flyball storage --samples 1000000 --tokens 500; flyball storage -n 1000000 -t 500 -o storage.html"
 
@@ -31,15 +31,15 @@ def storage(
     output: OutputOption = None,
 ) -> None:
     """Estimate storage by Zipf's law and deduplication; counts of a real training make it better."""
-    from flyball_planner.errors import PlanError
     from flyball_planner.storage.estimator import StorageEstimator
+    from flyball_reports.errors import InputError
 
     try:
         estimator = StorageEstimator(num_nodes=nodes, chunk_size=chunk_size, zipf_alpha=zipf_alpha)
         if counts is not None:
             estimator = _calibrated(estimator, counts)
         found = estimator.estimate_storage(samples, tokens)
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error), WRONG) from None
     tell(_told(found), format_, output)
 
@@ -59,8 +59,8 @@ def _calibrated(estimator: "StorageEstimator", path: Path) -> "StorageEstimator"
 
 
 def _told(found: "StorageEstimate") -> Told:
-    from flyball_planner.report.section import Section, Table
-    from flyball_planner.report.words import count, size, spread
+    from flyball_reports.figures import count, size, spread
+    from flyball_reports.section import Section, Table
 
     rows = tuple(
         (each.name, count(each.observations), spread(each.unique_patterns, count), f"{100 * each.deduplication:.1f} %",
@@ -89,7 +89,7 @@ def _document(found: "StorageEstimate") -> dict[str, Any]:
 
 def _chart(found: "StorageEstimate") -> "Chart":
     """How often the pattern of each rank is seen, on logarithmic axes."""
-    from flyball_planner.report.lines import Line, lines_chart
+    from flyball_reports.line_chart import Line, lines_chart
 
     lines = [Line(each.name, _points(each)) for each in found.level_estimates]
     caption = "Frequency of patterns by rank: Zipf's law, C / rank^α, at each level."

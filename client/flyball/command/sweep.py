@@ -16,10 +16,10 @@ from flyball.command.specifications import WRONG
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flyball_planner.report.section import Chart
     from flyball_planner.sweep.configurations import Configuration, Value
     from flyball_planner.sweep.running import Progress
     from flyball_planner.sweep.trial import Outcome
+    from flyball_reports.section import Chart
 
 EXAMPLE = (
     "Example: flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}"
@@ -44,9 +44,9 @@ def sweep(
     output: OutputOption = None,
 ) -> None:
     """Try every combination of some values with a command of yours, and rank them."""
-    from flyball_planner.errors import PlanError
     from flyball_planner.sweep.commands import Command
     from flyball_planner.sweep.running import run_sweep
+    from flyball_reports.errors import InputError
 
     form, said = form_of(format_, output), _Progress()
     configurations = _grid(tried or [], samples)
@@ -64,7 +64,7 @@ def sweep(
                 retry_failed=retry_failed,
                 on_progress=said,
             )
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(str(error)) from None
     if said.told < len(outcomes):
         typer.echo(f"{len(outcomes) - said.told} of {len(outcomes)} were in {journal} already", err=True)
@@ -74,8 +74,8 @@ def sweep(
 
 
 def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
-    from flyball_planner.errors import PlanError
     from flyball_planner.sweep.configurations import grid, usual_grid
+    from flyball_reports.errors import InputError
 
     if not tried:
         return usual_grid(samples=samples)
@@ -84,7 +84,7 @@ def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
         raise CommandError(f"--try {' --try '.join(tried)}: a name stands there twice; give all its values once", WRONG)
     try:
         return grid({**named, "samples": named.get("samples", [samples])})
-    except PlanError as error:
+    except InputError as error:
         raise CommandError(f"--try {' --try '.join(tried)}: {error}", WRONG) from None
 
 
@@ -120,7 +120,7 @@ class _Progress:
         self.told = 0
 
     def __call__(self, progress: "Progress") -> None:
-        from flyball_planner.report.words import duration
+        from flyball_reports.figures import duration
 
         self.told += 1
         latest = progress.latest
@@ -131,9 +131,9 @@ class _Progress:
 
 def told(outcomes: "Sequence[Outcome]") -> Told:
     """The ranking, what matters how much, and what failed."""
-    from flyball_planner.report.section import Section, Table
-    from flyball_planner.report.words import duration
     from flyball_planner.sweep.ranking import effects, ranked
+    from flyball_reports.figures import duration
+    from flyball_reports.section import Section, Table
 
     best = ranked(outcomes)
     rows = tuple(
@@ -160,8 +160,8 @@ def told(outcomes: "Sequence[Outcome]") -> Told:
 
 def _charts(outcomes: "Sequence[Outcome]") -> "tuple[Chart, ...]":
     """The median rate over the values of each name whose values are numbers."""
-    from flyball_planner.report.lines import Line, lines_chart
     from flyball_planner.sweep.ranking import effects
+    from flyball_reports.line_chart import Line, lines_chart
 
     drawn = []
     for effect in effects(outcomes):

@@ -35,8 +35,8 @@ def validate(
 
 
 def _checked(path: Path) -> dict[str, Any]:
-    from flyball_planner.specification.problems import Problem, SpecificationError
     from flyball_planner.specification.read import read_specification
+    from flyball_reports.specification.problems import Problem, SpecificationError
 
     problems: tuple[Problem, ...] = ()
     try:

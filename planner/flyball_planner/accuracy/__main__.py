@@ -8,7 +8,7 @@ from pathlib import Path
 from flyball_planner.accuracy.judges import judge_all
 from flyball_planner.accuracy.report import WORST_ROWS, as_json, as_text
 from flyball_planner.accuracy.tables import read_tables
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         findings = judge_all(read_tables(chosen.folder))
-    except PlanError as reason:
+    except InputError as reason:
         print(f"error: {reason}", file=sys.stderr)
         return 2
     write = as_json if chosen.format == "json" else as_text

@@ -13,12 +13,12 @@ from flyball_planner.accuracy.result import EXACT, Findings, Skipped, Unsuited
 from flyball_planner.accuracy.rows.subjects import read_sequence, read_subject
 from flyball_planner.accuracy.tables import Row, Tables
 from flyball_planner.catalogue.devices import find_device
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.models.transformer.flops import flops_by_parameters, training_flops, utilisation
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import Format
 from flyball_planner.training import Checkpointing
+from flyball_reports.errors import InputError
 
 FILE = "throughput.csv"
 METRIC = "flops_conversion"
@@ -61,7 +61,7 @@ def judge_conversions(tables: Tables) -> Findings:
         for row in rows:
             try:
                 judged.append(_converted(row))
-            except PlanError as reason:
+            except InputError as reason:
                 ineligible.append(Skipped(row.file, row.suite, row.id, METRIC, str(reason)))
         found += sum_up(Outcomes(judged, ineligible), METRIC, EXACT)
     return found

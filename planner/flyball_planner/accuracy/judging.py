@@ -7,8 +7,8 @@ from msgspec import Struct, field
 from flyball_planner.accuracy.result import EXACT, Findings, Miss, Result, Skipped, Unsuited
 from flyball_planner.accuracy.statistics import baseline_error, errors
 from flyball_planner.accuracy.tables import Configuration, Row
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_reports.errors import InputError
 
 GIVEN_ROWS = 5  # what a calibration may see of a suite
 FOLDS = 3
@@ -48,7 +48,7 @@ def predict_rows(
             judged.append(Outcome(row, predict(row.configuration), measured, scale(row.configuration)))
         except Unsuited as reason:
             ineligible.append(Skipped(row.file, row.suite, row.id, metric, str(reason)))
-        except (PlanError, ValueError) as reason:
+        except (InputError, ValueError) as reason:
             unpredicted.append(Skipped(row.file, row.suite, row.id, metric, str(reason)))
     return Outcomes(judged, ineligible, unpredicted)
 

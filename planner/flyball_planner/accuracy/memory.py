@@ -13,12 +13,12 @@ from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
 from flyball_planner.accuracy.rows.settings import read_device
 from flyball_planner.accuracy.rows.words import read_method
 from flyball_planner.accuracy.tables import Configuration, Row, Tables
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.memory.calibrate import Observation, calibrate
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.verdict import Fit, fits
 from flyball_planner.training import Method
+from flyball_reports.errors import InputError
 
 FILE = "memory_measured.csv"
 METRIC = "peak_memory"
@@ -66,7 +66,7 @@ def _card(configuration: Configuration) -> float | None:
     """What a constant share would be taken of."""
     try:
         return read_device(configuration).memory_bytes
-    except PlanError:
+    except InputError:
         return None
 
 
@@ -101,7 +101,7 @@ def _is_usable(row: Row, constants: Constants) -> bool:
     try:
         measured_bytes(row)
         _predict(constants, row.configuration)
-    except PlanError:
+    except InputError:
         return False
     return True
 
@@ -112,7 +112,7 @@ def _told(rows: Sequence[Row], constants: Constants) -> Told:
     for row in rows:
         try:
             verdict = fits(estimate_row(row.configuration, constants))[0]
-        except PlanError:
+        except InputError:
             continue  # already among those that were not predicted
         (failed if row.measured.get("mem_value") == OUT_OF_MEMORY else ran).append(verdict)
     return Told(tuple(ran), tuple(failed))

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
 from flyball_planner.accuracy.rows.words import read_checkpointing, read_method, words
 from flyball_planner.accuracy.tables import Row, Tables
-from flyball_planner.errors import PlanError
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.training import Checkpointing, Method
+from flyball_reports.errors import InputError
 
 FILE = "memory_measured.csv"
 NOT_FITTED = "lambda-monitor"  # its batches were chosen to fill the card
@@ -60,6 +60,6 @@ def _error(rows: list[Row], constants: Constants) -> float:
         try:
             predicted = meant(row.configuration, estimate_row(row.configuration, constants)).middle
             by_suite.setdefault(row.suite, []).append(abs(predicted / measured_bytes(row) - 1))
-        except PlanError:
+        except InputError:
             continue
     return mean(mean(errors) for errors in by_suite.values()) if by_suite else 0.0

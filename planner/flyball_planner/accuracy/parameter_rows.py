@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.convolution.published import published_cost
 from flyball_planner.models.transformer.cost import transformer_cost
 from flyball_planner.models.transformer.counts import parameters
@@ -15,6 +14,7 @@ from flyball_planner.models.transformer.huggingface.read import family_of_class,
 from flyball_planner.models.transformer.huggingface.settings import SUFFIXES
 from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.models.transformer.shape import Head, TransformerShape
+from flyball_reports.errors import UnknownName
 
 CLASS = re.compile(rf"\b[A-Z]\w*?(?:{'|'.join(SUFFIXES)})\b")
 COLUMNS = {

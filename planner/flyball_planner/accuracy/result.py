@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 EXACT = "exact"  # a count or a published formula: nothing is fitted
 COLD = "cold"  # the suite was left out of whatever was fitted
 CALIBRATED = "calibrated"  # a few rows of the suite were given
 
 
-class Unsuited(PlanError):
+class Unsuited(InputError):
     """A row cannot be predicted by anyone: it does not say enough, or shows nothing to compare with."""
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 RATES = frozenset({
     "step_time_s", "samples_per_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu_pct", "hfu_pct",
@@ -34,7 +34,7 @@ class Configuration(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         if name in RATES:
-            raise PlanError(f"{name} is measured: a prediction must not ask for it")
+            raise InputError(f"{name} is measured: a prediction must not ask for it")
         return self._columns.get(name, "")
 
     def __contains__(self, name: object) -> bool:
@@ -93,10 +93,10 @@ class Tables(Struct, frozen=True):
 def read_tables(folder: Path) -> Tables:
     """All tables of a folder."""
     if not folder.is_dir():
-        raise PlanError(f"{folder} is no folder; name one that holds tables of measured runs (*.csv)")
+        raise InputError(f"{folder} is no folder; name one that holds tables of measured runs (*.csv)")
     tables = {path.name: tuple(_rows(path)) for path in sorted(folder.glob("*.csv"))}
     if not tables:
-        raise PlanError(f"{folder} holds no table; put *.csv files of measured runs there")
+        raise InputError(f"{folder} holds no table; put *.csv files of measured runs there")
     return Tables(tables)
 
 

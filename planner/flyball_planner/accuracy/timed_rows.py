@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from flyball_planner.accuracy.result import Skipped, Unsuited
 from flyball_planner.accuracy.tables import Row
 from flyball_planner.accuracy.throughput_rows import Run, run_of
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layouts
 from flyball_planner.timing.build import build_work
 from flyball_planner.timing.estimate import flops_a_sample
 from flyball_planner.timing.work import Work, join
+from flyball_reports.errors import InputError
 
 FILE = "throughput.csv"
 
@@ -48,7 +48,7 @@ def timed_rows(rows: Sequence[Row], metric: str) -> TimedRows:
             timed.append(Timed(row, run, work, seconds))
         except Unsuited as reason:
             ineligible.append(Skipped(row.file, row.suite, row.id, metric, str(reason)))
-        except PlanError as reason:
+        except InputError as reason:
             unpredicted.append(Skipped(row.file, row.suite, row.id, metric, str(reason)))
     return TimedRows(timed, ineligible, unpredicted)
 

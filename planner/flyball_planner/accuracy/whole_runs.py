@@ -8,7 +8,6 @@ from flyball_planner.accuracy.rows.settings import read_device
 from flyball_planner.accuracy.rows.subjects import read_subject
 from flyball_planner.accuracy.tables import Configuration, Row, Tables, number
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.search import search_layouts
 from flyball_planner.models.transformer.flops import training_flops
@@ -16,6 +15,7 @@ from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.timing.run import whole_run
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
 
 FILE = "runs.csv"
 METRIC = "total_time"
@@ -35,7 +35,7 @@ def judge_whole_runs(tables: Tables) -> Findings:
                 judged.append(_outcome(row))
             except Unsuited as reason:
                 ineligible.append(Skipped(row.file, row.suite, row.id, METRIC, str(reason)))
-            except PlanError as reason:
+            except InputError as reason:
                 unpredicted.append(Skipped(row.file, row.suite, row.id, METRIC, str(reason)))
         found += sum_up(Outcomes(judged, ineligible, unpredicted), METRIC, COLD)
     return found
@@ -53,7 +53,7 @@ def _outcome(row: Row) -> Outcome:
     cluster = machine(device, devices, 8, USUAL_NETWORK if devices > 8 else None)
     search = search_layouts(subject, training, cluster)
     if search.step is None:
-        raise PlanError(search.why_none)
+        raise InputError(search.why_none)
     steps = tokens / search.step.tokens
     run = whole_run(search.step.seconds(), steps, cluster, float(search.step.mfu[0]))
     ideal = training_flops(subject, training.sequence) * tokens / training.sequence

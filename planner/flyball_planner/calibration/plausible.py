@@ -10,7 +10,7 @@ from flyball_planner.calibration.peaks import peak_interval
 from flyball_planner.calibration.steps import cold_seconds
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import training_flops
-from flyball_planner.report.words import duration, percent, size
+from flyball_reports.figures import duration, percent, size
 
 FAR = 10.0
 """Times that a measured figure may differ from the estimate. A choice, far beyond the intervals of estimates:

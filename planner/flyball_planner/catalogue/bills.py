@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.prices import Offer
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_reports.errors import InputError
 
 
 class Bill(Struct, frozen=True):
@@ -50,7 +50,7 @@ def compare(
     """
     least = hours.low if isinstance(hours, Interval) else hours
     if not 0 <= least < inf or devices < 1 or repeated < 0:
-        raise PlanError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
+        raise InputError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
     span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
     together = {name: min(devices, find_device(name).devices_a_node) for name in {each.device for each in found}}
     whole = [_apart(each, together[each.device]) for each in found if each.devices >= 1]

@@ -12,8 +12,8 @@ from flyball_planner.catalogue.hardware import Device
 from flyball_planner.catalogue.names import readings, words
 from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError, UnknownName
 
 Index = dict[frozenset[str], Device]
 
@@ -48,7 +48,7 @@ class Profile(Struct, frozen=True):
 SHOWN = 8  # of the devices that a name fits
 
 
-class SeveralDevices(PlanError):
+class SeveralDevices(InputError):
     """A name that fits several devices."""
 
     def __init__(self, name: str, fitting: Iterable[str]) -> None:

@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
 from flyball_planner.catalogue.links import link_named
-from flyball_planner.errors import PlanError, UnknownName, nearest
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError, UnknownName, nearest
 
 Entry = Mapping[str, str]
 GIB = 2**30
@@ -29,7 +29,7 @@ class Place(Struct, frozen=True):
         return f"{self.source}, line {line}" if line else self.source
 
 
-class BadEntry(PlanError):
+class BadEntry(InputError):
     """An entry says something that cannot be; the message names the place, the key and what was expected."""
 
     def __init__(self, place: Place, key: str, wrong: str) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from flyball_planner.catalogue.devices import REGISTRY, based
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import Device
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 if TYPE_CHECKING:
-    from flyball_planner.specification.entry import Entry as Node
+    from flyball_reports.specification.entry import Entry as Node
 
 Placed = tuple[Entry, Place]
 
@@ -23,7 +23,7 @@ def load_hardware(path: str | Path) -> tuple[Device, ...]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"the hardware file {file} cannot be read: {error}") from None
+        raise InputError(f"the hardware file {file} cannot be read: {error}") from None
     found = read_hardware(text, file.suffix, str(file))
     for each in found:
         REGISTRY.add(each)
@@ -34,17 +34,17 @@ def read_hardware(text: str, suffix: str = ".yaml", source: str = "hardware") ->
     """The devices that a text describes, in the format that a file's ending names."""
     read = READERS.get(suffix.casefold())
     if read is None:
-        raise PlanError(
+        raise InputError(
             f"{source}: cannot tell what a {suffix or 'file without an ending'} holds; use .yaml, .json or .csv"
         )
     found = tuple(device(based(entry, place), place) for entry, place in read(text, source))
     if not found:
-        raise PlanError(f"{source} describes no device; list them under the key `devices`, each with a name")
+        raise InputError(f"{source} describes no device; list them under the key `devices`, each with a name")
     return found
 
 
 def _of_yaml(text: str, source: str) -> Iterable[Placed]:
-    from flyball_planner.specification.document import read_document  # noqa: PLC0415  most plans read no hardware file
+    from flyball_reports.specification.document import read_document  # noqa: PLC0415  most plans read no hardware file
 
     root = read_document(text, source)
     listed = root.value.get("devices", root) if isinstance(root.value, dict) else root
@@ -77,7 +77,7 @@ def _of_csv(text: str, source: str) -> Iterable[Placed]:
                 raise BadEntry(place, "", f"has more than the {len(rows.fieldnames or ())} columns of the first line")
             yield {key: value or "" for key, value in row.items()}, place
     except csv.Error as error:
-        raise PlanError(f"{source}, line {rows.line_num}: is no CSV: {error}") from None
+        raise InputError(f"{source}, line {rows.line_num}: is no CSV: {error}") from None
 
 
 READERS: Mapping[str, Callable[[str, str], Iterable[Placed]]] = {

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError
 
 
 class DeviceKind(StrEnum):
@@ -55,12 +55,12 @@ class Device(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
 
     def rate(self, wanted: Format) -> float:
-        """FLOP/s in a format, or in the wider one that it falls back to; `PlanError` where it computes in neither."""
+        """FLOP/s in a format, or in the wider one that it falls back to; `InputError` where it computes in neither."""
         for each in FALLBACK[wanted]:
             if each in self.flops_per_second:
                 return self.flops_per_second[each]
         known = ", ".join(sorted(each.value for each in self.flops_per_second)) or "nothing"
-        raise PlanError(
+        raise InputError(
             f"{self.name} does not compute in {wanted.value} or anything wider, but in {known}; "
             "choose a narrower precision"
         )

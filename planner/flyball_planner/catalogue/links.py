@@ -6,7 +6,7 @@ from functools import cache
 
 from flyball_planner.catalogue.hardware import Link
 from flyball_planner.catalogue.tables import Row, listed, table
-from flyball_planner.errors import PlanError, UnknownName
+from flyball_reports.errors import InputError, UnknownName
 
 NETWORK_MICROSECONDS = 14.0
 """NCCL src/graph/tuning.cc, hwLat: network, ring, simple protocol."""
@@ -66,7 +66,7 @@ def _rate(part: str, devices_a_node: int) -> Link | None:
 
 def _share(name: str, gigabits_a_node: float, devices_a_node: int) -> Link:
     if not gigabits_a_node > 0:
-        raise PlanError(f"a network of {gigabits_a_node} Gbit/s ({name!r}) carries nothing; give a rate above 0")
+        raise InputError(f"a network of {gigabits_a_node} Gbit/s ({name!r}) carries nothing; give a rate above 0")
     return Link(name, gigabits_a_node * 1e9 / 8 / devices_a_node, NETWORK_MICROSECONDS * 1e-6)
 
 

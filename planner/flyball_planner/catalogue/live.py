@@ -9,7 +9,7 @@ from typing import Protocol
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device
 from flyball_planner.catalogue.prices import Offer, ranked
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 
 class Item(Protocol):
@@ -63,7 +63,7 @@ def _gpuhunt() -> Query:
         query: Query = import_module("gpuhunt").query
     except (ImportError, AttributeError):
         message = "live prices need the package gpuhunt (pip install gpuhunt); leave them out to use the dated ones"
-        raise PlanError(message) from None
+        raise InputError(message) from None
     return query
 
 
@@ -72,7 +72,7 @@ def _items(ask: Query, providers: Sequence[str], tell: Tell) -> list[Item]:
         return list(ask(provider=list(providers) or None, min_gpu_count=1))
     except Exception as error:  # whatever goes wrong in it, the user has dated prices to go on with
         if providers:
-            raise PlanError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
+            raise InputError(f"gpuhunt gave no live prices ({error}); leave them out to use the dated ones") from error
         items = _items(ask, PUBLISHED, tell)
         tell(f"a marketplace did not answer ({error}); offers are of {', '.join(PUBLISHED)} alone")
         return items
@@ -83,7 +83,7 @@ def _is(name: str | None, memory_gb: float | None, wanted: Device) -> bool:
         return False
     try:
         return find_device(f"{name} {memory_gb:g}GB").name == wanted.name
-    except PlanError:
+    except InputError:
         return False
 
 

@@ -6,7 +6,7 @@ from flyball_planner.catalogue.devices import find_device, find_profile
 from flyball_planner.catalogue.hardware import Device, DeviceKind, Link, Machine
 from flyball_planner.catalogue.links import link_named, network_named
 from flyball_planner.catalogue.tables import Row, table
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 CENTRE_NETWORK = "1 x Ethernet 100GbE"
 DESK_NETWORK = "1 x Ethernet 10GbE"
@@ -47,7 +47,7 @@ def machine(
 def _positive(key: str, given: int | None, otherwise: int) -> int:
     value = otherwise if given is None else given
     if value < 1:
-        raise PlanError(f"{key} is {value}; it must be at least 1")
+        raise InputError(f"{key} is {value}; it must be at least 1")
     return value
 
 

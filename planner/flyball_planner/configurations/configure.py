@@ -11,10 +11,10 @@ from flyball_planner.configurations.configuration import Configuration, Missed
 from flyball_planner.configurations.families import Tuning, tuning
 from flyball_planner.configurations.numbers import expected, model_numbers, specification_text, training_numbers
 from flyball_planner.configurations.power import Pace, pace
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
-from flyball_planner.report.words import count, duration, percent
 from flyball_planner.timing.run import IDLE_SHARE, Habits, device_watts, whole_run
+from flyball_reports.errors import InputError
+from flyball_reports.figures import count, duration, percent
 
 LONGEST_DAYS = 7.0  # "six hours and more" has no upper end: what takes longer than this is not proposed
 DAY = 86400.0
@@ -34,7 +34,7 @@ class Option(Struct, frozen=True):
 def configure(
     machine: Machine, kinds: Sequence[Bounds] = ALL, *, longest_days: float = LONGEST_DAYS
 ) -> tuple[Configuration, ...]:
-    """One configuration of each kind; `PlanError` where not even the smallest shape fits."""
+    """One configuration of each kind; `InputError` where not even the smallest shape fits."""
     tuned = tuning(machine.device)
     return tuple(_configuration(bounds, machine, tuned, longest_days * DAY) for bounds in kinds)
 
@@ -42,7 +42,7 @@ def configure(
 def _configuration(bounds: Bounds, machine: Machine, tuned: Tuning, longest: float) -> Configuration:
     options = [_option(bounds, machine, each, longest) for each in candidates(bounds, machine, tuned)]
     if not options:
-        raise PlanError(
+        raise InputError(
             f"nothing fits {percent(bounds.memory_share)} of {machine.device.name}'s memory, not even "
             "23 million parameters; use a device with more memory"
         )

@@ -18,8 +18,8 @@ from flyball_planner.configurations.streaming import WORKER_TOKENS_PER_SECOND
 from flyball_planner.interval import Interval
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.whole import checkpoint_bytes
-from flyball_planner.report.words import duration
 from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND, DEVICE_FAILURES_AN_HOUR
+from flyball_reports.figures import duration
 
 LONGEST_BETWEEN_CHECKPOINTS = 1800.0  # so that a mistake or a power cut costs at most half an hour
 PREFETCH = 2  # batches a worker: torch's own default

@@ -7,8 +7,8 @@ from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.phases import Phase
 from flyball_planner.configurations.processor import ProcessorTuning
 from flyball_planner.configurations.streaming import Streaming
-from flyball_planner.report.section import Table
-from flyball_planner.report.words import count, duration, figure, percent, plural, rate, size, spread
+from flyball_reports.figures import count, duration, figure, percent, plural, rate, size, spread
+from flyball_reports.section import Table
 
 
 def numbers_table(each: Configuration) -> Table:

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from flyball_planner.calibration.belief import Belief
 from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates, grid
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.fitting import fastest_fitting
@@ -23,6 +22,7 @@ from flyball_planner.timing.build import build_work, over_machines
 from flyball_planner.timing.estimate import StepEstimate, Stretch, estimate_stretches, step_middle
 from flyball_planner.timing.work import taken
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
 
 Subject = TransformerShape | ModelCost
 
@@ -42,9 +42,9 @@ class Search(Struct, frozen=True):
 
     @property
     def first(self) -> Layout:
-        """The best layout; `PlanError` where none fits."""
+        """The best layout; `InputError` where none fits."""
         if not self.best:
-            raise PlanError(self.why_none)
+            raise InputError(self.why_none)
         return self.best[0].layout
 
     @property

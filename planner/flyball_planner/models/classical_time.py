@@ -7,11 +7,11 @@ tells; half to double is what nine in ten figures keep.
 from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.models.classical import STEPS_A_SECOND
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError
 
 SPREAD = 2.0  # an interval reaches from the middle divided by this to the middle times this
 PRODUCT_SHARE = 0.6  # of its peak that BLAS reaches in tall products, from memory
@@ -36,7 +36,7 @@ class _Rates(Struct, frozen=True):
 def classical_seconds(cost: ModelCost, device: Device, *, cores: int = 0) -> Interval:
     """Training from the first sample to the last; `cores` where not all of a processor's are used."""
     if cost.trained_by_gradient:
-        raise PlanError(f"{cost.model} is trained by gradient steps: estimate its step instead")
+        raise InputError(f"{cost.model} is trained by gradient steps: estimate its step instead")
     rates = _rates(device, cost.precision, cores)
     operators = (operator for block in cost.blocks for operator in block.operators)
     sample_seconds = sum(operator.times * _seconds(operator, rates) for operator in operators)

@@ -5,11 +5,11 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import Family
 from flyball_planner.models.specification import Key, Specification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_reports.errors import InputError, UnknownName
 
 if TYPE_CHECKING:
     from flyball_planner.models.convolution.network import Network
@@ -147,7 +147,7 @@ def register_model(
     262144
     """
     if not name or name in MODULES or name in published_families():
-        raise PlanError(f"a model named {name!r} comes with the planner; give yours another name")
+        raise InputError(f"a model named {name!r} comes with the planner; give yours another name")
     family = Family(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family
     return family

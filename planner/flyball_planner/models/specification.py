@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import msgspec
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError, nearest
+from flyball_reports.errors import InputError, nearest
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Key(Struct, frozen=True):
         return f"{article} {self.kind}{low}{high}"
 
 
-class UnfitKey(PlanError):
+class UnfitKey(InputError):
     """A key that is unknown, missing or of the wrong value."""
 
     def __init__(self, model: str, key: str, problem: str, *, expected: str = "", meant: str | None = None) -> None:

@@ -12,9 +12,9 @@ from flyball_planner.plan.judge import FITS, Judged, judge
 from flyball_planner.plan.plan import CostSection, Recommendation, ScalingRow
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.precision import PRECISIONS, Format
-from flyball_planner.report.words import duration, money, percent, size
 from flyball_planner.specification.training import TOKENS_A_PARAMETER
 from flyball_planner.training import Attention, Training
+from flyball_reports.figures import duration, money, percent, size
 
 WORTH_TIME = 0.03  # a change that saves less of the step is not told
 WORTH_MEMORY = 0.10  # of the device

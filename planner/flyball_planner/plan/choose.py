@@ -6,7 +6,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.layouts.search import SHOWN, Case, Search, search_each
@@ -15,6 +14,7 @@ from flyball_planner.plan.known import NOTHING, Known, known_of
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.specification.specification import Specification
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
 
 
 class Choice(Struct, frozen=True):
@@ -39,16 +39,16 @@ def choose(
     shown: int = SHOWN,
     known: Known = NOTHING,
 ) -> Choice:
-    """The best layout and, of `shown` ones, those that come next; `PlanError` where none is possible at all."""
+    """The best layout and, of `shown` ones, those that come next; `InputError` where none is possible at all."""
     (found,) = choose_each(subject, [Case(training, machine, shown)], asked, known)
-    if isinstance(found, PlanError):
+    if isinstance(found, InputError):
         raise found
     return found
 
 
 def choose_each(
     subject: Subject, cases: Sequence[Case], asked: Layout | None = None, known: Known = NOTHING
-) -> list[Choice | PlanError]:
+) -> list[Choice | InputError]:
     """The same of cases that differ in batch and number of devices alone."""
     if not trained_by_gradient(subject):
         return [_only(subject, each, known) for each in cases]
@@ -64,16 +64,16 @@ def _only(subject: Subject, case: Case, known: Known) -> Choice:
     return Choice(judge(subject, case.training, case.machine, layout, known), (), "nothing")
 
 
-def _asked(subject: Subject, case: Case, asked: Layout, known: Known) -> Choice | PlanError:
+def _asked(subject: Subject, case: Case, asked: Layout, known: Known) -> Choice | InputError:
     """The same layout over all devices of this machine."""
     machine = case.machine
     layout = replace(asked, devices=machine.devices, devices_a_node=machine.devices_a_node)
     if not allowed(subject, case.training, Layouts.of(layout)).all():
-        return PlanError(f"the layout that is asked for cannot be spread over {machine.devices} devices")
+        return InputError(f"the layout that is asked for cannot be spread over {machine.devices} devices")
     return Choice(judge(subject, case.training, machine, layout, known), (), "specification")
 
 
-def _searched(subject: Subject, case: Case, found: Search, known: Known) -> Choice | PlanError:
+def _searched(subject: Subject, case: Case, found: Search, known: Known) -> Choice | InputError:
     """The fastest; where nothing surely fits, what takes least, which says how far away fitting is."""
     training, machine = case.training, case.machine
     if found.step is not None and found.memory is not None:
@@ -83,5 +83,5 @@ def _searched(subject: Subject, case: Case, found: Search, known: Known) -> Choi
         )
         return Choice(best, tuple(others), "search")
     if found.smallest is None:
-        return PlanError(found.why_none)
+        return InputError(found.why_none)
     return Choice(judge(subject, training, machine, found.smallest, known), (), "search")

@@ -29,8 +29,8 @@ from flyball_planner.plan.told import calibration_section, loading_section, on_l
 from flyball_planner.plan.whole import Whole, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
-from flyball_planner.report.words import duration, percent, plural, size
 from flyball_planner.specification.specification import Specification
+from flyball_reports.figures import duration, percent, plural, size
 
 
 def make_plan(specification: Specification) -> Plan:

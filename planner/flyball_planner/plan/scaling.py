@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.search import Case
 from flyball_planner.plan.choose import Choice, choose_each
 from flyball_planner.plan.cost import usd_of
@@ -16,8 +15,9 @@ from flyball_planner.plan.known import known_of
 from flyball_planner.plan.plan import ScalingRow
 from flyball_planner.plan.whole import whole_seconds
 from flyball_planner.plan.words import layout_in_short
-from flyball_planner.report.words import duration
 from flyball_planner.specification.specification import Specification
+from flyball_reports.errors import InputError
+from flyball_reports.figures import duration
 
 
 class Scaled(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Scaled(Struct, frozen=True):
 
 
 def choose_and_scale(specification: Specification) -> Scaled:
-    """All of them are chosen in one pass. `PlanError` where the plan's own has no layout; others then have no row.
+    """All of them are chosen in one pass. `InputError` where the plan's own has no layout; others then have no row.
 
     On other numbers of devices the batch stays; with other batches the samples of the whole run do.
     """
@@ -41,7 +41,7 @@ def choose_and_scale(specification: Specification) -> Scaled:
     found = choose_each(specification.subject, [*cases.values()], specification.layout, known_of(specification))
     choices = dict(zip(cases, found, strict=True))
     choice = choices[_key(own)]
-    if isinstance(choice, PlanError):
+    if isinstance(choice, InputError):
         raise choice
     rows = ([choices[_key(each)] for each in some] for some in (wider, batches))
     return Scaled(choice, *(tuple(_rows(specification, each)) for each in rows))
@@ -58,10 +58,10 @@ def on(specification: Specification, devices: int) -> Machine:
     return replace(wider, host_memory_bytes=known.host_memory_bytes, host_cores=known.host_cores)
 
 
-def _rows(specification: Specification, choices: Sequence[Choice | PlanError]) -> Iterator[ScalingRow]:
+def _rows(specification: Specification, choices: Sequence[Choice | InputError]) -> Iterator[ScalingRow]:
     first: float | None = None
     for each in choices:
-        if isinstance(each, PlanError):
+        if isinstance(each, InputError):
             continue
         judged = each.best
         speed = judged.samples_per_second / judged.machine.devices

@@ -7,8 +7,8 @@ from flyball_planner.calibration.learned import Lesson
 from flyball_planner.plan.judge import Judged
 from flyball_planner.plan.plan import CalibrationSection, LessonSection, LoadingSection, Rate, Recommendation
 from flyball_planner.plan.roofline import WAITING
-from flyball_planner.report.words import duration, figure, percent, plural
 from flyball_planner.timing.loading import LOADER, STORAGE, Loaded, Loading
+from flyball_reports.figures import duration, figure, percent, plural
 
 WORTH_WAITING = 0.03  # of a step, that one waits for data; less is not told
 RESERVE = 1.1  # beyond what is needed, so that an uneven sample does not stop a step

@@ -5,8 +5,8 @@ from msgspec import Struct
 
 from flyball_planner.interval import Interval
 from flyball_planner.recommend.demand import Demand
-from flyball_planner.report.words import percent
 from flyball_planner.storage.estimator import LevelEstimate, StorageEstimate
+from flyball_reports.figures import percent
 
 HOT_SHARE = 0.9
 """Of all accesses that the cache should answer."""

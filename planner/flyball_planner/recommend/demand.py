@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_reports.errors import InputError
 
 SECONDS_A_SAMPLE = Interval(0.5, 0.75, 1.0)
 """Of a service-bound hierarchical learner on one machine, after calls are batched, pools tuned and workers parallel;
@@ -28,7 +28,7 @@ class Demand(Struct, frozen=True):
         for key in ("samples", "hours", "tokens_a_sample", "storage_months"):
             value = getattr(self, key)
             if not 0 < value < float("inf"):
-                raise PlanError(f"{key} is {value}; it must be above 0")
+                raise InputError(f"{key} is {value}; it must be above 0")
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,6 @@ from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device, Machine
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.catalogue.prices import all_offers, offers
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.plan.choose import choose
 from flyball_planner.plan.judge import FITS, Judged
@@ -21,6 +20,7 @@ from flyball_planner.plan.whole import Whole, whole_run_of
 from flyball_planner.recommend.demand import Demand
 from flyball_planner.timing.estimate import flops_a_sample
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
 
 MOST_DEVICES = 4096
 HOPEFUL_MFU = 0.6
@@ -137,7 +137,7 @@ def _of_count(task: _Task, device: Device, count: int) -> DeviceOption | None:
     where = machine(device, count)
     try:
         judged = choose(task.subject, task.training, where, known=task.known(where)).best
-    except PlanError:
+    except InputError:
         return None  # so many cannot share this batch or this model
     if judged.verdict != FITS:
         return None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.known import Known, nothing_known
@@ -17,10 +16,11 @@ from flyball_planner.recommend.devices import DeviceOption, device_options
 from flyball_planner.recommend.disks import Disks, StoragePrice, choose_disks, storage_prices
 from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.service import SYSTEM_BYTES, size_service
-from flyball_planner.report.words import percent
 from flyball_planner.storage.estimator import StorageEstimator
 from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
+from flyball_reports.figures import percent
 
 CORES_A_DEVICE = Interval(4.0, 6.0, 12.0)
 """Four at least by common advice for training machines; AWS gives 6 with an A100 (p4d) and 12 with an H100 (p5)."""
@@ -78,14 +78,14 @@ def recommend(
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
         return _for_classical(demand, subject)
     if training is None:
-        raise PlanError("a model alone tells no time; say how it is trained as well (batch, sequence, optimizer)")
+        raise InputError("a model alone tells no time; say how it is trained as well (batch, sequence, optimizer)")
     return _for_model(demand, tuple(device_options(subject, training, demand, devices, known)))
 
 
 def _for_classical(demand: Demand, model: ModelCost) -> Recommendation:
     hosts, ram = fit_options(model, demand.hours)
     if not hosts:
-        raise PlanError(f"{model.model} takes {ram.middle / 1e9:,.0f} GB: no machine that is known has so much memory")
+        raise InputError(f"{model.model} takes {ram.middle / 1e9:,.0f} GB: no machine that is known has so much memory")
     first = hosts[0]
     late = f"no machine that is known meets {demand.hours:g} h; this is the cheapest"
     disks = choose_disks(Interval.exactly(demand.data_bytes), demand.data_bytes / (first.hours.middle * 3600))
@@ -125,7 +125,7 @@ def _for_service(demand: Demand, estimator: StorageEstimator) -> Recommendation:
 
 def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> Recommendation:
     if not options:
-        raise PlanError("on none of the devices does this training fit; allow other devices, a smaller batch or LoRA")
+        raise InputError("on none of the devices does this training fit; allow other devices, a smaller batch or LoRA")
     first = options[0]
     count = float(first.count)
     memory = first.device.memory_bytes * count

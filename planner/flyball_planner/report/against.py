@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from flyball_planner.calibration.compare import Comparison
-from flyball_planner.report.section import Chart
-from flyball_planner.report.svg import Scale, axes, drawing, element, label, path, scale, told
+from flyball_reports.section import Chart
+from flyball_reports.svg import Scale, axes, drawing, element, label, path, scale, told
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 94.0, 740.0, 36.0, 360.0

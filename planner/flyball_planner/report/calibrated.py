@@ -9,8 +9,8 @@ from flyball_planner.calibration.compare import MEMORY, STEP, Calibration, Compa
 from flyball_planner.calibration.learned import Learned, Lesson
 from flyball_planner.report.against import against_chart
 from flyball_planner.report.given import wide
-from flyball_planner.report.section import Chart, Section, Table
-from flyball_planner.report.words import duration, percent, plural, size, spread
+from flyball_reports.figures import duration, percent, plural, size, spread
+from flyball_reports.section import Chart, Section, Table
 
 SCHEMA_VERSION = "1.0"
 TITLES = {STEP: "Steps, estimated against actual", MEMORY: "Memory, estimated against actual"}

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Part, Plan, ScalingRow
 from flyball_planner.report.roofline_chart import roofline_chart
-from flyball_planner.report.section import Chart
-from flyball_planner.report.svg import (
+from flyball_reports.figures import duration, money, percent, size
+from flyball_reports.section import Chart
+from flyball_reports.svg import (
     BOTTOM,
     COLOURS,
     HEIGHT,
@@ -24,7 +25,6 @@ from flyball_planner.report.svg import (
     scale,
     told,
 )
-from flyball_planner.report.words import duration, money, percent, size
 
 _LEGEND_COLUMNS = 2
 _LEGEND_LINE = 25.0  # high enough for the larger letters of a narrow page

@@ -1,9 +1,9 @@
 """What a plan's report says of the data's way to the devices, and of the measured runs that narrowed it."""
 
 from flyball_planner.plan.plan import LessonSection, Plan
-from flyball_planner.report.section import Section, Table
-from flyball_planner.report.words import duration, figure, percent, plural, spread
 from flyball_planner.timing.loading import PREPARING
+from flyball_reports.figures import duration, figure, percent, plural, spread
+from flyball_reports.section import Section, Table
 
 
 def loading(plan: Plan) -> Section:

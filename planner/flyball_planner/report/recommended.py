@@ -7,10 +7,10 @@ from flyball_planner.recommend.devices import DeviceOption
 from flyball_planner.recommend.disks import StoragePrice
 from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.recommendation import Recommendation
-from flyball_planner.report.lines import Line, lines_chart
-from flyball_planner.report.section import Chart, Section, Table
-from flyball_planner.report.svg import round_hours
-from flyball_planner.report.words import duration, figure, money, size, spread
+from flyball_reports.figures import duration, figure, money, size, spread
+from flyball_reports.line_chart import Line, lines_chart
+from flyball_reports.section import Chart, Section, Table
+from flyball_reports.svg import round_hours
 
 SHOWN = 8
 DEVICES = "Devices"

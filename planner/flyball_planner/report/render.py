@@ -31,11 +31,11 @@ def render(plan: Plan, form: ReportFormat, *, verbose: bool = False) -> str:
 
     said = sections(plan, verbose=verbose)
     if form is ReportFormat.MARKDOWN:
-        from flyball_planner.report.markdown import markdown  # noqa: PLC0415
+        from flyball_reports.markdown import markdown  # noqa: PLC0415
 
         return markdown(plan.title, said)
     from flyball_planner.report.charts import charts  # noqa: PLC0415
-    from flyball_planner.report.page import page  # noqa: PLC0415
+    from flyball_reports.page import page  # noqa: PLC0415
 
     return page(plan.title, said, charts(plan), FOOTER)
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from flyball_planner.plan.plan import Plan, RooflinePoint
-from flyball_planner.report.labels import LETTER, Box, below, beside, free
-from flyball_planner.report.section import Chart
-from flyball_planner.report.svg import (
+from flyball_reports.figures import figure, percent, rate
+from flyball_reports.labels import LETTER, Box, below, beside, free
+from flyball_reports.section import Chart
+from flyball_reports.svg import (
     BOTTOM,
     COLOURS,
     HEIGHT,
@@ -22,7 +23,6 @@ from flyball_planner.report.svg import (
     scale,
     told,
 )
-from flyball_planner.report.words import figure, percent, rate
 
 _NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import Part, Plan, ScalingRow
 from flyball_planner.report import given
-from flyball_planner.report.section import Section, Table
-from flyball_planner.report.words import count, duration, energy, figure, money, percent, plural, rate, size, spread
+from flyball_reports.figures import count, duration, energy, figure, money, percent, plural, rate, size, spread
+from flyball_reports.section import Section, Table
 
 _TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
 NEGLIGIBLE = 0.0005  # parts below this share are told only when everything is

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
-from flyball_planner.report.words import percent
 from flyball_planner.scaling.laws import CONSTANT, LAWS, Law, Numbers
+from flyball_reports.errors import InputError
+from flyball_reports.figures import percent
 
 FEWEST_SIZES = 3  # two would fit a constant and any law
 SMALLEST_FIXED_SHARE = 1e-8
@@ -84,7 +84,7 @@ class ScalingFit(Struct, frozen=True, dict=True):
         """The same of many sizes: what a plot shows."""
         wanted = np.array(sizes, dtype=float)
         if not np.all(wanted >= 1):
-            raise PlanError("sizes start at 1; ask for a whole number of samples")
+            raise InputError("sizes start at 1; ask for a whole number of samples")
         draws = np.random.default_rng(SEED)
         chosen = draws.choice(len(self.components), size=DRAWS, p=[each.weight for each in self.components])
         errors = self.error * draws.standard_t(self.freedom, DRAWS) * np.sqrt(1 + 1 / len(self.points))
@@ -161,9 +161,9 @@ def _weighed(law: Law, sizes: Numbers, logs: Numbers, freedom: float) -> _Weighe
 def _checked(points: Sequence[Point]) -> tuple[Numbers, Numbers]:
     wrong = [point for point in points if not (point.size >= 1 and point.seconds > 0 and np.isfinite(point.seconds))]
     if wrong:
-        raise PlanError(f"a size of {wrong[0].size:g} that took {wrong[0].seconds:g} s is no measurement")
+        raise InputError(f"a size of {wrong[0].size:g} that took {wrong[0].seconds:g} s is no measurement")
     if len({point.size for point in points}) < FEWEST_SIZES:
-        raise PlanError(f"a law needs at least {FEWEST_SIZES} different sizes; measure more")
+        raise InputError(f"a law needs at least {FEWEST_SIZES} different sizes; measure more")
     return np.array([point.size for point in points], float), np.log([point.seconds for point in points])
 
 

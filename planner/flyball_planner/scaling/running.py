@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from flyball_planner.errors import PlanError
 from flyball_planner.scaling.fitting import Point
 from flyball_planner.sweep.configurations import Configuration
 from flyball_planner.sweep.running import OpenExecutor, Progress, run_sweep, single_process
 from flyball_planner.sweep.trial import Task
+from flyball_reports.errors import InputError
 
 SIZES = (100, 1_000, 10_000, 50_000)
 TARGETS = (100_000_000, 1_000_000_000)
@@ -47,7 +47,7 @@ def measure_sizes(
             on_progress=on_progress,
         )
         if outcome.failure and not points:
-            raise PlanError(f"the smallest size ({size}) already fails: {outcome.failure}")
+            raise InputError(f"the smallest size ({size}) already fails: {outcome.failure}")
         if outcome.failure:
             break  # what fails for its size fails for a larger one too
         points += [Point(size, seconds) for seconds in outcome.every_seconds]

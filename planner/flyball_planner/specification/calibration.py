@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from flyball_planner.calibration.measured import MeasuredRuns
-from flyball_planner.specification.entry import Entry
-from flyball_planner.specification.problems import Problem, SpecificationError
 from flyball_planner.specification.runs import SECTION_OF, Files, Resolve, read_run, read_runs, row_of, unknown_columns
-from flyball_planner.specification.sections import Findings
+from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.problems import Problem, SpecificationError
+from flyball_reports.specification.sections import Findings
 
 KEY = "calibration"
 INLINE = "the specification"

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from flyball_planner.catalogue.devices import find_profile
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.errors import PlanError
-from flyball_planner.specification.sections import Findings
+from flyball_reports.errors import InputError
+from flyball_reports.specification.sections import Findings
 
 GIB = 1024.0**3
 
@@ -33,7 +33,7 @@ def read_machine(said: Mapping[str, Any], findings: Findings) -> Machine | None:
 def _machine(name: str, said: Mapping[str, Any], findings: Findings) -> Machine | None:
     try:
         return machine(name, said.get("devices"), said.get("devices_per_node"), said.get("network"))
-    except PlanError as error:
+    except InputError as error:
         findings.add("hardware.device" if not _known(name) else "hardware.network", str(error))
         return None
 
@@ -41,6 +41,6 @@ def _machine(name: str, said: Mapping[str, Any], findings: Findings) -> Machine 
 def _known(name: str) -> bool:
     try:
         machine(name)
-    except PlanError:
+    except InputError:
         return False
     return True

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from flyball_planner.catalogue.prices import PROVIDERS
 from flyball_planner.configurations.streaming import Disk
 from flyball_planner.precision import PRECISIONS
-from flyball_planner.specification.reading import (
+from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding
+from flyball_reports.specification.sections import Key
+from flyball_reports.specification.value_readers import (
     anything,
     choice,
     flag,
@@ -16,8 +18,6 @@ from flyball_planner.specification.reading import (
     text,
     whole,
 )
-from flyball_planner.specification.sections import Key
-from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding
 
 MOST_DEVICES = 1_000_000
 

@@ -8,8 +8,8 @@ from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.specification.sections import Findings
 from flyball_planner.training import Training
+from flyball_reports.specification.sections import Findings
 
 
 def read_layout(

@@ -6,8 +6,8 @@ from typing import Any
 from flyball_planner.configurations.streaming import HABITS, Disk
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.specification.sections import Findings
 from flyball_planner.timing.loading import Loading
+from flyball_reports.specification.sections import Findings
 
 MILLION = 1e6
 BELONGING = (

@@ -7,15 +7,15 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct, field
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import find_family, model_cost, model_names, specification_keys, transformer_shape
 from flyball_planner.models.specification import UnfitKey
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
-from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.keys import MODEL, TRAINING
-from flyball_planner.specification.problems import unknown
-from flyball_planner.specification.sections import Findings, Key, read_section
+from flyball_reports.errors import InputError
+from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.problems import unknown
+from flyball_reports.specification.sections import Findings, Key, read_section
 
 Files = Callable[[str], str]
 
@@ -65,7 +65,7 @@ def _of_name(keys: Mapping[str, Entry], sequence: int | None, findings: Findings
     name = str(keys["name"].value)
     try:
         family = find_family(name)
-    except PlanError:
+    except InputError:
         return _named(name, keys, findings)
     own = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
     if sequence and "sequence" in {key.name for key in specification_keys(family.name)} and "sequence" not in own:
@@ -79,7 +79,7 @@ def _named(name: str, keys: Mapping[str, Entry], findings: Findings) -> Model | 
 
     try:
         shape = named_shape(name)
-    except PlanError:
+    except InputError:
         findings.add("model.name", unknown("model", name, (*model_names(), *shape_names())))
         return None
     return Model(name, shape, _training_keys(keys, ("name",), findings))
@@ -131,7 +131,7 @@ def _of_huggingface(keys: Mapping[str, Entry], findings: Findings, files: Files)
         findings.add("model.huggingface", f"{source.value} cannot be read: {error.strerror or error}")
     except (ValueError, OverflowError) as error:
         findings.add("model.huggingface", f"a value of the configuration will not do: {error}")
-    except PlanError as error:
+    except InputError as error:
         findings.add("model.huggingface", str(error))
     else:
         name = str(keys["name"].value) if "name" in keys else shape.name or str(config.get("model_type", "transformer"))
@@ -148,9 +148,9 @@ def _configuration(source: Entry, files: Files) -> dict[str, Any]:
     try:
         config = json.loads(files(str(source.value)))
     except ValueError as error:  # also where it is no text
-        raise PlanError(f"{source.value} is no JSON: {error}") from None
+        raise InputError(f"{source.value} is no JSON: {error}") from None
     if not isinstance(config, dict):
-        raise PlanError("expected the keys of a config.json")
+        raise InputError("expected the keys of a config.json")
     return config
 
 

@@ -7,17 +7,17 @@ from typing import Any
 from flyball_planner.calibration.measured import MeasuredRuns
 from flyball_planner.catalogue.hardware import Machine
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.specification.document import read_document
-from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.hardware import read_machine
 from flyball_planner.specification.keys import FILE, SECTIONS
 from flyball_planner.specification.layout import read_layout
 from flyball_planner.specification.loading import read_loading
 from flyball_planner.specification.model import Model, read_model
-from flyball_planner.specification.problems import SpecificationError
-from flyball_planner.specification.sections import Findings, read_section
 from flyball_planner.specification.specification import Price, ReportChoice, Specification
 from flyball_planner.specification.training import Subject, complete
+from flyball_reports.specification.document import read_document
+from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.problems import SpecificationError
+from flyball_reports.specification.sections import Findings, read_section
 
 Files = Callable[[str], str]
 """Reads a file that a specification names."""

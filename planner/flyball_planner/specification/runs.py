@@ -13,14 +13,14 @@ from flyball_planner.calibration.measured import MeasuredRun, MeasuredRuns, Refu
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.specification.document import read_document
-from flyball_planner.specification.entry import Entry
 from flyball_planner.specification.keys import HARDWARE, LAYOUT, MEASURED, TRAINING
-from flyball_planner.specification.problems import Problem, SpecificationError, unknown
-from flyball_planner.specification.reading import text
-from flyball_planner.specification.sections import Findings, Key, read_section
 from flyball_planner.specification.specification import Specification
 from flyball_planner.specification.table import table_rows
+from flyball_reports.specification.document import read_document
+from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.problems import Problem, SpecificationError, unknown
+from flyball_reports.specification.sections import Findings, Key, read_section
+from flyball_reports.specification.value_readers import text
 
 Files = Callable[[str], str]
 Resolve = Callable[[Entry], Specification]

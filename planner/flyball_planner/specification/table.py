@@ -3,9 +3,9 @@
 import csv
 from collections.abc import Iterator, Sequence
 
-from flyball_planner.specification.document import MOST_CHARACTERS
-from flyball_planner.specification.entry import Entry, Scalar
-from flyball_planner.specification.problems import Problem, SpecificationError
+from flyball_reports.specification.document import MOST_CHARACTERS
+from flyball_reports.specification.entry import Entry, Scalar
+from flyball_reports.specification.problems import Problem, SpecificationError
 
 COMMENT = "#"
 BYTE_ORDER_MARK = "\ufeff"

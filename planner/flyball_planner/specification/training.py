@@ -6,14 +6,14 @@ from typing import Any
 from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS, Format
-from flyball_planner.specification.sections import Findings
 from flyball_planner.training import Attention, Lora, Method, Training
+from flyball_reports.errors import InputError
+from flyball_reports.specification.sections import Findings
 
 TOKENS_A_PARAMETER = 20.0  # Hoffmann et al., 2022, table A3: compute-optimal
 USUAL_BATCH = 32
@@ -44,7 +44,7 @@ def complete(said: Mapping[str, Any], subject: Subject, device: Device, findings
         )
     try:
         optimizer = find_optimizer(said.get("optimizer", USUAL_OPTIMIZER))
-    except PlanError as error:
+    except InputError as error:
         findings.add("training.optimizer", str(error))
         return None
     if findings.problems:

@@ -8,12 +8,12 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
-from flyball_planner.report.words import percent
 from flyball_planner.storage.documents import METADATA_BYTES, NAME_BYTES, TOKEN_BYTES, pattern_bytes
 from flyball_planner.storage.learnt import Learnt, LevelCount, learn
 from flyball_planner.storage.zipf import Zipf, with_distinct
+from flyball_reports.errors import InputError
+from flyball_reports.figures import percent
 
 DEDUPLICATION_AT_NODE0 = 0.6
 DEDUPLICATION_FALLS_BY = 0.7
@@ -99,12 +99,12 @@ class StorageEstimator(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_nodes <= MOST_NODES or not 2 <= self.chunk_size <= LARGEST_CHUNK:
-            raise PlanError(
+            raise InputError(
                 f"{self.num_nodes} nodes with chunks of {self.chunk_size}: expected 1 to {MOST_NODES} nodes and chunks "
                 f"of 2 to {LARGEST_CHUNK:,}"
             )
         if not 0 < self.zipf_alpha <= 5:
-            raise PlanError(
+            raise InputError(
                 f"zipf_alpha is {self.zipf_alpha}; natural data lie near 1, anything above 0 up to 5 is taken"
             )
 
@@ -132,7 +132,7 @@ class StorageEstimator(Struct, frozen=True):
         784
         """
         if num_samples < 1 or not FEWEST_TOKENS <= avg_tokens_per_sample <= MOST_TOKENS:
-            raise PlanError(
+            raise InputError(
                 f"{num_samples} samples of {avg_tokens_per_sample} tokens: expected 1 or more samples, and "
                 f"{FEWEST_TOKENS:g} to {MOST_TOKENS:g} tokens in each"
             )

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
 from flyball_planner.storage.zipf import LARGEST_VOCABULARY, Zipf, fitted_alpha, with_distinct
+from flyball_reports.errors import InputError
 
 
 class LevelCount(Struct, frozen=True):
@@ -21,7 +21,7 @@ class LevelCount(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 0 < self.unique <= self.observations:
             wrong = f"{self.observations:g} observations gave {self.unique:g} patterns"
-            raise PlanError(f"node{self.level}: {wrong}; expected at least one, and no more than were observed")
+            raise InputError(f"node{self.level}: {wrong}; expected at least one, and no more than were observed")
 
 
 class Learnt(Struct, frozen=True):

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 Numbers = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Zipf(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and self.vocabulary >= 1):
-            raise PlanError(
+            raise InputError(
                 f"no Zipf's law has α = {self.alpha} over {self.vocabulary} words; use α ≥ 0 and 1 word or more"
             )
 
@@ -46,7 +46,7 @@ class Zipf(Struct, frozen=True):
 def with_distinct(alpha: float, draws: float, distinct: float) -> Zipf:
     """The law under which so many draws show so many different words."""
     if not 0 < distinct <= draws:
-        raise PlanError(f"{draws:g} draws cannot show {distinct:g} different words")
+        raise InputError(f"{draws:g} draws cannot show {distinct:g} different words")
     low, high = np.log(max(1.0, distinct)), np.log(LARGEST_VOCABULARY)
     for _ in range(60):  # halves an interval of 70 to the precision of a float
         middle = (low + high) / 2
@@ -66,7 +66,7 @@ def fitted_alpha(frequencies: Numbers) -> float:
     counted = np.sort(np.asarray(frequencies, dtype=float))[::-1]
     often = counted[counted >= 5] if np.count_nonzero(counted >= 5) >= 10 else counted[counted > 0]
     if len(often) < 2 or often[0] == often[-1]:
-        raise PlanError(
+        raise InputError(
             f"no exponent can be read from {len(often)} different words that are equally frequent; count more"
         )
     ranks = np.arange(1, len(often) + 1)

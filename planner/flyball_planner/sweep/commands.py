@@ -10,7 +10,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 VARIABLE = "FLYBALL_{}"  # FLYBALL_DEPTH and so on, for commands that read their environment
 TAIL_CHARACTERS = 500  # of what a failed command said last
@@ -32,7 +32,7 @@ class Command(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.arguments:
-            raise PlanError("there is no command to run; give at least a program")
+            raise InputError("there is no command to run; give at least a program")
 
     def __call__(self, **values: object) -> object:
         """Run it once; `CommandFailed` where it fails."""

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 Value = int | float | str | bool
 
@@ -47,12 +47,12 @@ def grid(values: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
     choices = {name: each if isinstance(each, range) else tuple(each) for name, each in values.items()}
     empty = [name for name, each in choices.items() if not each]
     if empty or not choices:
-        raise PlanError(f"a sweep needs at least one value for each name; {', '.join(empty) or 'there is no name'}")
+        raise InputError(f"a sweep needs at least one value for each name; {', '.join(empty) or 'there is no name'}")
     count = 1
     for each in choices.values():
         count *= len(each)
     if count > MOST_CONFIGURATIONS:
-        raise PlanError(f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; give fewer values")
+        raise InputError(f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; give fewer values")
     combined = itertools.product(*choices.values())
     return tuple(Configuration.of(dict(zip(choices, each, strict=True))) for each in combined)
 

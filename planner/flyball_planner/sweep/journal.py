@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 VERSION = 1
 
@@ -56,25 +56,27 @@ class Journal:
         except OSError as error:
             raise self._unkept(error) from None
 
-    def _unkept(self, error: OSError) -> PlanError:
-        return PlanError(f"{self.path} cannot keep results: {error.strerror or error}; give another file")
+    def _unkept(self, error: OSError) -> InputError:
+        return InputError(f"{self.path} cannot keep results: {error.strerror or error}; give another file")
 
     def _lock(self, file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PlanError(f"{self.path} is in use by another sweep; wait for it, or give another file") from None
+            raise InputError(f"{self.path} is in use by another sweep; wait for it, or give another file") from None
 
     def _load(self, file: int) -> None:
         if not stat.S_ISREG(os.fstat(file).st_mode):  # a device may have no end
-            raise PlanError(f"{self.path} cannot keep results: it is no file; give another file")
+            raise InputError(f"{self.path} cannot keep results: it is no file; give another file")
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]  # a line that a kill tore off is measured again
         if not whole and not _line(self._head).startswith(content):
-            raise PlanError(f"{self.path} holds no results of a sweep; give another file")
+            raise InputError(f"{self.path} holds no results of a sweep; give another file")
         lines = [self._parsed(number, line) for number, line in enumerate(whole.splitlines(), start=1)]
         if lines and lines[0] != json.loads(_line(self._head)):
-            raise PlanError(f"{self.path} holds results of something else ({lines[0]}); give another file or remove it")
+            raise InputError(
+                f"{self.path} holds results of something else ({lines[0]}); give another file or remove it"
+            )
         if len(whole) < len(content):  # only now: a file that is no journal stays as it is
             os.ftruncate(file, len(whole))
         if not lines:
@@ -87,7 +89,7 @@ class Journal:
         except ValueError:
             parsed = None
         if not isinstance(parsed, dict):
-            raise PlanError(f"{self.path}:{number} is no result of a sweep; give another file or remove the line")
+            raise InputError(f"{self.path}:{number} is no result of a sweep; give another file or remove the line")
         return parsed
 
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
 from flyball_planner.sweep.commands import Command
 from flyball_planner.sweep.configurations import Configuration
 from flyball_planner.sweep.journal import Journal
 from flyball_planner.sweep.trial import Outcome, Task, run_trial
+from flyball_reports.errors import InputError
 
 WORKER_DIED = "its worker process died: killed, out of memory, or crashed in native code"
 OpenExecutor = Callable[[], AbstractContextManager[Executor]]
@@ -135,7 +135,7 @@ def _result(future: Future[Outcome], configuration: Configuration) -> Outcome | 
     except BrokenExecutor:
         return None
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise PlanError(
+        raise InputError(
             f"the task cannot be sent to the executor ({error}); use a command, or a function at the top of a module"
         ) from error
     except CancelledError:
@@ -203,4 +203,4 @@ def _outcome(record: Mapping[str, Any]) -> Outcome:
             tuple(record["every_seconds"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise PlanError(f"a line of the results is not a sweep's ({error}); give another file") from None
+        raise InputError(f"a line of the results is not a sweep's ({error}); give another file") from None

@@ -49,7 +49,7 @@ def achieved(device: Device) -> Achieved:
 
 
 def best_rate(device: Device, format_: Format) -> float:
-    """FLOP/s of the best product in a format; `PlanError` where the device computes in none as wide."""
+    """FLOP/s of the best product in a format; `InputError` where the device computes in none as wide."""
     known = achieved(device)
     rate = device.rate(format_)
     if format_ is Format.FP32 and device.kind is not DeviceKind.CPU:

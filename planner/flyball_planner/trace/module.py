@@ -3,8 +3,8 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
+from flyball_reports.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ def trace_module(
     samples; their numbers do not matter, so meta tensors do. No GPU is needed and none is used.
     """
     if find_spec("torch") is None:
-        raise PlanError("tracing a module needs torch (pip install torch); without it, describe the model in a file")
+        raise InputError("tracing a module needs torch (pip install torch); without it, describe the model in a file")
     from flyball_planner.trace.running import traced_cost  # noqa: PLC0415  the rest of the planner does without torch
 
     return traced_cost(module, inputs, name)

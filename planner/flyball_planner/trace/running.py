@@ -10,10 +10,10 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves, tree_map
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.trace.recording import Recorder
 from flyball_planner.trace.traced import cost_of
+from flyball_reports.errors import InputError
 
 ASSUMPTIONS = (
     "attention as torch runs it on a CPU: fused, unless it drops or masks scores",
@@ -45,13 +45,13 @@ def _run(recorder: Recorder, module: torch.nn.Module, forward: Callable[[], Any]
     try:
         recorder.run(forward)
     except (DataDependentOutputException, DynamicOutputShapeException) as reason:
-        raise PlanError(
+        raise InputError(
             f"{called} decides by values, or makes shapes from them ({reason}): trace the part that "
             "does not, or pass inputs (such as masks) that spare it the decision"
         ) from reason
     except Exception as reason:
         said = str(reason).strip().partition("\n")[0]
-        raise PlanError(
+        raise InputError(
             f"{called} cannot run on inputs without numbers ({type(reason).__name__}: {said}): check that it takes "
             "inputs of these shapes, and trace the part that neither leaves torch nor needs a device"
         ) from reason
@@ -81,11 +81,11 @@ def _quiet() -> Iterator[None]:
 
 def _built_without_weights(build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
     if not callable(build):
-        raise PlanError(f"expected a torch module or a function that builds one, not {build!r}")
+        raise InputError(f"expected a torch module or a function that builds one, not {build!r}")
     with torch.device("meta"):
         built = build()
     if not isinstance(built, torch.nn.Module):
-        raise PlanError(f"expected a function that builds a torch module; this one gave {built!r}")
+        raise InputError(f"expected a function that builds a torch module; this one gave {built!r}")
     return built
 
 
@@ -93,7 +93,7 @@ def _refuse_unfinished(module: torch.nn.Module) -> None:
     """A lazy module has no shapes before its first pass."""
     lazy = [name for name, weight in module.named_parameters() if is_lazy(weight)]
     if lazy:
-        raise PlanError(
+        raise InputError(
             f"{type(module).__name__} has lazy weights ({', '.join(lazy[:3])}) whose shapes are not known: "
             "run it once, or give its layers their widths"
         )
@@ -133,4 +133,4 @@ def _samples(inputs: Any) -> int:
     for leaf in tree_leaves(inputs):
         if isinstance(leaf, torch.Tensor) and leaf.dim():
             return int(leaf.shape[0])
-    raise PlanError("no tensor is among the inputs: pass one whose first dimension are the samples")
+    raise InputError("no tensor is among the inputs: pass one whose first dimension are the samples")

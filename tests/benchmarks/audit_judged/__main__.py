@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from flyball_planner.audit.run import audit
+from flyball_audit.run import audit
 from tests.benchmarks.audit_judged.cases import LISTS, BadList, Case, Part, read_list
 from tests.benchmarks.audit_judged.score import Score, Spot, score, spots, together
 

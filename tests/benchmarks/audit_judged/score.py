@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from flyball_planner.audit.finding import Finding, Severity
+from flyball_audit.finding import Finding, Severity
 from tests.benchmarks.audit_judged.cases import Case, Fault, Place
 from tests.benchmarks.labelled.wilson import Share
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.audit.rules import RULES
+from flyball_audit.rules import RULES
 from tests.benchmarks.audit_judged.cases import LISTS, BadList, Place, read_list
 
 CASE = """

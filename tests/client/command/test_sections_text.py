@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball.command.sections_text import sections_text
-from flyball_planner.report.section import Code, Section, Table
+from flyball_reports.section import Code, Section, Table
 
 PRICES = Table((("A100", "1.2"), ("a longer name", "10")), heads=("Device", "$"), figures=(1,))
 

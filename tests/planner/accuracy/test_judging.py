@@ -8,8 +8,8 @@ from flyball_planner.accuracy.judging import calibration_folds, predict_rows, su
 from flyball_planner.accuracy.report import as_json, as_text
 from flyball_planner.accuracy.result import COLD, EXACT, Unsuited
 from flyball_planner.accuracy.tables import Configuration, Row
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_reports.errors import InputError
 
 
 def row(name: str, size: str, measured: str = "10") -> Row:
@@ -23,7 +23,7 @@ def predict(configuration: Configuration) -> Interval:
     if size is None:
         raise Unsuited("no size")
     if size < 0:
-        raise PlanError("sizes are not negative")
+        raise InputError("sizes are not negative")
     return Interval.around(10 * size, 0.1, 0.1)
 
 

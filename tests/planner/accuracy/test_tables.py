@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flyball_planner.accuracy.tables import RATES, read_tables
-from flyball_planner.errors import PlanError
+from flyball_reports.errors import InputError
 
 TABLE = """id,suite,model,params,gpu,mem_value,tokens_per_s
 a,ladder,tiny,100,A100,25.5 GB,7
@@ -25,7 +25,7 @@ def test_measured_columns_are_dropped(tmp_path: Path) -> None:
     assert set(first.configuration) == {"suite", "model", "params", "gpu"}
     assert first.shown("mem_value") == 25.5
     for name in RATES:
-        with pytest.raises(PlanError, match="measured"):
+        with pytest.raises(InputError, match="measured"):
             first.configuration[name]
 
 
@@ -54,7 +54,7 @@ def test_rows_are_known_by_suite_and_line(tmp_path: Path) -> None:
 
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     """The message says what to put there."""
-    with pytest.raises(PlanError, match="holds no table"):
+    with pytest.raises(InputError, match="holds no table"):
         read_tables(tmp_path)
-    with pytest.raises(PlanError, match="no folder"):
+    with pytest.raises(InputError, match="no folder"):
         read_tables(tmp_path / "missing")

@@ -8,8 +8,8 @@ from flyball_planner.catalogue import devices, machine
 from flyball_planner.catalogue.hardware import DeviceKind, Link
 from flyball_planner.catalogue.links import link_named, network_named
 from flyball_planner.catalogue.tables import table
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError, UnknownName
 
 
 def test_links_are_one_way() -> None:
@@ -52,7 +52,7 @@ def test_an_unknown_link_or_network_is_refused() -> None:
         link_named("NVLnk 4")
     with pytest.raises(UnknownName, match="400 Gb/s per GPU"):
         network_named("carrier pigeons", 8)
-    with pytest.raises(PlanError, match="carries nothing"):
+    with pytest.raises(InputError, match="carries nothing"):
         network_named("0 Gbps", 8)
 
 
@@ -101,7 +101,7 @@ def test_a_card_of_two_devices_can_be_planned_by_its_halves() -> None:
 
 def test_counts_below_one_are_refused() -> None:
     """No plan runs on nothing."""
-    with pytest.raises(PlanError, match="devices is 0"):
+    with pytest.raises(InputError, match="devices is 0"):
         machine("A100", 0)
 
 

@@ -5,8 +5,8 @@ import pytest
 from flyball_planner.catalogue import devices, find_device, profiles
 from flyball_planner.catalogue.devices import SeveralDevices
 from flyball_planner.catalogue.names import words
-from flyball_planner.errors import UnknownName
 from flyball_planner.precision import Format
+from flyball_reports.errors import UnknownName
 
 SPELLINGS = {
     "A100 SXM4 80GB": [

@@ -14,8 +14,8 @@ from flyball_planner.catalogue.devices import REGISTRY
 from flyball_planner.catalogue.entries import KEYS, BadEntry
 from flyball_planner.catalogue.files import read_hardware
 from flyball_planner.catalogue.hardware import DeviceKind
-from flyball_planner.errors import PlanError
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError
 
 OWN = {"name": "Abacus 9", "memory_gib": 64, "memory_gb_per_second": 2000, "bf16_tflops": 400, "fp32_tflops": 50}
 
@@ -113,7 +113,7 @@ def test_files_in_three_formats(tmp_path: Path) -> None:
 )
 def test_faults_are_told_with_key_and_line(suffix: str, text: str, message: str) -> None:
     """Whoever wrote the file learns the key, the line, what was expected and the nearest known name."""
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(InputError, match=message):
         read_hardware(text, suffix, "own")
 
 
@@ -121,10 +121,10 @@ def test_a_fault_adds_nothing(tmp_path: Path) -> None:
     """A file is taken whole or not at all, and one that cannot be read is told."""
     file = tmp_path / "own.yaml"
     file.write_text(YAML.replace("bf16_tflops: 200", "bf16_tflops: slow"), encoding="utf-8")
-    with pytest.raises(PlanError):
+    with pytest.raises(InputError):
         load_hardware(file)
     assert not REGISTRY.added
-    with pytest.raises(PlanError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load_hardware(tmp_path / "none.yaml")
 
 
@@ -136,7 +136,7 @@ def test_a_fault_adds_nothing(tmp_path: Path) -> None:
 def test_any_entry_is_a_device_or_a_told_fault(entry: dict[str, object]) -> None:
     """Whatever is registered, the answer is a device or a message, never a crash."""
     try:
-        with suppress(PlanError):
+        with suppress(InputError):
             assert register_hardware(entry).memory_bytes > 0
     finally:
         REGISTRY.clear()

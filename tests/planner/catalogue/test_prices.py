@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from flyball_planner.catalogue import Offer, compare, find_device, offers
 from flyball_planner.catalogue.live import live_offers
 from flyball_planner.catalogue.prices import PROVIDERS, all_offers
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
+from flyball_reports.errors import InputError
 
 NODE = Offer("Cloud", "eight", "H100 SXM5", 8, "here", "2026-07-20", 80.0, 32.0, "a page", spot_as_of="2026-07-01")
 SINGLE = Offer("Cloud", "one", "H100 SXM5", 1, "here", "2026-07-20", 12.0, None, "a page")
@@ -96,9 +96,9 @@ def test_shares_of_a_device_serve_no_whole_one() -> None:
 
 def test_nothing_to_price_is_refused() -> None:
     """Hours and devices must be there."""
-    with pytest.raises(PlanError, match="-1 hours"):
+    with pytest.raises(InputError, match="-1 hours"):
         compare([NODE], -1, 1)
-    with pytest.raises(PlanError, match="0 devices"):
+    with pytest.raises(InputError, match="0 devices"):
         compare([NODE], 1, 0)
 
 
@@ -149,12 +149,12 @@ def test_live_prices_that_cannot_be_had() -> None:
     def broken(**_: object) -> list[Item]:
         raise OSError("no route to host")
 
-    with pytest.raises(PlanError, match=r"no route to host.*dated ones"):
+    with pytest.raises(InputError, match=r"no route to host.*dated ones"):
         live_offers("H100", date(2026, 11, 21), query=broken)
 
 
 def test_a_missing_gpuhunt_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is not installed, the message says how to install it and how to go on without."""
     monkeypatch.setitem(__import__("sys").modules, "gpuhunt", None)
-    with pytest.raises(PlanError, match=r"pip install gpuhunt.*dated ones"):
+    with pytest.raises(InputError, match=r"pip install gpuhunt.*dated ones"):
         live_offers("H100", date(2026, 11, 21))

@@ -9,9 +9,9 @@ from flyball_planner.configurations.accompany import accompany
 from flyball_planner.configurations.bounds import ALL, CONSERVATIVE
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.configure import configure
-from flyball_planner.errors import PlanError
 from flyball_planner.plan.make import make_plan
 from flyball_planner.specification.read import read_specification
+from flyball_reports.errors import InputError
 
 
 @pytest.fixture(scope="module", params=[("RTX_4090_fp16", 1), ("GTX_1660Ti_fp32", 1), ("A100_80GB_fp16", 8)])
@@ -85,5 +85,5 @@ def test_a_processor_gets_threads_and_a_command() -> None:
 def test_a_machine_that_is_too_small_is_refused_in_words() -> None:
     """Nothing is proposed that cannot run."""
     tiny = replace(find_device("GTX_1660Ti_fp32"), name="tiny", memory_bytes=2**30)
-    with pytest.raises(PlanError, match="nothing fits"):
+    with pytest.raises(InputError, match="nothing fits"):
         configure(machine(tiny), [CONSERVATIVE])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.candidates import Choices, candidates
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.layouts.rules import allowed, refusals
@@ -19,6 +18,7 @@ from flyball_planner.models.transformer.shape import Experts, Kind, Norm, Transf
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.timing.estimate import estimate_step
 from flyball_planner.training import Checkpointing, Sharding, Training
+from flyball_reports.errors import InputError
 from tests.counted import calls_of
 
 GPT2 = TransformerShape(Kind.DECODER, 12, 768, 12, 3072, 50257, 12, 64)
@@ -89,21 +89,21 @@ def test_what_cannot_fit_is_said_with_what_to_do() -> None:
     """70 billion parameters on one small device end in an error that names ways out."""
     found = search_layouts(LLAMA_70B, replace(LARGE, global_batch=8), machine("RTX 4090", 1))
     assert not found.best
-    with pytest.raises(PlanError, match="take more devices"):
+    with pytest.raises(InputError, match="take more devices"):
         _ = found.first
 
 
 def test_what_is_not_possible_is_said_with_the_reason() -> None:
     """A batch that no replica can divide leaves no layout."""
     found = search_layouts(GPT2, replace(SMALL, global_batch=7), NODE, Choices(tensor=(1,), pipeline=(1,)))
-    with pytest.raises(PlanError, match="global batch of 7"):
+    with pytest.raises(InputError, match="global batch of 7"):
         _ = found.first
 
 
 def test_the_reason_is_what_alone_stands_in_the_way() -> None:
     """Seven devices cannot share 32 samples; that most candidates also break rules of pipelines is beside the point."""
     found = search_layouts(GPT2, replace(SMALL, global_batch=32), machine("H100 SXM", 7))
-    with pytest.raises(PlanError, match="a global batch of 32 is no multiple"):
+    with pytest.raises(InputError, match="a global batch of 32 is no multiple"):
         _ = found.first
 
 

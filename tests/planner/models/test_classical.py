@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.errors import PlanError
 from flyball_planner.models.classical_time import classical_seconds
 from flyball_planner.models.families import model_cost
 from flyball_planner.precision import Format
+from flyball_reports.errors import InputError
 
 PROCESSOR = Device(
     name="eight cores",
@@ -160,5 +160,5 @@ def test_the_implementation_is_named(solver: str, named: str) -> None:
 
 def test_networks_are_not_timed_here() -> None:
     """What is trained by gradient steps is refused with what to do instead."""
-    with pytest.raises(PlanError, match="estimate its step"):
+    with pytest.raises(InputError, match="estimate its step"):
         classical_seconds(model_cost("mlp", {"d_in": 1, "d_out": 1}), PROCESSOR)

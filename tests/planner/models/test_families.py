@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models import families
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import (
@@ -26,6 +25,7 @@ from flyball_planner.models.families import (
 from flyball_planner.models.family import Family
 from flyball_planner.models.specification import PrecisionName, Specification, UnfitKey
 from flyball_planner.precision import PRECISIONS
+from flyball_reports.errors import InputError, UnknownName
 
 PROMISED: dict[str, Mapping[str, object]] = {
     "linear_regression_normal": {"n": 1000, "p": 20},
@@ -190,7 +190,7 @@ def test_a_registered_model_is_found_like_the_others() -> None:
 def test_a_name_that_is_taken_is_refused() -> None:
     """A user's model cannot hide one that comes with the planner."""
     for taken in ("mlp", "vgg16"):
-        with pytest.raises(PlanError, match="another name"):
+        with pytest.raises(InputError, match="another name"):
             register_model(taken, _Own, _own_cost)
 
 

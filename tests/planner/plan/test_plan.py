@@ -5,7 +5,6 @@ import json
 import msgspec
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.plan.roofline import Roof, bottleneck, roofline
@@ -13,6 +12,7 @@ from flyball_planner.report.document import json_text
 from flyball_planner.report.render import ReportFormat, render
 from flyball_planner.specification.bundled import example_names, example_text
 from flyball_planner.specification.read import read_specification
+from flyball_reports.errors import InputError
 
 
 def planned(text: str) -> Plan:
@@ -85,7 +85,7 @@ def test_only_what_is_possible_is_advised() -> None:
 
 def test_an_impossible_layout_is_refused_in_words() -> None:
     """No division by nothing: three samples cannot be spread over eight devices."""
-    with pytest.raises(PlanError, match="no layout is possible"):
+    with pytest.raises(InputError, match="no layout is possible"):
         planned("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n")
 
 

@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flyball_planner.catalogue.tables import table
-from flyball_planner.errors import PlanError
 from flyball_planner.interval import Interval
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
@@ -15,6 +14,7 @@ from flyball_planner.recommend.disks import choose_disks, storage_prices
 from flyball_planner.recommend.hosts import host_options
 from flyball_planner.storage import StorageEstimator
 from flyball_planner.training import Training
+from flyball_reports.errors import InputError
 
 
 def test_a_service_bound_learner_gets_machines_and_a_database() -> None:
@@ -154,9 +154,9 @@ def test_a_shorter_time_takes_more_devices() -> None:
 
 def test_what_cannot_be_is_told() -> None:
     """A model too large, a demand without samples, a model without a training: each with what to do."""
-    with pytest.raises(PlanError, match="allow other devices"):
+    with pytest.raises(InputError, match="allow other devices"):
         recommend(Demand(1000, 1), named_shape("llama-3.1-70b"), _small(), devices=("GTX 1650",))
-    with pytest.raises(PlanError, match="samples is 0"):
+    with pytest.raises(InputError, match="samples is 0"):
         Demand(0, 1)
-    with pytest.raises(PlanError, match="how it is trained"):
+    with pytest.raises(InputError, match="how it is trained"):
         recommend(Demand(1000, 1), named_shape("gpt2"))

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from flyball_planner.plan.plan import RooflinePoint
 from flyball_planner.report.charts import charts
-from flyball_planner.report.lines import Line, lines_chart
-from flyball_planner.report.svg import round_hours
 from flyball_planner.report.testing import sample_plan
+from flyball_reports.line_chart import Line, lines_chart
+from flyball_reports.svg import round_hours
 
 
 def drawn(*points: RooflinePoint) -> str:

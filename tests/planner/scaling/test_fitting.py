@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError
 from flyball_planner.scaling.fitting import Point, ScalingFit, fit
 from flyball_planner.scaling.laws import LAWS
 from flyball_planner.scaling.running import SIZES, TARGETS
+from flyball_reports.errors import InputError
 
 GROWTHS: dict[str, Callable[[float], float]] = {
     "O(1)": lambda _: 1.0,
@@ -131,14 +131,14 @@ def test_a_growth_that_hides_is_said_to() -> None:
 )
 def test_too_little_is_refused(points: list[Point], message: str) -> None:
     """Two sizes fit any law, and a time of nothing is none."""
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(InputError, match=message):
         fit(points)
 
 
 def test_a_size_below_one_has_no_forecast() -> None:
     """Half a sample takes no time that a law could tell."""
     found: ScalingFit = fit(_measured("O(n)", noise=0.1, seed=1))
-    with pytest.raises(PlanError, match="sizes start at 1"):
+    with pytest.raises(InputError, match="sizes start at 1"):
         found.curve([0.5])
 
 

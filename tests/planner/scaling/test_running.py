@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.scaling.fitting import fit
 from flyball_planner.scaling.running import measure_sizes
+from flyball_reports.errors import InputError
 
 
 def _one_thread() -> ThreadPoolExecutor:
@@ -59,7 +59,7 @@ def test_a_size_that_fails_ends_the_growth() -> None:
             raise MemoryError
 
     assert [point.size for point in measure_sizes(work, (10, 20, 30), repeats=1, open_executor=_one_thread)] == [10, 20]
-    with pytest.raises(PlanError, match="smallest size"):
+    with pytest.raises(InputError, match="smallest size"):
         measure_sizes(work, (30, 40), repeats=1, open_executor=_one_thread)
 
 

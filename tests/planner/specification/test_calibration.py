@@ -2,9 +2,9 @@
 
 import pytest
 
-from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.read import read_specification
 from flyball_planner.specification.specification import Specification
+from flyball_reports.specification.problems import SpecificationError
 
 PLAN = """\
 model: gpt2

@@ -2,9 +2,9 @@
 
 import pytest
 
-from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.read import read_specification
 from flyball_planner.timing.loading import Loading
+from flyball_reports.specification.problems import SpecificationError
 
 PLAN = "model: resnet50\nhardware: RTX_4090_fp16\ntraining: {batch_size: 256}\n"
 

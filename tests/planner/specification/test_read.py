@@ -8,9 +8,9 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.specification.bundled import example_names, example_text
-from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.read import read_specification
 from flyball_planner.training import Checkpointing, Method, Sharding
+from flyball_reports.specification.problems import SpecificationError
 
 ROOT = Path(__file__).parents[3]
 

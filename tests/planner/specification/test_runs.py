@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from flyball_planner.calibration.measured import MeasuredRuns
-from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.read import read_entry
 from flyball_planner.specification.runs import describe_columns, read_runs
+from flyball_reports.specification.problems import SpecificationError
 
 CSV = """\
 # of our cluster

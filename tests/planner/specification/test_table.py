@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.specification.problems import SpecificationError
 from flyball_planner.specification.table import table_rows
+from flyball_reports.specification.problems import SpecificationError
 
 
 def test_cells_know_their_lines_and_kinds() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError
 from flyball_planner.storage import LevelCount, StorageEstimator
 from flyball_planner.storage.documents import pattern_bytes
+from flyball_reports.errors import InputError
 
 
 def test_deduplication_falls_from_level_to_level() -> None:
@@ -110,16 +110,16 @@ def test_a_calibrated_estimate_says_so() -> None:
 
 def test_impossible_figures_are_refused() -> None:
     """Each message says what was given and what would do."""
-    with pytest.raises(PlanError, match="0 samples"):
+    with pytest.raises(InputError, match="0 samples"):
         StorageEstimator().estimate_storage(0, 500)
     for tokens in (float("nan"), float("inf"), 0.0, -1.0, 1e308):
-        with pytest.raises(PlanError, match=r"expected .* 0.001 to 1e\+12 tokens"):
+        with pytest.raises(InputError, match=r"expected .* 0.001 to 1e\+12 tokens"):
             StorageEstimator().estimate_storage(10, tokens)
-    with pytest.raises(PlanError, match="expected 1 to 32 nodes"):
+    with pytest.raises(InputError, match="expected 1 to 32 nodes"):
         StorageEstimator(num_nodes=100_000)
-    with pytest.raises(PlanError, match="chunks of 1"):
+    with pytest.raises(InputError, match="chunks of 1"):
         StorageEstimator(chunk_size=1)
-    with pytest.raises(PlanError, match="zipf_alpha is 0"):
+    with pytest.raises(InputError, match="zipf_alpha is 0"):
         StorageEstimator(zipf_alpha=0)
-    with pytest.raises(PlanError, match="node1: 5 observations gave 6"):
+    with pytest.raises(InputError, match="node1: 5 observations gave 6"):
         LevelCount(1, 5, 6)

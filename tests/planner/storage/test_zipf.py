@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError
 from flyball_planner.storage.zipf import Zipf, fitted_alpha, with_distinct
+from flyball_reports.errors import InputError
 
 ALPHAS = st.floats(0.3, 2.5)
 VOCABULARIES = st.floats(1, 1e12)
@@ -55,9 +55,9 @@ def test_a_law_is_found_for_any_count(alpha: float, draws: float, share: float) 
 
 def test_what_is_no_law_is_refused() -> None:
     """Impossible counts are told."""
-    with pytest.raises(PlanError, match="10 draws cannot show 11"):
+    with pytest.raises(InputError, match="10 draws cannot show 11"):
         with_distinct(1.0, 10, 11)
-    with pytest.raises(PlanError, match="equally frequent"):
+    with pytest.raises(InputError, match="equally frequent"):
         fitted_alpha(np.ones(20))
-    with pytest.raises(PlanError, match="α = -1"):
+    with pytest.raises(InputError, match="α = -1"):
         Zipf(-1, 10)

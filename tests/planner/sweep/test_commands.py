@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.sweep.commands import Command, CommandFailed
 from flyball_planner.sweep.configurations import Configuration
 from flyball_planner.sweep.trial import run_trial
+from flyball_reports.errors import InputError
 
 
 def _python(code: str, *arguments: str, timeout_seconds: float | None = None) -> Command:
@@ -59,7 +59,7 @@ def test_a_missing_program_is_a_failure_of_its_configuration() -> None:
 
 def test_a_command_needs_a_program() -> None:
     """Nothing to run is the caller's mistake."""
-    with pytest.raises(PlanError, match="at least a program"):
+    with pytest.raises(InputError, match="at least a program"):
         Command(())
 
 

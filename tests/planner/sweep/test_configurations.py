@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError
 from flyball_planner.sweep.configurations import Configuration, grid, usual_grid
+from flyball_reports.errors import InputError
 
 NAMES = st.dictionaries(
     st.sampled_from(["depth", "chunk_size", "width"]),
@@ -45,11 +45,11 @@ def test_equal_values_are_one_configuration(values: dict[str, int]) -> None:
 @pytest.mark.parametrize("values", [{}, {"depth": []}])
 def test_a_grid_of_nothing_is_refused(values: dict[str, list[int]]) -> None:
     """Without values there is nothing to try."""
-    with pytest.raises(PlanError, match="at least one value"):
+    with pytest.raises(InputError, match="at least one value"):
         grid(values)
 
 
 def test_a_grid_without_end_is_refused() -> None:
     """A grid that nobody could run is refused before it is built."""
-    with pytest.raises(PlanError, match="give fewer values"):
+    with pytest.raises(InputError, match="give fewer values"):
         grid({name: range(1000) for name in "abcdef"})

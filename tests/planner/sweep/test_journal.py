@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError
 from flyball_planner.sweep.journal import Journal
+from flyball_reports.errors import InputError
 
 FEW = settings(max_examples=25, deadline=None)  # each is synced to disk
 RECORDS = st.lists(st.dictionaries(st.text(max_size=5), st.integers()), max_size=4)
@@ -51,7 +51,7 @@ def test_results_of_something_else_are_refused(tmp_path: Path) -> None:
     with Journal(path, {"subject": "a"}):
         pass
     before = path.read_bytes()
-    with pytest.raises(PlanError, match="something else"), Journal(path, {"subject": "b"}):
+    with pytest.raises(InputError, match="something else"), Journal(path, {"subject": "b"}):
         pass
     assert path.read_bytes() == before
 
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     """A user's notes are told from results by their first line, and left alone."""
     path = tmp_path / "notes.txt"
     path.write_text("my notes\n")
-    with pytest.raises(PlanError, match=r"notes.txt:1 is no result"), Journal(path, {}):
+    with pytest.raises(InputError, match=r"notes.txt:1 is no result"), Journal(path, {}):
         pass
     assert path.read_text() == "my notes\n"
 
@@ -72,7 +72,7 @@ def test_a_file_that_is_no_journal_keeps_its_last_line(content: bytes, tmp_path:
     """Only of one's own journals is a torn line cut off."""
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(PlanError, match="notes"), Journal(path, {"subject": "a"}):
+    with pytest.raises(InputError, match="notes"), Journal(path, {"subject": "a"}):
         pass
     assert path.read_bytes() == content
 
@@ -80,14 +80,14 @@ def test_a_file_that_is_no_journal_keeps_its_last_line(content: bytes, tmp_path:
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/zero", "/proc/none/results"])
 def test_a_place_that_keeps_nothing_is_told(path: str) -> None:
     """Before anything is measured."""
-    with pytest.raises(PlanError, match=f"{path} cannot keep results: .*; give another file"), Journal(Path(path), {}):
+    with pytest.raises(InputError, match=f"{path} cannot keep results: .*; give another file"), Journal(Path(path), {}):
         pass
 
 
 def test_two_sweeps_cannot_write_one_file(tmp_path: Path) -> None:
     """The second is told to wait; after the first it may."""
     path = tmp_path / "results.jsonl"
-    with Journal(path, {}), pytest.raises(PlanError, match="in use by another"), Journal(path, {}):
+    with Journal(path, {}), pytest.raises(InputError, match="in use by another"), Journal(path, {}):
         pass
     with Journal(path, {}) as journal:
         assert journal.records == []

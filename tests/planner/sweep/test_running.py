@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.sweep.configurations import Configuration, grid
 from flyball_planner.sweep.running import WORKER_DIED, Progress, run_sweep
+from flyball_reports.errors import InputError
 from tests.planner.sweep import tasks
 
 DEPTHS = grid({"depth": range(3, 8)})
@@ -123,7 +123,7 @@ def test_equal_configurations_are_tried_once() -> None:
 
 def test_a_task_that_cannot_travel_is_refused() -> None:
     """A function that another process cannot import is the caller's mistake, told with what to do."""
-    with pytest.raises(PlanError, match="use a command, or a function at the top of a module"):
+    with pytest.raises(InputError, match="use a command, or a function at the top of a module"):
         run_sweep(lambda depth: depth, DEPTHS, open_executor=_processes)
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from flyball_planner.calibration.belief import predict_interval
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.errors import PlanError
 from flyball_planner.layouts.columns import Layout, Layouts
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named import named_shape
@@ -23,6 +22,7 @@ from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarit
 from flyball_planner.timing.seconds import PART_NAMES, step_seconds
 from flyball_planner.timing.work import join, repeat, taken
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding, Training
+from flyball_reports.errors import InputError
 
 GPT = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128)
 MIXTURE = TransformerShape(Kind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128, experts=Experts(8, 2, 4096))
@@ -268,7 +268,7 @@ def test_every_kind_of_device_has_a_step(name: str) -> None:
 def test_a_precision_that_a_device_lacks_is_said() -> None:
     """A TPU's matrix units know no 32 bits: the message says what to choose instead."""
     training = replace(TRAINING, precision=PRECISIONS["fp32"])
-    with pytest.raises(PlanError, match="narrower precision"):
+    with pytest.raises(InputError, match="narrower precision"):
         estimate_step(GPT, training, Layouts.of(Layout(1)), machine("TPU_v4_pod", 1))
 
 

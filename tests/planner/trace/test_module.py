@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import ModelCost, OperatorKind
 from flyball_planner.models.transformer.cost import transformer_cost
 from flyball_planner.models.transformer.shape import Kind, TransformerShape
 from flyball_planner.trace.module import trace_module
+from flyball_reports.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -139,7 +139,7 @@ def test_a_module_that_decides_by_values_is_refused() -> None:
         def forward(self, tokens: Any) -> Any:
             return tokens if tokens.sum().item() > 0 else -tokens
 
-    with pytest.raises(PlanError, match="decides by values"):
+    with pytest.raises(InputError, match="decides by values"):
         trace_module(Deciding, given(2, 4))
 
 
@@ -217,6 +217,6 @@ def test_what_cannot_be_traced_is_told(
     module: Any, inputs: tuple[int, ...], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One error that names the module and what to do, and nothing else on the screen."""
-    with pytest.raises(PlanError, match=told):
+    with pytest.raises(InputError, match=told):
         trace_module(module, given(*inputs))
     assert capsys.readouterr().err == ""

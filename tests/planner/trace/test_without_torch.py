@@ -2,12 +2,12 @@
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.trace import module
+from flyball_reports.errors import InputError
 
 
 def test_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch is missing, the one function that needs it says so."""
     monkeypatch.setattr(module, "find_spec", lambda _: None)
-    with pytest.raises(PlanError, match="pip install torch"):
+    with pytest.raises(InputError, match="pip install torch"):
         module.trace_module(lambda: None, ())

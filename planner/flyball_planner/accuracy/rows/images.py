@@ -4,9 +4,9 @@ import re
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.tables import Configuration
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import model_cost
+from flyball_reports.errors import UnknownName
 
 
 def is_image_model(configuration: Configuration) -> bool:

@@ -23,10 +23,10 @@ from flyball_planner.accuracy.rows.words import (
 from flyball_planner.accuracy.tables import Configuration
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import Device
-from flyball_planner.errors import UnknownName
 from flyball_planner.layouts.columns import Layout
 from flyball_planner.precision import Format
 from flyball_planner.training import Method, Training
+from flyball_reports.errors import UnknownName
 
 DEVICES_A_NODE = 8
 CLOUD_DEVICES = {"p3.16xlarge": "V100 SXM2 16GB", "p3.8xlarge": "V100 SXM2 16GB"}  # Amazon's own names of machines

@@ -9,11 +9,11 @@ from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_model, is_image_model
 from flyball_planner.accuracy.rows.words import words
 from flyball_planner.accuracy.tables import Configuration
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
+from flyball_reports.errors import UnknownName
 
 Subject = TransformerShape | ModelCost
 

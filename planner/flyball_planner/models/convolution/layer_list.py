@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from flyball_planner.errors import nearest
 from flyball_planner.models.convolution.composites import Chain, Residual, SqueezeExcite
 from flyball_planner.models.convolution.layers import (
     RELU,
@@ -19,6 +18,7 @@ from flyball_planner.models.convolution.layers import (
     PoolTo,
 )
 from flyball_planner.models.specification import UnfitKey
+from flyball_reports.errors import nearest
 
 Size = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Margin = Annotated[int, msgspec.Meta(ge=0, le=1_000)]

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.cost import Operator, OperatorKind
+from flyball_reports.errors import InputError
 
 NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
 NORM_PASSES = 3.0  # batch statistics are one pass, normalising reads and writes once more
@@ -187,7 +187,7 @@ def _shrunk(
         for size, window, pad in zip(sizes, kernel, padding, strict=True)
     )
     if min(height, width) < 1:
-        raise PlanError(
+        raise InputError(
             f"an image is too small for this network: a window of {kernel[0]}×{kernel[1]} does not fit into "
             f"features of {given.height}×{given.width}; use a larger image or fewer pooling layers"
         )

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.convolution import (
     convnext,
     densenet,
@@ -20,6 +19,7 @@ from flyball_planner.models.convolution import (
 from flyball_planner.models.convolution.layers import Map
 from flyball_planner.models.convolution.network import Network, network_blocks
 from flyball_planner.models.cost import ModelCost
+from flyball_reports.errors import UnknownName
 
 NETWORKS: tuple[Network, ...] = (
     *resnet.NETWORKS,

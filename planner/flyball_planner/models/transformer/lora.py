@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.transformer.layers import LayerGroup, layer_groups
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Lora
+from flyball_reports.errors import UnknownName
 
 ATTENTION = ("q", "k", "v", "o")
 FEED_FORWARD = ("gate", "up", "down")

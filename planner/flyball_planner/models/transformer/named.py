@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_reports.errors import UnknownName
 
 VARIANTS = frozenset(
     {"instruct", "chat", "it", "hf", "pt", "uncased", "squad", "4k", "8k", "128k", "1124", "0425", "0325"}

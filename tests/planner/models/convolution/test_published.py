@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models.convolution.network import Network
 from flyball_planner.models.convolution.published import NETWORKS, find_network, is_variant, published_cost
 from flyball_planner.models.cost import OperatorKind
+from flyball_reports.errors import InputError, UnknownName
 
 TORCHVISION = (
     ("AlexNet", 224, 61_100_840, 0.714),
@@ -159,7 +159,7 @@ def test_an_unknown_network_is_told_with_the_nearest() -> None:
 
 def test_too_small_an_image_is_told() -> None:
     """An image that a pool cannot shrink further is refused with what to do."""
-    with pytest.raises(PlanError, match="larger image"):
+    with pytest.raises(InputError, match="larger image"):
         published_cost("vgg16", image=8)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.transformer.lora import lora_parameters, lora_targets
 from flyball_planner.models.transformer.named import named_shape
 from flyball_planner.training import Lora
+from flyball_reports.errors import UnknownName
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.errors import UnknownName
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.named import find_named, named_shape, shape_names
+from flyball_reports.errors import UnknownName
 
 COUNTED: dict[str, int] = json.loads((Path(__file__).parent / "counted_named.json").read_text())
 """What transformers 5.18 counted after instantiating each configuration on the meta device."""

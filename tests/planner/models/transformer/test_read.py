@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.huggingface.families import FAMILIES
 from flyball_planner.models.transformer.huggingface.read import shape_from_huggingface
 from flyball_planner.models.transformer.shape import Head
+from flyball_reports.errors import InputError
 
 Counted = tuple[str, dict[str, object], int]
 COUNTED: list[Counted] = json.loads((Path(__file__).parent / "counted.json").read_text())
@@ -30,7 +30,7 @@ def test_each_family_is_counted() -> None:
 
 def test_an_unknown_model_type_names_the_nearest() -> None:
     """A misspelt model type is told with what was probably meant."""
-    with pytest.raises(PlanError, match="did you mean 'qwen3'"):
+    with pytest.raises(InputError, match="did you mean 'qwen3'"):
         shape_from_huggingface({"model_type": "qwen_3"})
 
 
@@ -42,13 +42,13 @@ def test_a_class_tells_its_family() -> None:
 
 def test_a_configuration_that_says_nothing_is_refused() -> None:
     """Neither type nor class: the message says which key to add."""
-    with pytest.raises(PlanError, match="model_type"):
+    with pytest.raises(InputError, match="model_type"):
         shape_from_huggingface({"hidden_size": 64})
 
 
 def test_a_wrong_value_is_told_by_its_key() -> None:
     """A text where a number belongs is told with its key."""
-    with pytest.raises(PlanError, match="hidden_size of this llama configuration is 'wide'"):
+    with pytest.raises(InputError, match="hidden_size of this llama configuration is 'wide'"):
         shape_from_huggingface({"model_type": "llama", "hidden_size": "wide"})
 
 

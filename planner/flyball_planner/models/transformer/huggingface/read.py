@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cache
 
-from flyball_planner.errors import PlanError, UnknownName
 from flyball_planner.models.transformer.huggingface.settings import SUFFIXES, Family
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_reports.errors import InputError, UnknownName
 
 INSTEAD = "describe the model by its shape: layers, hidden, heads, ffn, vocab"
 
@@ -26,7 +26,7 @@ def family_of(config: Mapping[str, object]) -> Family:
     classes = config.get("architectures")
     if isinstance(classes, list | tuple) and classes:
         return family_of_class(str(classes[0]))
-    raise PlanError('the configuration has no "model_type": add one, as in "model_type": "llama"')
+    raise InputError('the configuration has no "model_type": add one, as in "model_type": "llama"')
 
 
 def family_of_class(name: str) -> Family:

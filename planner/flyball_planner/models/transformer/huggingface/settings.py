@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-from flyball_planner.errors import PlanError
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_reports.errors import InputError
 
 Values = Mapping[str, object]
 
@@ -23,30 +23,30 @@ class Settings:
         """A whole number."""
         value = self._told(name, otherwise)
         if value is None:
-            raise PlanError(f"the configuration of this {self.model_type} model lacks {name!r}: add it")
+            raise InputError(f"the configuration of this {self.model_type} model lacks {name!r}: add it")
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise PlanError(f"{name} of this {self.model_type} configuration is {value!r}: a whole number is expected")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}: a whole number is expected")
         return int(value)
 
     def count(self, name: str, otherwise: int | None = None) -> int:
         """A whole number that cannot be zero."""
         value = self.whole(name, otherwise)
         if value < 1:
-            raise PlanError(f"{name} of this {self.model_type} configuration is {value}: at least 1 is expected")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value}: at least 1 is expected")
         return value
 
     def share(self, name: str) -> float:
         """A number that is 0 where it is not told."""
         value = self._told(name, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise PlanError(f"{name} of this {self.model_type} configuration is {value!r}: a number is expected")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}: a number is expected")
         return float(value)
 
     def flag(self, name: str, otherwise: bool = False) -> bool:
         """Yes or no."""
         value = self._told(name, otherwise)
         if not isinstance(value, bool):
-            raise PlanError(f"{name} of this {self.model_type} configuration is {value!r}: true or false is expected")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}: true or false is expected")
         return value
 
     def text(self, name: str, otherwise: str = "") -> str:
@@ -62,7 +62,7 @@ class Settings:
         """A part with names of its own."""
         value = self._told(name, {})
         if not isinstance(value, Mapping):
-            raise PlanError(f"{name} of this {self.model_type} configuration is {value!r}: a mapping is expected")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}: a mapping is expected")
         return value
 
     @property

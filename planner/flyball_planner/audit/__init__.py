@@ -1,1 +1,0 @@
-"""Performance faults in training code, found by reading it: never run, never imported."""

@@ -1,6 +1,0 @@
-"""The flow of values: what an expression may be (a loss on a device, a loader, a number), found without running it."""
-
-from flyball_planner.audit.flow.engine import Flow
-from flyball_planner.audit.flow.values import Tag, Value
-
-__all__ = ["Flow", "Tag", "Value"]

@@ -1,0 +1,1 @@
+"""Read YAML files whose values know their lines, and check them against declared keys."""
