@@ -17,7 +17,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-LONGEST_FIRST = ("collector/diagnosis", "collector", "faults", "audit", "planner", "deploy", "client", "agent", "grafana")
+LONGEST_FIRST = (
+    "collector/diagnosis",
+    "collector",
+    "faults",
+    "audit",
+    "planner",
+    "deploy",
+    "client",
+    "agent",
+    "grafana",
+)
 """Folders below tests/, of which those within others are groups of their own; what is not named here comes after."""
 
 MOST_AT_ONCE = 4

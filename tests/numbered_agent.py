@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from flyball_agent.clock import SystemClock
-from flyball_agent.own import Accounts
 from flyball_agent.record import Definition, Epoch, Tick
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings, TlsSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.uplink.stream import Self
@@ -35,9 +35,9 @@ def main() -> None:
 async def _live(directory: Path, port: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    clock, accounts = SystemClock(), Accounts()
+    clock, accounts = SystemClock(), SelfMetrics()
     spool_settings = SpoolSettings(segment_bytes=8192)
-    spool = Spool(directory / "spool", spool_settings, clock=clock, accounts=accounts, announce=lambda *_: None)
+    spool = Spool(directory / "spool", spool_settings, clock=clock, self_metrics=accounts, announce=lambda *_: None)
     epoch = Epoch(secrets.token_bytes(16), clock.wall_ns(), "boot-numbered", 1000)
     spool.begin(epoch)
     me = Self(HOST, "0.1.0", spool, clock, accounts)

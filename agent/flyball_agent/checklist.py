@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from flyball_agent.host import is_writable
-from flyball_agent.once import silence_fields, silence_words
 from flyball_agent.settings import AgentSettings
 from flyball_agent.snapshot import ProbeSnapshot, Snapshot
-from flyball_proto.silence import Reason, Silence
+from flyball_agent.snapshot_output import reason_words, unavailable_fields
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 CONNECT_SECONDS = 2.0
 MOST_NAMES = 6
@@ -38,11 +38,11 @@ def as_text(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
     """A line each; ✓ can be read, · is not here, ✗ could be read but is not."""
     lines = [f"What can be read on {snapshot.host}", ""]
     for probe in snapshot.probes:
-        if not probe.readings and len(probe.silences) == 1:
-            lines.append(f"{_mark(probe)} {probe.name:<16} {silence_words(probe.silences[0])}")
+        if not probe.readings and len(probe.unavailable) == 1:
+            lines.append(f"{_mark(probe)} {probe.name:<16} {reason_words(probe.unavailable[0])}")
             continue
         lines.append(f"{_mark(probe)} {probe.name:<16} {_summary(probe)}")
-        lines += [f"    {words}" for words in _gathered(probe.silences)]
+        lines += [f"    {words}" for words in _gathered(probe.unavailable)]
     lines += ["", "What the agent needs", ""]
     for finding in findings:
         remedy = f" → {finding.remedy}" if finding.remedy else ""
@@ -57,7 +57,7 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
             "probe": probe.name,
             "readings": len(probe.readings),
             "known": probe.known,
-            "silences": [silence_fields(silence) for silence in probe.silences],
+            "unavailable": [unavailable_fields(missing) for missing in probe.unavailable],
         }
         for probe in snapshot.probes
     ]
@@ -65,14 +65,14 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
     return json.dumps({"host": snapshot.host, "probes": probes, "needs": around}, indent=2)
 
 
-def _gathered(silences: Sequence[Silence]) -> list[str]:
+def _gathered(unavailable: Sequence[UnavailableReading]) -> list[str]:
     """A line a reason; readings that share it are named together."""
     groups: dict[tuple[Reason, str, str], list[str]] = {}
-    for silence in silences:
-        name = " of ".join(part for part in (silence.metric, silence.resource) if part)
-        groups.setdefault((silence.reason, silence.detail, silence.remedy), []).append(name)
+    for missing in unavailable:
+        name = " of ".join(part for part in (missing.metric, missing.resource) if part)
+        groups.setdefault((missing.reason, missing.detail, missing.remedy), []).append(name)
     return [
-        silence_words(Silence("", ", ".join(_shortened(names)), "", reason, detail, remedy))
+        reason_words(UnavailableReading("", ", ".join(_shortened(names)), "", reason, detail, remedy))
         for (reason, detail, remedy), names in groups.items()
     ]
 
@@ -83,7 +83,7 @@ def _shortened(names: Sequence[str]) -> list[str]:
 
 
 def _mark(probe: ProbeSnapshot) -> str:
-    reasons = {silence.reason for silence in probe.silences}
+    reasons = {missing.reason for missing in probe.unavailable}
     if reasons & {Reason.DENIED, Reason.FAILED, Reason.TIMED_OUT, Reason.STALE}:
         return "✗"
     return "✓" if probe.known else "·"

@@ -100,12 +100,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _show(settings: AgentSettings, options: argparse.Namespace) -> int:
-    from flyball_agent import checklist, once  # noqa: PLC0415
+    from flyball_agent import checklist, snapshot_output  # noqa: PLC0415
     from flyball_agent.snapshot import take_snapshot  # noqa: PLC0415
 
     snapshot, machine = take_snapshot(settings), options.format == "json"
     if options.once:
-        print(once.as_json(snapshot) if machine else once.as_text(snapshot))
+        print(snapshot_output.as_json(snapshot) if machine else snapshot_output.as_text(snapshot))
     else:
         findings = checklist.look_around(settings)
         print(checklist.as_json(snapshot, findings) if machine else checklist.as_text(snapshot, findings))

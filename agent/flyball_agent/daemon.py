@@ -27,7 +27,6 @@ from flyball_agent.host import (
     new_epoch,
 )
 from flyball_agent.lean import settle_memory
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.record import Epoch, Extras, Tick
 from flyball_agent.runner import Runner
 from flyball_agent.runs.book import RunBook
@@ -36,6 +35,7 @@ from flyball_agent.runs.tenancy import TenancyReader
 from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of
 from flyball_agent.sampler import Sampler
 from flyball_agent.schedule import NANOSECONDS
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_agent.spool.lock import lock_directory
 from flyball_agent.spool.spool import Spool
@@ -68,7 +68,7 @@ class Daemon:
         self._load = load
         self._notifier = notifier
         self._clock = SystemClock()
-        self._accounts = Accounts()
+        self._self_metrics = SelfMetrics()
         self._happenings = Happenings(self._clock)
         self._stop = asyncio.Event()
         self._uplink_stop = asyncio.Event()
@@ -80,10 +80,10 @@ class Daemon:
             Path(settings.state_directory) / "spool",
             settings.spool,
             clock=self._clock,
-            accounts=self._accounts,
+            self_metrics=self._self_metrics,
             announce=self._happenings.announce,
         )
-        self._me = Self(host_name(settings), agent_version(), self._spool, self._clock, self._accounts)
+        self._me = Self(host_name(settings), agent_version(), self._spool, self._clock, self._self_metrics)
         self._uplink = Uplink(_uplink_settings(settings), self._me)
         self._sampler = self._make_sampler(settings, new_epoch(settings, self._clock), 0)
 
@@ -114,14 +114,14 @@ class Daemon:
             self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._book)
         tenancy = [self._tenancy] if self._tenancy is not None else []
         runner = Runner(
-            [*self._probes.all, *tenancy, OwnProbe(self._accounts)],
+            [*self._probes.all, *tenancy, SelfProbe(self._self_metrics)],
             settings.probes.time_limit_seconds,
             settings.interval_seconds,
         )
         self._writer = SpoolWriter(
             (self._spool.append, lambda tick: self._offer(epoch, tick)),
             settings.spool.memory_bytes,
-            accounts=self._accounts,
+            self_metrics=self._self_metrics,
             announce=self._happenings.announce,
         )
         sampler = Sampler(
@@ -130,7 +130,7 @@ class Daemon:
             extras=self._extras,
             sinks=(self._writer.put,),
             clock=self._clock,
-            accounts=self._accounts,
+            self_metrics=self._self_metrics,
         )
         sampler.sequence = sequence
         return sampler
@@ -154,7 +154,7 @@ class Daemon:
     async def _open_socket(self, stack: AsyncExitStack) -> None:
         if not self._settings.socket_path:
             return
-        server = RunSocket(Path(self._settings.socket_path), self._book, self._accounts)
+        server = RunSocket(Path(self._settings.socket_path), self._book, self._self_metrics)
         try:
             await server.start()
         except SocketRefused as error:
@@ -200,11 +200,11 @@ class Daemon:
         columns = len(self._sampler.maker.layout.columns)
         stuck = self._sampler.runner.stuck
         waiting = f"; no answer from {', '.join(stuck)}" if stuck else ""
-        degraded = " in memory, the disk refuses" if self._accounts.spool_degraded else ""
-        degraded = " behind a disk that hangs" if self._accounts.spool_hangs else degraded
+        degraded = " in memory, the disk refuses" if self._self_metrics.spool_degraded else ""
+        degraded = " behind a disk that hangs" if self._self_metrics.spool_hangs else degraded
         return (
             f"{columns} readings every {self._settings.interval_seconds:g} s{waiting}; {self._uplink.state}; "
-            f"spool {self._accounts.spool_bytes / 1e6:.1f} MB{degraded}"
+            f"spool {self._self_metrics.spool_bytes / 1e6:.1f} MB{degraded}"
         )
 
     async def _keep_inventory(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.catalogue import linux_probes
 from flyball_agent.probes.probe import Probe
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.metric import Kind, Metric
 
@@ -95,7 +95,7 @@ def meaning(metric: Metric) -> str:
 def build() -> str:
     """The page of the probes as they are."""
     settings = AgentSettings()
-    return document(linux_probes(settings), build_accelerator_probes(settings), OwnProbe(Accounts()))
+    return document(linux_probes(settings), build_accelerator_probes(settings), SelfProbe(SelfMetrics()))
 
 
 def main(arguments: Sequence[str]) -> int:

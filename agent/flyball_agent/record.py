@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flyball_agent.runner import Slot
 from flyball_proto.layout import Column, Layout, digest
 from flyball_proto.packing import pack
-from flyball_proto.silence import Silence, silences_body
+from flyball_proto.unavailable_reading import UnavailableReading, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -73,16 +73,16 @@ class RecordMaker:
         self._columns: list[tuple[Column, ...]] = []
         self._scales: list[int] = []
         self._layout: Definition | None = None
-        self._parts: list[tuple[Silence, ...]] = []
-        self._silences: Definition | None = None
+        self._parts: list[tuple[UnavailableReading, ...]] = []
+        self._unavailable: Definition | None = None
         self._tenancy: Definition | None = None
         self.layout = Layout(())
-        self.silences: tuple[Silence, ...] = ()
+        self.unavailable: tuple[UnavailableReading, ...] = ()
 
     def make(self, sequence: int, wall_ns: int, boot_ns: int, slots: Sequence[Slot], extras: Extras) -> Tick:
         """The record of one tick."""
         layout = self._layout_of(slots)
-        silences = self._silences_of(slots)
+        unavailable = self._unavailable_of(slots)
         tenancy = self._tenancy_of(extras.tenancy)
         readings: list[float | None] = []
         for slot in slots:
@@ -95,13 +95,13 @@ class RecordMaker:
             layout=layout.digest,
             values=values,
             validity=validity,
-            silences=silences.digest if silences else 0,
+            unavailable=unavailable.digest if unavailable else 0,
             tenancy=tenancy.digest if tenancy else 0,
             steps=extras.steps,
             events=extras.events,
             gpu_processes=extras.gpu_processes,
         )
-        used = tuple(definition for definition in (layout, silences, tenancy) if definition is not None)
+        used = tuple(definition for definition in (layout, unavailable, tenancy) if definition is not None)
         return Tick(sequence, record.SerializeToString(), used)
 
     def _layout_of(self, slots: Sequence[Slot]) -> Definition:
@@ -117,15 +117,17 @@ class RecordMaker:
         self._layout = Definition.of(pb.Definition.LAYOUT, self.layout.body)
         return self._layout
 
-    def _silences_of(self, slots: Sequence[Slot]) -> Definition | None:
-        parts = [slot.silences for slot in slots]
+    def _unavailable_of(self, slots: Sequence[Slot]) -> Definition | None:
+        parts = [slot.unavailable for slot in slots]
         if parts != self._parts:
             self._parts = parts
-            self.silences = tuple(silence for part in parts for silence in part)
-            self._silences = (
-                Definition.of(pb.Definition.SILENCES, silences_body(self.silences)) if self.silences else None
+            self.unavailable = tuple(unavailable_reading for part in parts for unavailable_reading in part)
+            self._unavailable = (
+                Definition.of(pb.Definition.UNAVAILABLE, unavailable_body(self.unavailable))
+                if self.unavailable
+                else None
             )
-        return self._silences
+        return self._unavailable
 
     def _tenancy_of(self, body: bytes) -> Definition | None:
         if not body:

@@ -11,7 +11,7 @@ import structlog
 
 from flyball_agent.probes.probe import Probe, Sample, Unavailable, Value
 from flyball_proto.layout import Column
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 _log = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ class Outcome:
     """What asking a probe once gave: a sample, or the reason why there is none."""
 
     sample: Sample | None
-    silence: Silence | None
+    unavailable_reading: UnavailableReading | None
     seconds: float
 
 
@@ -39,10 +39,12 @@ def ask(probe: Probe) -> Outcome:
     try:
         return Outcome(_read(probe), None, time.perf_counter() - started)
     except Unavailable as error:
-        silence = Silence(probe.name, "", "", error.reason, error.detail, error.remedy)
+        unavailable_reading = UnavailableReading(probe.name, "", "", error.reason, error.detail, error.remedy)
     except Exception as error:  # noqa: BLE001  the probe is isolated; its reason is reported
-        silence = Silence(probe.name, "", "", Reason.FAILED, f"{type(error).__name__}: {error}"[:200])
-    return Outcome(None, silence, time.perf_counter() - started)
+        unavailable_reading = UnavailableReading(
+            probe.name, "", "", Reason.FAILED, f"{type(error).__name__}: {error}"[:200]
+        )
+    return Outcome(None, unavailable_reading, time.perf_counter() - started)
 
 
 def _read(probe: Probe) -> Sample:
@@ -60,7 +62,7 @@ class Slot:
     worker: "Worker | None" = None
     columns: tuple[Column, ...] = ()
     values: Sequence[Value] = ()
-    silences: tuple[Silence, ...] = ()
+    unavailable: tuple[UnavailableReading, ...] = ()
     next_ns: int = 0
     seconds_total: float = 0.0
     seconds_last: float = 0.0
@@ -77,31 +79,36 @@ class Slot:
         self.seconds_last = outcome.seconds
         self.seconds_total += outcome.seconds
         if outcome.sample is not None:
-            self.columns, self.values, self.silences = (
+            self.columns, self.values, self.unavailable = (
                 outcome.sample.columns,
                 outcome.sample.values,
-                outcome.sample.silences,
+                outcome.sample.unavailable,
             )
-        elif outcome.silence is not None:
-            if outcome.silence.reason is not Reason.FAILED:
+        elif outcome.unavailable_reading is not None:
+            if outcome.unavailable_reading.reason is not Reason.FAILED:
                 every = max(every, ASK_AGAIN_SECONDS)
-            self.silence(outcome.silence)
+            self.unavailable_reading(outcome.unavailable_reading)
         # Ticks jitter: a probe that is due within half an interval is due now.
         self.next_ns = boot_ns + math.floor(every * NANOSECONDS) - interval_ns // 2
 
-    def silence(self, silence: Silence) -> None:
+    def unavailable_reading(self, unavailable_reading: UnavailableReading) -> None:
         """Keep the columns, without values: unknown is said, not guessed. A repeated reason keeps its first words."""
         self.values = (None,) * len(self.columns)
-        if len(self.silences) == 1 and _same_cause(self.silences[0], silence):
+        if len(self.unavailable) == 1 and _same_cause(self.unavailable[0], unavailable_reading):
             return
-        if silence.reason in {Reason.FAILED, Reason.TIMED_OUT}:
+        if unavailable_reading.reason in {Reason.FAILED, Reason.TIMED_OUT}:
             self.failures += 1
-            _log.warning("probe_silent", probe=silence.probe, reason=silence.reason.word, detail=silence.detail)
-        self.silences = (silence,)
+            _log.warning(
+                "probe_unavailable",
+                probe=unavailable_reading.probe,
+                reason=unavailable_reading.reason.word,
+                detail=unavailable_reading.detail,
+            )
+        self.unavailable = (unavailable_reading,)
 
 
-def _same_cause(a: Silence, b: Silence) -> bool:
-    """Digits in a detail (addresses, counts) must not make a new silence each tick."""
+def _same_cause(a: UnavailableReading, b: UnavailableReading) -> bool:
+    """Digits in a detail (addresses, counts) must not make a new unavailable reading each tick."""
     return a.reason is b.reason and a.detail.partition(":")[0] == b.detail.partition(":")[0]
 
 
@@ -202,4 +209,4 @@ class Runner:
             return
         slot.late = True
         detail = f"no answer within {self._limit_seconds:g} s; not asked again until it returns"
-        slot.silence(Silence(slot.probe.name, "", "", Reason.TIMED_OUT, detail))
+        slot.unavailable_reading(UnavailableReading(slot.probe.name, "", "", Reason.TIMED_OUT, detail))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from flyball_agent.clock import Clock
-from flyball_agent.own import Accounts
 from flyball_agent.record import Epoch, Extras, RecordMaker, Tick
 from flyball_agent.runner import Runner
 from flyball_agent.schedule import NANOSECONDS, due_ns
+from flyball_agent.self_metrics import SelfMetrics
 
 _log = structlog.get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Sampler:
         extras: Callable[[int], Extras],
         sinks: Sequence[Sink],
         clock: Clock,
-        accounts: Accounts,
+        self_metrics: SelfMetrics,
     ) -> None:
         self.epoch = epoch
         self.runner = runner
@@ -40,11 +40,11 @@ class Sampler:
         self._extras = extras
         self._sinks = tuple(sinks)
         self._clock = clock
-        self._accounts = accounts
+        self._self_metrics = self_metrics
         self._interval_ns = epoch.interval_ms * 1_000_000
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        accounts.slots = runner.slots
+        self_metrics.slots = runner.slots
 
     def start(self) -> None:
         """Begin to sample."""
@@ -97,8 +97,8 @@ class Sampler:
     def _account(self, gap_ns: int) -> None:
         past = self._clock.wall_ns() % self._interval_ns
         if past < self._interval_ns // 2:
-            self._accounts.tick_lateness_seconds = past / NANOSECONDS
-        self._accounts.ticks_missed += max(0, round(gap_ns / self._interval_ns) - 1)
+            self._self_metrics.tick_lateness_seconds = past / NANOSECONDS
+        self._self_metrics.ticks_missed += max(0, round(gap_ns / self._interval_ns) - 1)
 
 
 def _come_first() -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from flyball_agent.clock import SystemClock
 from flyball_agent.host import build_probes, host_name
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.runner import Runner, Slot
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.layout import Column
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 PATIENCE_SECONDS = 10.0
@@ -25,7 +25,7 @@ class ProbeSnapshot:
 
     name: str
     readings: Sequence[tuple[Column, float | None]]
-    silences: Sequence[Silence]
+    unavailable: Sequence[UnavailableReading]
 
     @property
     def known(self) -> int:
@@ -47,9 +47,9 @@ def take_snapshot(settings: AgentSettings) -> Snapshot:
     """Read every probe twice, a moment apart: some readings compare with the one before."""
     clock = SystemClock()
     probes = build_probes(settings)
-    accounts = Accounts()
-    runner = Runner([*probes.all, OwnProbe(accounts)], PATIENCE_SECONDS, 2 * PATIENCE_SECONDS)
-    accounts.slots = runner.slots[:-1]
+    self_metrics = SelfMetrics()
+    runner = Runner([*probes.all, SelfProbe(self_metrics)], PATIENCE_SECONDS, 2 * PATIENCE_SECONDS)
+    self_metrics.slots = runner.slots[:-1]
     wall_ns, started_ns = clock.wall_ns(), clock.boot_ns()
     runner.run(started_ns)
     seconds = (clock.boot_ns() - started_ns) / 1e9
@@ -62,7 +62,7 @@ def take_snapshot(settings: AgentSettings) -> Snapshot:
 
 def _of(slot: Slot) -> ProbeSnapshot:
     values = [None if value is None else float(value) for value in slot.values]
-    return ProbeSnapshot(slot.probe.name, list(zip(slot.columns, values, strict=True)), slot.silences)
+    return ProbeSnapshot(slot.probe.name, list(zip(slot.columns, values, strict=True)), slot.unavailable)
 
 
 def by_resource(probe: ProbeSnapshot) -> Iterator[tuple[str, list[tuple[Column, float | None]]]]:

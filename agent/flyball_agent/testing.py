@@ -248,7 +248,7 @@ class MemoryCollector:
             record = pb.Record.FromString(data)
             held.received += 1
             held.replayed += body.replay
-            if not {record.layout, record.silences, record.tenancy} <= known:
+            if not {record.layout, record.unavailable, record.tenancy} <= known:
                 self.faults.append(f"record {record.sequence} came before a definition that it needs")
             if held.records.get(record.sequence, data) != data:
                 self.faults.append(f"record {record.sequence} came twice and differs")

@@ -44,10 +44,12 @@ class OwnMetrics:
         self.superseded_streams = self._counter("superseded_streams_total", "Streams ended by a newer one of the host.")
         self.duplicate_hosts = self._counter("duplicate_hosts_total", "Times two machines spoke under one name.")
         self.refused_definitions = self._counter(
-            "refused_definitions_total", "Layouts, silences and tenancies that break a limit."
+            "refused_definitions_total", "Layouts, unavailable readings and tenancies that break a limit."
         )
         self.throttled = self._counter("throttled_records_total", "Live records over a host's rate.")
-        self.definitions = self._counter("definitions_total", "Layouts, silences and tenancies taken.", "kind")
+        self.definitions = self._counter(
+            "definitions_total", "Layouts, unavailable readings and tenancies taken.", "kind"
+        )
         self.rewinds = self._counter("rewinds_total", "Times an agent was asked to send again.")
         self.replaying_hosts = self._gauge("replaying_hosts", "Hosts that hold a grant to replay their spool.")
         self.streams = self._gauge("streams", "Open streams of agents.")

@@ -67,7 +67,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message_bytes: Annotated[Bytes, Meta(description="Largest message of an agent.")] = 4 * 1024 * 1024
     columns: Annotated[int, Meta(gt=0, description="Columns of one layout.")] = 8192
     layouts: Annotated[
-        int, Meta(gt=0, description="Different layouts, silences and tenancies a host may define an hour.")
+        int, Meta(gt=0, description="Different layouts, unavailable readings and tenancies a host may define an hour.")
     ] = 512
     label_bytes: Annotated[int, Meta(gt=0, description="Length of one label value.")] = 256
     records_per_second: Annotated[int, Meta(gt=0, description="Live records of one host; replay is granted apart.")] = (
@@ -86,7 +86,7 @@ class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """`/etc/flyball/collector.toml`."""
 
     send_every_seconds: Annotated[float, Meta(ge=0.1, le=60, description="How often agents send.")] = 1.0
-    silent_after_seconds: Annotated[
+    not_reporting_after_seconds: Annotated[
         Seconds, Meta(description="A host this silent has its open block written at once.")
     ] = 10.0
     vanish_after_seconds: Annotated[

@@ -59,7 +59,7 @@ class Tick:
     boot_ns: int
     corrected_ns: int  # collector time of the sample
     received_ns: int
-    silences: int  # digests; 0: none
+    unavailable: int  # digests; 0: none
     tenancy: int
     extras: bytes  # a Record with only steps, events and processes; b"" when there are none
     live: bool  # newest of its host; False for replay

@@ -108,17 +108,17 @@ def advice_over_time(sources: Sources, *, span: int = 12, height: int = 9) -> Pa
     )
 
 
-def silences(selector: str, *, span: int = 12, height: int = 9) -> Panel:
+def unavailable(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     """N/A is not “collection failed”."""
     return listing(
         "Why readings are silent",
         "Probes that do not give some or all of their readings. N/A: there is nothing to read. Collection failed: "
         "there is, and reading it went wrong. `flyball host HOST` tells the detail and a remedy.",
         {"instance": "Host", "probe": "Probe", "reason": "Reason"},
-        rows(f"max by (instance, probe, reason) (flyball_probe_silent{selector})"),
+        rows(f"max by (instance, probe, reason) (flyball_probe_unavailable{selector})"),
         overrides={
             "Reason": [
-                style.option("mappings", style.SILENCES),
+                style.option("mappings", style.UNAVAILABLE),
                 style.option("custom.cellOptions", {"type": "color-text"}),
             ]
         },
@@ -127,10 +127,10 @@ def silences(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     )
 
 
-def silence_codes(selector: str, title: str, what: str, *, span: int = 6, height: int = 8) -> Panel:
+def reason_codes(selector: str, title: str, what: str, *, span: int = 6, height: int = 8) -> Panel:
     """The same over time, for the probes of one sort."""
     calm, denied, failed = (
-        f'flyball_probe_silent{selector[:-1]}, reason=~"{reasons}"}} * {code}'
+        f'flyball_probe_unavailable{selector[:-1]}, reason=~"{reasons}"}} * {code}'
         for code, reasons in ((1, "absent|unsupported"), (2, "denied"), (3, "failed|timed_out|stale|unknown"))
     )
     return timeline(

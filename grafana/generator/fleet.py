@@ -219,7 +219,7 @@ def worst_hosts() -> Panel:
             for resource in ("cpu", "memory", "io")
         ),
         rows(f"sum {by} ({rate('flyball_wasted_gpu_seconds_total', ALL_HOSTS)})"),
-        rows(f"count {by} (flyball_probe_silent{FAILING})"),
+        rows(f"count {by} (flyball_probe_unavailable{FAILING})"),
         sort="Critical",
         overrides={
             "Host": linked("Host", diagnosis.TO_HOST),
@@ -321,11 +321,11 @@ def collection_panels() -> list[Panel]:
             "to read (N/A); failed, timed out and stale mean that the collection failed; denied, that the agent lacks "
             "a permission.",
             {"reason": "Reason", "probe": "Probe", "Value": "Hosts"},
-            rows(f"count by (probe, reason) (flyball_probe_silent{ALL_HOSTS})"),
+            rows(f"count by (probe, reason) (flyball_probe_unavailable{ALL_HOSTS})"),
             sort="Hosts",
             overrides={
                 "Reason": [
-                    style.option("mappings", style.SILENCES),
+                    style.option("mappings", style.UNAVAILABLE),
                     style.option("custom.cellOptions", {"type": "color-text"}),
                 ]
             },

@@ -178,8 +178,8 @@ def diagnosis_panels() -> list[Panel]:
     return [
         diagnosis.conditions({GPU: ""}, span=12, height=8),
         diagnosis.risks(GPU, span=12, height=8),
-        diagnosis.silences(hosts_gpus, span=12, height=7),
-        diagnosis.silence_codes(hosts_gpus, "GPU probes over time", "When a driver gave nothing, or not all.", span=12,
+        diagnosis.unavailable(hosts_gpus, span=12, height=7),
+        diagnosis.reason_codes(hosts_gpus, "GPU probes over time", "When a driver gave nothing, or not all.", span=12,
                                 height=7),
     ]  # fmt: skip
 

@@ -24,7 +24,7 @@ def hosts() -> Dashboard:
         Section("Disks and file systems", disk_panels()),
         Section("Network", network_panels()),
         Section("GPUs", gpu_panels()),
-        Section("What is not read", silence_panels()),
+        Section("What is not read", unavailable_panels()),
         Section("Heat, NUMA, InfiniBand", hardware_panels(), collapsed=True),
         Section("Control group", cgroup_panels(), collapsed=True),
         Section("The agent itself", agent_panels(), collapsed=True),
@@ -261,11 +261,11 @@ def gpu_panels() -> list[Panel]:
     ]  # fmt: skip
 
 
-def silence_panels() -> list[Panel]:
+def unavailable_panels() -> list[Panel]:
     """Not applicable, not permitted, failed: three different things."""
     return [
-        diagnosis.silences(ALL),
-        diagnosis.silence_codes(
+        diagnosis.unavailable(ALL),
+        diagnosis.reason_codes(
             ALL, "Silent probes over time", "When a probe gave nothing, or not all.", span=12, height=9
         ),
     ]

@@ -69,7 +69,7 @@ RECOVERY = words({
 SEVERITIES = words({
     "critical": ("critical", CRITICAL), "warning": ("warning", WARNING), "info": ("info", NOTE),
 })  # fmt: skip
-SILENCES = words({
+UNAVAILABLE = words({
     "absent": ("N/A: not there", CALM), "unsupported": ("N/A: the device cannot tell", CALM),
     "denied": ("not permitted: see the remedy in `flyball host`", WARNING),
     "failed": ("collection failed", CRITICAL), "timed_out": ("collection failed: no answer in time", CRITICAL),

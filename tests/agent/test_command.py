@@ -12,7 +12,7 @@ from flyball_agent.command import main
 from flyball_agent.snapshot import ProbeSnapshot, Snapshot
 from flyball_proto.layout import Column
 from flyball_proto.metric import gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 
 def test_once_shows_every_probe(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,7 +33,7 @@ def test_once_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     total = next(each for each in probes["memory"]["readings"] if each["metric"] == "memory_total_bytes")
     assert total["unit"] == "bytes"
     assert total["value"] > 2**20
-    assert all(probe["readings"] or probe["silences"] for probe in probes.values())
+    assert all(probe["readings"] or probe["unavailable"] for probe in probes.values())
 
 
 def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,22 +45,24 @@ def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFix
     assert needs["state_directory"]["fine"]
     assert not needs["collector"]["fine"]
     assert needs["collector"]["remedy"]
-    silences = [silence for probe in checked["probes"] for silence in probe["silences"]]
-    assert all(silence["reason"] and silence["detail"] for silence in silences)
+    unavailable = [unavailable_reading for probe in checked["probes"] for unavailable_reading in probe["unavailable"]]
+    assert all(unavailable_reading["reason"] and unavailable_reading["detail"] for unavailable_reading in unavailable)
     assert main(["--check", "--set", state]) == 0
     assert "✓ memory" in capsys.readouterr().out
 
 
 def test_check_gathers_what_has_one_reason() -> None:
     """Readings that are silent for the same reason share a line; a probe that is silent has one line in all."""
-    unlimited = [Silence("cgroup", f"limit_{number}", "", Reason.ABSENT, "no limit is set") for number in range(8)]
+    unlimited = [
+        UnavailableReading("cgroup", f"limit_{number}", "", Reason.ABSENT, "no limit is set") for number in range(8)
+    ]
     column = Column(gauge("some_bytes", "bytes", "Some."))
     snapshot = Snapshot(
         "vm",
         0,
         [
             ProbeSnapshot("cgroup", [(column, 1.0)], unlimited),
-            ProbeSnapshot("amd", [], [Silence("amd", "", "", Reason.ABSENT, "no GPU", "insert one")]),
+            ProbeSnapshot("amd", [], [UnavailableReading("amd", "", "", Reason.ABSENT, "no GPU", "insert one")]),
         ],
         [],
         0.1,

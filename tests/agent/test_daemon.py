@@ -19,7 +19,7 @@ from flyball_agent.standin.scenarios import make_scenario
 from flyball_agent.testing import MemoryCollector, until_true
 from flyball_proto.layout import Layout
 from flyball_proto.ranges import RangeSet
-from flyball_proto.silence import Reason, parse_silences
+from flyball_proto.unavailable_reading import Reason, parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -258,10 +258,10 @@ async def test_a_hanging_driver_neither_stops_the_ticks_nor_the_end(place: Place
         assert await end(process) < 3
         assert process.returncode == 0
     silent = [
-        silence
+        unavailable_reading
         for kind, body in collector.definitions.values()
-        if kind == pb.Definition.SILENCES
-        for silence in parse_silences(body)
-        if silence.probe == "nvidia"
+        if kind == pb.Definition.UNAVAILABLE
+        for unavailable_reading in parse_unavailable(body)
+        if unavailable_reading.probe == "nvidia"
     ]
-    assert Reason.TIMED_OUT in {silence.reason for silence in silent}, silent
+    assert Reason.TIMED_OUT in {unavailable_reading.reason for unavailable_reading in silent}, silent

@@ -6,8 +6,8 @@ import pytest
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.metrics_document import build, main, resolution, row
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.metric import gauge, state
 
@@ -15,7 +15,7 @@ from flyball_proto.metric import gauge, state
 def test_every_metric_of_every_probe_has_one_row() -> None:
     """Nothing is left out and nothing told twice, accelerators and the agent itself included."""
     settings, page = AgentSettings(), build()
-    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), OwnProbe(Accounts())]
+    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     for metric in {metric.name for probe in probes for metric in probe.metrics}:
         assert page.count(f"| `flyball_{metric}` |") == 1, metric
 

@@ -9,7 +9,7 @@ import pytest
 from flyball_agent.probes.probe import Absent, Sample
 from flyball_agent.runner import ASK_AGAIN_SECONDS, NANOSECONDS, Runner
 from flyball_agent.testing import FakeProbe
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def test_a_failure_becomes_a_silence_and_the_columns_stay() -> None:
     slots = runner.run(NANOSECONDS)
     assert slots[0].columns is columns
     assert list(slots[0].values) == [None, None]
-    assert slots[0].silences[0].reason is Reason.FAILED
-    assert "wires crossed" in slots[0].silences[0].detail
+    assert slots[0].unavailable[0].reason is Reason.FAILED
+    assert "wires crossed" in slots[0].unavailable[0].detail
     assert list(slots[1].values) == [3.0]
 
 
@@ -40,7 +40,7 @@ def test_a_probe_that_fails_at_first_has_no_columns() -> None:
     probe.error = Absent("no such card", "insert one")
     slot = Runner([probe], 0.5).run(0)[0]
     assert slot.columns == ()
-    assert (slot.silences[0].reason, slot.silences[0].remedy) == (Reason.ABSENT, "insert one")
+    assert (slot.unavailable[0].reason, slot.unavailable[0].remedy) == (Reason.ABSENT, "insert one")
 
 
 def test_an_absent_device_is_asked_again_only_now_and_then() -> None:
@@ -53,17 +53,17 @@ def test_an_absent_device_is_asked_again_only_now_and_then() -> None:
     assert probe.reads == 1
     probe.error = None
     slots = runner.run(round(ASK_AGAIN_SECONDS) * NANOSECONDS)
-    assert (list(slots[0].values), slots[0].silences) == ([0.5], ())
+    assert (list(slots[0].values), slots[0].unavailable) == ([0.5], ())
 
 
-def test_numbers_in_a_failure_do_not_make_new_silences() -> None:
+def test_numbers_in_a_failure_do_not_make_new_unavailable_readings() -> None:
     """A failure whose words vary keeps its first words, so that digests repeat."""
     probe = FakeProbe()
     runner = Runner([probe], 0.5)
     probe.error = RuntimeError("at 0x7f01")
-    first = runner.run(0)[0].silences
+    first = runner.run(0)[0].unavailable
     probe.error = RuntimeError("at 0x7f02")
-    assert runner.run(NANOSECONDS)[0].silences is first
+    assert runner.run(NANOSECONDS)[0].unavailable is first
 
 
 def test_values_that_do_not_fit_the_columns_are_refused() -> None:
@@ -75,7 +75,7 @@ def test_values_that_do_not_fit_the_columns_are_refused() -> None:
     probe.read = lambda: crooked  # type: ignore[method-assign]  # a probe of another's hand
     slot = runner.run(NANOSECONDS)[0]
     assert list(slot.values) == [None]
-    assert "2 values for 1 columns" in slot.silences[0].detail
+    assert "2 values for 1 columns" in slot.unavailable[0].detail
 
 
 def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
@@ -88,7 +88,7 @@ def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
     slots = runner.run(NANOSECONDS)
     assert time.monotonic() - started < 0.5
     assert slots[0].columns is columns
-    assert slots[0].silences[0].reason is Reason.TIMED_OUT
+    assert slots[0].unavailable[0].reason is Reason.TIMED_OUT
     assert list(slots[1].values) == [3.0]
     reads = hanging.reads
     for second in range(2, 6):
@@ -99,7 +99,7 @@ def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
     while runner.stuck and time.monotonic() < deadline:
         runner.run(10 * NANOSECONDS)
     assert list(runner.slots[0].values) == [1.0]
-    assert runner.slots[0].silences == ()
+    assert runner.slots[0].unavailable == ()
 
 
 def test_ticks_after_the_first_do_not_wait_for_a_hanging_probe(hanging: FakeProbe) -> None:

@@ -8,16 +8,16 @@ from itertools import pairwise
 import pytest
 
 from flyball_agent.clock import SystemClock
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.probe import Sample
 from flyball_agent.record import Definition, Extras, Tick
 from flyball_agent.runner import Runner
 from flyball_agent.sampler import Sampler
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.spool.testing import an_epoch
 from flyball_agent.testing import FakeClock, FakeProbe
 from flyball_proto.layout import Layout
 from flyball_proto.packing import unpack
-from flyball_proto.silence import parse_silences
+from flyball_proto.unavailable_reading import parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -26,14 +26,14 @@ def make(
 ) -> Sampler:
     """A sampler whose ticks end in a list."""
     epoch = an_epoch()
-    accounts = Accounts()
+    self_metrics = SelfMetrics()
     return Sampler(
         epoch=type(epoch)(epoch.id, epoch.started_ns, epoch.boot_id, interval_ms),
-        runner=Runner([*probes, OwnProbe(accounts)], 0.02, interval_ms / 1000),
+        runner=Runner([*probes, SelfProbe(self_metrics)], 0.02, interval_ms / 1000),
         extras=lambda _wall_ns: Extras(events=[pb.HostEvent(kind="something")]),
         sinks=(ticks.append,),
         clock=clock,
-        accounts=accounts,
+        self_metrics=self_metrics,
     )
 
 
@@ -43,7 +43,7 @@ def definition(tick: Tick, kind: int) -> Definition:
 
 
 def test_a_record_says_what_the_probes_said() -> None:
-    """Layout, values, silences, times and extras all travel, and can be read by whoever has the definitions."""
+    """Layout, values, unavailable readings, times and extras all travel, and can be read by whoever has the definitions."""
     ticks: list[Tick] = []
     clock = FakeClock()
     sampler = make([FakeProbe("a", (0.25, None))], ticks, clock)
@@ -58,7 +58,7 @@ def test_a_record_says_what_the_probes_said() -> None:
 
 
 def test_definitions_are_made_only_when_something_changed() -> None:
-    """An unchanged layout is the very same object tick after tick; a failing probe adds silences, not a layout."""
+    """An unchanged layout is the very same object tick after tick; a failing probe adds unavailable readings, not a layout."""
     ticks: list[Tick] = []
     probe = FakeProbe("a", (1.0,))
     sampler = make([probe], ticks, FakeClock())
@@ -69,9 +69,9 @@ def test_definitions_are_made_only_when_something_changed() -> None:
     probe.error = RuntimeError("broken")
     sampler.tick()
     assert ticks[3].definitions[0] is ticks[2].definitions[0]
-    (silence,) = parse_silences(definition(ticks[3], pb.Definition.SILENCES).body)
-    assert silence.probe == "a"
-    assert pb.Record.FromString(ticks[3].record).silences == definition(ticks[3], pb.Definition.SILENCES).digest
+    (unavailable_reading,) = parse_unavailable(definition(ticks[3], pb.Definition.UNAVAILABLE).body)
+    assert unavailable_reading.probe == "a"
+    assert pb.Record.FromString(ticks[3].record).unavailable == definition(ticks[3], pb.Definition.UNAVAILABLE).digest
 
 
 def test_a_probe_that_hangs_does_not_stop_the_ticks() -> None:

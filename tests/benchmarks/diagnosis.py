@@ -87,7 +87,7 @@ class Load:
         told = pb.Record(steps=steps)
         return Tick(
             host=f"host-{host:05}", epoch=b"benchmark-epoch-", sequence=second, layout=layout, values=values,
-            valid=self._valid, agent_ns=now_ns, boot_ns=now_ns, corrected_ns=now_ns, received_ns=now_ns, silences=0,
+            valid=self._valid, agent_ns=now_ns, boot_ns=now_ns, corrected_ns=now_ns, received_ns=now_ns, unavailable=0,
             tenancy=0, extras=b"told", live=True, told=told,
         )  # fmt: skip
 
@@ -116,10 +116,10 @@ def measure(hosts: int = HOSTS, warm: int = WARM_SECONDS, seconds: int = SECONDS
         raise RuntimeError(f"detectors failed: {diagnosis.failures}")
     means = {name: float(np.mean(spent)) for name, spent in detectors.items()}
     dearest = sorted(means.items(), key=lambda pair: -pair[1])
-    standing = len(diagnosis.conditions.standing())
+    active = len(diagnosis.conditions.active())
     return [
         at_most("CPU of a look at the fleet", float(np.mean(looks)), BUDGET_MS, "ms",
-                f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {standing:,} conditions stand"),
+                f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {active:,} conditions stand"),
         plain("the longest look", float(np.max(looks)), "ms"),
         at_most("of it scores and bottlenecks", means["bottlenecks"], SCORES_MS, "ms"),
         at_most("of it advice", means["advice"], ADVICE_MS, "ms"),

@@ -42,7 +42,7 @@ from flyball_collector.tick import KnownLayout
 from flyball_daemon.settings import SettingsError, load
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
-from flyball_proto.silence import Reason, Silence, parse_silences, silences_body
+from flyball_proto.unavailable_reading import Reason, UnavailableReading, parse_unavailable, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.benchmarks.figure import at_most, plain, report
 from tests.raw_agent import LAYOUT, record
@@ -88,7 +88,7 @@ def targets(directory: Path) -> list[Target]:
         found = [entry for entry in scan(data, entries_start(data)) if isinstance(entry, Entry)]
         return [readers[entry.kind](entry.body) for entry in found]
 
-    silences = silences_body([Silence("nvidia", "", "", Reason.ABSENT, "no driver", "install it")])
+    unavailable = unavailable_body([UnavailableReading("nvidia", "", "", Reason.ABSENT, "no driver", "install it")])
     hello = pb.Hello(host="node-1", protocol=1, epochs=[pb.SpooledEpoch(epoch=life.to_message(), next=9)])
     line = b'{"kind":"steps","step":12,"steps":3,"step_seconds":0.5,"loss":2.5,"section_seconds":{"data":0.1}}'
     return [
@@ -101,7 +101,7 @@ def targets(directory: Path) -> list[Target]:
             (Rejection, DecodeError),
         ),
         Target("layout", Layout.parse, [LAYOUT.body, layout.layout.body], (WireError,)),
-        Target("silences", parse_silences, [silences], (WireError,)),
+        Target("unavailable", parse_unavailable, [unavailable], (WireError,)),
         Target("socket line", decode_line, [line, b'{"kind":"hello","run":"a"}', b'{"kind":"x"}'], (BadLine,)),
         Target("spool segment", read_segment, [segment], (SpoolDamaged,)),
         Target("block", decode_block, [encode_block([rows(layout, range(60))])], (BlockError,)),

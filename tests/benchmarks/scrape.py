@@ -147,7 +147,7 @@ def diagnosed(fleet: Fleet, now: int, random_numbers: np.random.Generator) -> Di
     assert len(names) == GPUS * len(fleet.hosts())
     kinds = [BY_NAME[name] for name in ("bottleneck_idle_gpu", "memory_exhaustion", "power_capped", "gpu_ecc")]
     diagnosis.conditions.load(
-        [standing(kinds[number % len(kinds)], names[number], now) for number in range(0, len(names), 10)], now
+        [active(kinds[number % len(kinds)], names[number], now) for number in range(0, len(names), 10)], now
     )
     assert diagnosis.scores is not None
     primaries = random_numbers.integers(0, len(diagnosis.scores.scores), len(diagnosis.scores.hosts))
@@ -155,7 +155,7 @@ def diagnosed(fleet: Fleet, now: int, random_numbers: np.random.Generator) -> Di
     return diagnosis
 
 
-def standing(kind: EventKind, subject: Subject, now: int) -> Event:
+def active(kind: EventKind, subject: Subject, now: int) -> Event:
     """One condition."""
     return Event(
         condition=f"{hash(subject):x}",

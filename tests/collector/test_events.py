@@ -77,7 +77,7 @@ async def test_nothing_is_raised_before_what_stood_is_known() -> None:
         assert (early, again.diagnosis.loaded) == (False, True)  # what is urgent may be told while windows are cold
         again.warming = False
         await until_released(again)
-        assert [standing.event for standing in again.diagnosis.conditions.standing()] == [event]
+        assert [active.event for active in again.diagnosis.conditions.active()] == [event]
 
 
 async def test_very_many_events_do_not_stall_the_loop() -> None:
@@ -102,7 +102,7 @@ async def test_very_many_events_do_not_stall_the_loop() -> None:
         await asyncio.sleep(0)
         made.events.tell(events)
         async with asyncio.timeout(60):
-            while len(made.events.timeline.standing()) < len(events):  # noqa: ASYNC110  a test may
+            while len(made.events.timeline.active()) < len(events):  # noqa: ASYNC110  a test may
                 await asyncio.sleep(0.05)
         watching.cancel()
     assert longest < 0.25  # of all at once it would be more

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.exporter import about
@@ -168,7 +168,7 @@ def test_a_runbook_answers_four_questions(name: str) -> None:
 def known_names() -> set[str]:
     """Every series that Prometheus can have of us."""
     settings = AgentSettings()
-    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), OwnProbe(Accounts())]
+    probes = [*build_host_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     declared = [metric for probe in probes for metric in probe.metrics]
     names = {sample_name(metric) for metric in (*declared, *about.METRICS, *METRICS)}
     for family in OwnMetrics().registry.collect():

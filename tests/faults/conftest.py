@@ -21,7 +21,7 @@ def processes() -> Iterator[ExitStack]:
 @pytest.fixture
 def collector(tmp_path: Path, processes: ExitStack) -> Collector:
     """A ready collector that writes a silent host's open block after two seconds."""
-    return processes.enter_context(Collector(tmp_path / "collector", {"silent_after_seconds": 2})).start_ready()
+    return processes.enter_context(Collector(tmp_path / "collector", {"not_reporting_after_seconds": 2})).start_ready()
 
 
 @pytest.fixture

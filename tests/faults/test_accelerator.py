@@ -17,8 +17,8 @@ pytestmark = pytest.mark.faults
 QUIET = {"utilization": 90, "temperature": 60}
 
 
-def _silences(collector: Collector, host: str = "node-1") -> list[dict[str, Any]]:
-    return [s for s in collector.get(f"/api/v1/hosts/{host}")["silences"] if s["probe"] == "nvidia"]
+def _unavailable(collector: Collector, host: str = "node-1") -> list[dict[str, Any]]:
+    return [s for s in collector.get(f"/api/v1/hosts/{host}")["unavailable"] if s["probe"] == "nvidia"]
 
 
 def _gpu_value(
@@ -29,7 +29,7 @@ def _gpu_value(
 
 
 def _reasons(collector: Collector) -> set[str]:
-    return {silence["reason"] for silence in _silences(collector)}
+    return {unavailable_reading["reason"] for unavailable_reading in _unavailable(collector)}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_lost_gpu_is_said_its_neighbour_goes_on_and_it_comes_back(
     wait_for("both are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
     standin.play(Scenario(gpus=2).lose(1))
     wait_for("one is unknown", lambda: sum(v is None for v in _gpu_value(collector)) == 1)
-    assert any("lost" in silence["detail"].lower() for silence in _silences(collector))
+    assert any("lost" in unavailable_reading["detail"].lower() for unavailable_reading in _unavailable(collector))
     standin.play(Scenario(gpus=2))
     wait_for("both again", lambda: _gpu_value(collector) and None not in _gpu_value(collector), seconds=40)
 
@@ -82,7 +82,7 @@ def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMake
     make_agent(nvml_library=standin.library).start()
     wait_for("both are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
     standin.play(Scenario(gpus=2).unload_driver())
-    wait_for("the reason is shown", lambda: bool(_silences(collector)) and None in [*_gpu_value(collector), None])
+    wait_for("the reason is shown", lambda: bool(_unavailable(collector)) and None in [*_gpu_value(collector), None])
     standin.play(Scenario(gpus=2))
     wait_for("both again", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2, seconds=60)
 
@@ -111,9 +111,9 @@ def _xids(collector: Collector) -> list[int]:
 
 
 def test_a_machine_without_a_driver_says_so_with_a_remedy(collector: Collector, make_agent: AgentMaker) -> None:
-    """No GPU is a normal machine: everything else is read, and the silence is explained."""
+    """No GPU is a normal machine: everything else is read, and the unavailable reading is explained."""
     make_agent().start()
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 2)
-    (silence,) = _silences(collector)
-    assert silence["reason"] == "absent"
-    assert silence["detail"]
+    (unavailable_reading,) = _unavailable(collector)
+    assert unavailable_reading["reason"] == "absent"
+    assert unavailable_reading["detail"]

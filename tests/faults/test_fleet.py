@@ -47,7 +47,7 @@ def test_hundreds_of_hosts_that_reconnect_at_once_are_caught_up(tmp_path: Path, 
     """The collector is killed under 300 hosts; each reconnects within the second and replays what was not settled."""
     watchdog = Watchdog(tmp_path / "notify")
     environment = {"NOTIFY_SOCKET": str(watchdog.path), "WATCHDOG_USEC": str(WATCHDOG_SECONDS * 1_000_000)}
-    settings = {"silent_after_seconds": 2}
+    settings = {"not_reporting_after_seconds": 2}
     collector = processes.enter_context(Collector(tmp_path / "collector", settings, environment=environment))
     collector.start_ready()
     fleet = processes.enter_context(_fleet(collector, tmp_path / "fleet.log"))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.faults
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """One collector for all: each test must leave it healthy for the next."""
     with Collector(
-        tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2, "limits.records_per_second": 1000}
+        tmp_path_factory.mktemp("collector"), {"not_reporting_after_seconds": 2, "limits.records_per_second": 1000}
     ) as process:
         yield process.start_ready()
 

@@ -38,7 +38,7 @@ PATHS = (
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """One collector for all, with a host; it must be healthy, small and silent about it at the end."""
-    with Collector(tmp_path_factory.mktemp("collector"), {"silent_after_seconds": 2}) as process:
+    with Collector(tmp_path_factory.mktemp("collector"), {"not_reporting_after_seconds": 2}) as process:
         process.start_ready()
         with RawAgent(process.grpc_port, "well-behaved").open() as agent:
             agent.send_records(range(10))

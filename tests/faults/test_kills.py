@@ -24,7 +24,9 @@ ENOUGH = 300
 
 def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes: ExitStack) -> None:
     """Whatever was spooled before a kill is in the store in the end: counted, and with the right checksum."""
-    collector = processes.enter_context(Collector(tmp_path / "collector", {"silent_after_seconds": 1})).start_ready()
+    collector = processes.enter_context(
+        Collector(tmp_path / "collector", {"not_reporting_after_seconds": 1})
+    ).start_ready()
     command = [sys.executable, "-m", "tests.numbered_agent", str(tmp_path), str(collector.grpc_port)]
     agent = processes.enter_context(Process(command, tmp_path / "agent.log")).start()
     moments = random.Random(20260)

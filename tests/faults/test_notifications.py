@@ -25,7 +25,7 @@ def told(receiver: Receiver) -> list[tuple[str, str, str]]:
 def start(tmp_path: Path, processes: ExitStack, *urls: str, alertmanager: str = "") -> Collector:
     """A collector that notifies without waiting for company."""
     settings: dict[str, object] = {
-        "silent_after_seconds": 2,
+        "not_reporting_after_seconds": 2,
         "notify.webhook.urls": ",".join(urls),
         "notify.webhook.group_wait_seconds": 0,
         "notify.webhook.group_interval_seconds": 0,
@@ -46,7 +46,7 @@ def lose_a_host(collector: Collector, name: str) -> None:
         time.sleep(3)
 
 
-def standing(collector: Collector) -> set[tuple[str, str]]:
+def active(collector: Collector) -> set[tuple[str, str]]:
     found = collector.get("/api/v1/conditions")["conditions"]
     return {(each["kind"], each["host"]) for each in found if each["kind"] in {"data_gap", "host_lost"}}
 
@@ -56,7 +56,7 @@ def test_a_killed_collector_and_an_absent_receiver_lose_nothing(tmp_path: Path, 
     receiver = processes.enter_context(Receiver(tmp_path / "receiver"))
     collector = start(tmp_path, processes, receiver.url)
     lose_a_host(collector, "doomed")
-    wait_for("the loss stands", lambda: standing(collector), seconds=120)
+    wait_for("the loss stands", lambda: active(collector), seconds=120)
     stood = collector.get("/api/v1/conditions")["conditions"]
     wait_for("it is stored", lambda: collector.metric("flyball_collector_events_waiting") == 0)
     collector.kill()

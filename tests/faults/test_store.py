@@ -20,7 +20,7 @@ pytestmark = pytest.mark.faults
 
 def test_a_locked_store_acknowledges_nothing_and_recovers(tmp_path: Path, processes: ExitStack) -> None:
     """While another process holds the database, records wait; afterwards they are stored and acknowledged."""
-    settings = {"store.time_limit_seconds": 3, "silent_after_seconds": 2}
+    settings = {"store.time_limit_seconds": 3, "not_reporting_after_seconds": 2}
     collector = processes.enter_context(Collector(tmp_path / "collector", settings)).start_ready()
     with RawAgent(collector.grpc_port, "patient").open() as agent:
         agent.wait("welcomed", lambda a: bool(a.replies))
@@ -51,7 +51,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_stops_acknowledging_and_recovers(small_disk: Path, processes: ExitStack) -> None:
     """A store without room says so, keeps the live view, and goes on when there is room again."""
-    settings = {"store.url": f"sqlite:///{small_disk}/flyball.db", "silent_after_seconds": 2}
+    settings = {"store.url": f"sqlite:///{small_disk}/flyball.db", "not_reporting_after_seconds": 2}
     collector = processes.enter_context(Collector(small_disk.parent / "collector", settings))
     collector.database = small_disk / "flyball.db"
     collector.start_ready()
@@ -129,7 +129,9 @@ def _agent_on(disk: Path, collector: Collector, processes: ExitStack, **settings
 
 def test_losing_the_database_file_is_noticed(tmp_path: Path, processes: ExitStack) -> None:
     """A deleted database does not end the collector, and readiness says what is wrong."""
-    collector = processes.enter_context(Collector(tmp_path / "collector", {"silent_after_seconds": 2})).start_ready()
+    collector = processes.enter_context(
+        Collector(tmp_path / "collector", {"not_reporting_after_seconds": 2})
+    ).start_ready()
     with RawAgent(collector.grpc_port, "bereft").open() as agent:
         agent.send_records(range(60))
         agent.wait("settled", lambda a: a.settled() == 60)

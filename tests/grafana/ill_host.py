@@ -12,15 +12,15 @@ from typing import Self
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.accelerators.nvidia_slots import NVLINK_ERROR_FIELDS, THROTTLE_BITS, THROTTLE_FIELDS
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.catalogue import linux_probes
 from flyball_agent.probes.cpu import MODES
 from flyball_agent.probes.pressure import RESOURCES
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.layout import Column, Layout, digest
 from flyball_proto.metric import Kind, Metric
 from flyball_proto.packing import pack
-from flyball_proto.silence import Reason, Silence, silences_body
+from flyball_proto.unavailable_reading import Reason, UnavailableReading, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.raw_agent import RawAgent, definition
 
@@ -64,7 +64,7 @@ Value = Callable[[float, Sequence[str]], float]
 def of_metrics() -> Iterator[Metric]:
     """Everything that an agent may declare."""
     settings = AgentSettings()
-    probes = [*linux_probes(settings), *build_accelerator_probes(settings), OwnProbe(Accounts())]
+    probes = [*linux_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     yield from dict.fromkeys(metric for probe in probes for metric in probe.metrics)
 
 
@@ -175,7 +175,7 @@ class IllHost:
         self._agent = RawAgent(port, host)
         self._columns = columns(host)
         self._layout = Layout(self._columns)
-        self._silences = silences_body(_silences(driver=self._is_sick))
+        self._unavailable = unavailable_body(_unavailable(driver=self._is_sick))
         self._tenancy = self._tenancy_body()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f"ill host {host}")
@@ -184,7 +184,7 @@ class IllHost:
         self._agent.__enter__()
         self._agent.open()
         self._agent.send(pb.AgentMessage(inventory=self._inventory()))
-        for kind, body in ((pb.Definition.SILENCES, self._silences), (pb.Definition.TENANCY, self._tenancy)):
+        for kind, body in ((pb.Definition.UNAVAILABLE, self._unavailable), (pb.Definition.TENANCY, self._tenancy)):
             self._agent.send(pb.AgentMessage(definition=pb.Definition(kind=kind, digest=digest(body), body=body)))
         self._agent.send(pb.AgentMessage(definition=definition(self._layout)))
         self._thread.start()
@@ -214,7 +214,7 @@ class IllHost:
             layout=self._layout.digest,
             values=values,
             validity=validity,
-            silences=digest(self._silences),
+            unavailable=digest(self._unavailable),
             tenancy=digest(self._tenancy),
             steps=[*(self._steps(rank, sequence) for rank in self._ranks), *self._others(sequence)],
             events=self._events(sequence),
@@ -300,11 +300,11 @@ class IllHost:
         )
 
 
-def _silences(*, driver: bool) -> list[Silence]:
+def _unavailable(*, driver: bool) -> list[UnavailableReading]:
     """One of each reason; the driver's is among them on request."""
     reasons = [reason for reason in Reason if reason is not Reason.UNKNOWN]
     probes = ("infiniband", "cpu_energy", "temperature", "nvidia" if driver else "numa", "latency", "filesystem")
     return [
-        Silence(probe, "", f"part {number}", reason, "made up", "none")
+        UnavailableReading(probe, "", f"part {number}", reason, "made up", "none")
         for number, (probe, reason) in enumerate(zip(probes, reasons, strict=True))
     ]

@@ -30,7 +30,7 @@ WAYS = {"fleet": False, "each host": True}
 """Of scraping: docs/prometheus.md tells them."""
 EVERYTHING = [asked for name in NAMES for asked in queries(name)]
 
-FOUND_OUT = {"flyball_condition_active", "flyball_probe_silent"}
+FOUND_OUT = {"flyball_condition_active", "flyball_probe_unavailable"}
 """What is wrong with a host, not what it is: a healthy one has none of the values."""
 
 

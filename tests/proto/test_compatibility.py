@@ -48,7 +48,7 @@ def _drop_message(file: FileDescriptorProto) -> None:
 
 
 def _rename_reason(file: FileDescriptorProto) -> None:
-    _message(file, "Silence").enum_type[0].value[1].name = "GONE"
+    _message(file, "UnavailableReading").enum_type[0].value[1].name = "GONE"
 
 
 def _rename_method(file: FileDescriptorProto) -> None:

@@ -1,4 +1,4 @@
-"""Layouts and silences travel whole, and equal ones have one name."""
+"""Layouts and unavailable readings travel whole, and equal ones have one name."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Column, Layout, digest
 from flyball_proto.metric import Kind, Metric, counter, gauge, state
-from flyball_proto.silence import Reason, Silence, parse_silences, silences_body
+from flyball_proto.unavailable_reading import Reason, UnavailableReading, parse_unavailable, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -27,7 +27,7 @@ _METRICS = st.builds(
 _COLUMNS = _METRICS.flatmap(
     lambda metric: st.tuples(*[_TEXT] * len(metric.labels)).map(lambda labels: Column(metric, labels))
 )
-_SILENCES = st.builds(Silence, _TEXT, _TEXT, _TEXT, st.sampled_from(Reason), _TEXT, _TEXT)
+_UNAVAILABLE = st.builds(UnavailableReading, _TEXT, _TEXT, _TEXT, st.sampled_from(Reason), _TEXT, _TEXT)
 
 
 @given(st.lists(_COLUMNS, max_size=12).map(tuple))
@@ -50,12 +50,12 @@ def test_columns_are_found_by_their_metric(columns: tuple[Column, ...]) -> None:
     assert all(found == sorted(found) for found in places.values())
 
 
-@given(st.lists(_SILENCES, max_size=8))
-def test_silences_round_trip_in_one_order(silences: list[Silence]) -> None:
+@given(st.lists(_UNAVAILABLE, max_size=8))
+def test_unavailable_readings_round_trip_in_one_order(unavailable: list[UnavailableReading]) -> None:
     """The order in which probes fell silent does not make a new definition."""
-    body = silences_body(silences)
-    assert parse_silences(body) == tuple(sorted(silences))
-    assert silences_body(reversed(silences)) == body
+    body = unavailable_body(unavailable)
+    assert parse_unavailable(body) == tuple(sorted(unavailable))
+    assert unavailable_body(reversed(unavailable)) == body
 
 
 def test_a_newer_layout_with_unknown_fields_and_kinds_is_read() -> None:
@@ -68,14 +68,14 @@ def test_a_newer_layout_with_unknown_fields_and_kinds_is_read() -> None:
 
 def test_a_reason_of_the_future_is_unknown() -> None:
     """A newer agent's reasons do not break an older collector."""
-    body = pb.Silences(silences=[pb.Silence(probe="new", reason=99)]).SerializeToString()  # type: ignore[arg-type]
-    assert parse_silences(body)[0].reason is Reason.UNKNOWN
+    body = pb.UnavailableReadings(unavailable=[pb.UnavailableReading(probe="new", reason=99)]).SerializeToString()  # type: ignore[arg-type]
+    assert parse_unavailable(body)[0].reason is Reason.UNKNOWN
 
 
 @given(st.binary(max_size=200))
 def test_rubbish_is_a_wire_error_or_a_layout(body: bytes) -> None:
     """Whatever arrives, the only error is ours."""
-    assert all(_understood_or_refused(parse, body) for parse in (Layout.parse, parse_silences))
+    assert all(_understood_or_refused(parse, body) for parse in (Layout.parse, parse_unavailable))
 
 
 def _understood_or_refused(parse: Callable[[bytes], object], body: bytes) -> bool:

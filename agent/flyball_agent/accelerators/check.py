@@ -65,10 +65,10 @@ def _readings(sample: Sample) -> Iterable[str]:
     for column, value in zip(sample.columns, sample.values, strict=True):
         if value is not None:
             yield f"  {column.metric.name:45} {' '.join(column.labels[1:]):24} {value:g}"
-    if sample.silences:
+    if sample.unavailable:
         yield "Not told:"
-    for silence in sample.silences:
-        yield f"  {silence.metric or 'everything':45} {silence.reason.word:12} {silence.detail}"
+    for missing in sample.unavailable:
+        yield f"  {missing.metric or 'everything':45} {missing.reason.word:12} {missing.detail}"
 
 
 def _costs(nvml: Nvml, walls: Sequence[float], processor: float) -> Iterable[str]:

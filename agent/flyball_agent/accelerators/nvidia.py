@@ -25,7 +25,7 @@ from flyball_agent.accelerators.retry import Retry
 from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 NAME = "nvidia"
@@ -41,7 +41,7 @@ class _Answer:
     """What the newest reading left for others to take."""
 
     columns: tuple[Column, ...] = ()
-    silences: tuple[Silence, ...] = ()
+    unavailable: tuple[UnavailableReading, ...] = ()
     gpus: list[pb.Gpu] = field(default_factory=list)
     processes: list[pb.GpuProcess] = field(default_factory=list)
 
@@ -109,7 +109,7 @@ class NvidiaProbe:
             raise self._why_nothing()
         self._renew()
         self._fresh = True
-        return Sample(self._answer.columns, self._values(), self._answer.silences)
+        return Sample(self._answer.columns, self._values(), self._answer.unavailable)
 
     # -- sessions of the driver --
 
@@ -239,7 +239,7 @@ class NvidiaProbe:
         return values
 
     def _renew(self) -> None:
-        """Bring what others see up to date; columns, silences and inventory only after a change."""
+        """Bring what others see up to date; columns, unavailable readings and inventory only after a change."""
         processes: list[pb.GpuProcess] = []
         if self._with_processes:
             for device in self._devices.values():
@@ -252,7 +252,7 @@ class NvidiaProbe:
         columns = tuple(column for device in self._devices.values() for column in device.columns())
         if columns != self._answer.columns:
             self._answer.columns = columns
-        self._answer.silences = tuple(self._silences())
+        self._answer.unavailable = tuple(self._unavailable())
         if self._nvml.is_open:
             self._answer.gpus = self._describe()
         for device in self._devices.values():
@@ -269,20 +269,20 @@ class NvidiaProbe:
                 told.append(describe_device(self._nvml, device))
         return told
 
-    def _silences(self) -> list[Silence]:
+    def _unavailable(self) -> list[UnavailableReading]:
         if self._session_fault is not None:
             fault = self._session_fault
-            return [Silence(NAME, "", "", Reason.FAILED, fault.detail, fault.remedy)]
-        silences: list[Silence] = []
+            return [UnavailableReading(NAME, "", "", Reason.FAILED, fault.detail, fault.remedy)]
+        unavailable: list[UnavailableReading] = []
         for index, fault in self._strangers.items():
-            silences.append(Silence(NAME, "", f"index {index}", fault.reason, fault.detail, fault.remedy))
+            unavailable.append(UnavailableReading(NAME, "", f"index {index}", fault.reason, fault.detail, fault.remedy))
         for device in self._devices.values():
             if device.lost:
                 fault = explain("NVML", GPU_IS_LOST)
-                silences.append(Silence(NAME, "", device.uuid, fault.reason, fault.detail, fault.remedy))
+                unavailable.append(UnavailableReading(NAME, "", device.uuid, fault.reason, fault.detail, fault.remedy))
                 continue
-            silences += device.silences(NAME)
-        return silences
+            unavailable += device.unavailable(NAME)
+        return unavailable
 
     def _why_nothing(self) -> Unavailable:
         """No device was ever seen: is there none, or does its driver fail?"""

@@ -21,7 +21,7 @@ from flyball_agent.accelerators.nvml import (
 )
 from flyball_agent.probes.probe import Value
 from flyball_proto.layout import Column
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 
 SLOW_SECONDS = 10.0
 ASK_AGAIN_SECONDS = 600.0
@@ -123,10 +123,10 @@ class Device:
             self.lost, self.changed = False, True
         self.row[_LOST] = 0
 
-    def silences(self, probe: str) -> Iterable[Silence]:
+    def unavailable(self, probe: str) -> Iterable[UnavailableReading]:
         """Why each missing reading is missing; `uuid/label` names one of a metric's several readings."""
         if self.processes is not None and (fault := self.processes.fault) is not None:
-            yield Silence(probe, "gpu_processes", self.uuid, fault.reason, fault.detail, fault.remedy)
+            yield UnavailableReading(probe, "gpu_processes", self.uuid, fault.reason, fault.detail, fault.remedy)
         spoken = {SLOTS[place].metric for place, value in enumerate(self.row) if value is not None}
         told: set[tuple[str, str]] = set()
         for place, fault in self._faults.items():
@@ -134,7 +134,7 @@ class Device:
             resource = f"{self.uuid}/{slot.label}" if slot.label and slot.metric in spoken else self.uuid
             if (slot.metric.name, resource) not in told:
                 told.add((slot.metric.name, resource))
-                yield Silence(probe, slot.metric.name, resource, fault.reason, fault.detail, fault.remedy)
+                yield UnavailableReading(probe, slot.metric.name, resource, fault.reason, fault.detail, fault.remedy)
 
     def columns(self) -> list[Column]:
         """The columns of `row`, then two of each MIG instance."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 UNLOADABLE = -1  # ours: NVML was never reached
 SUCCESS = 0
@@ -77,7 +77,7 @@ class NvmlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failed call in the words of silences; the same failure always has the same words."""
+    """A failed call in the words of unavailable readings; the same failure always has the same words."""
 
     reason: Reason
     detail: str

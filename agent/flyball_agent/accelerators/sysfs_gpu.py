@@ -9,7 +9,7 @@ from flyball_agent.accelerators.metrics import Slot
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
 from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
 from flyball_proto.layout import Column
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 LOOK_SECONDS = 10.0
@@ -98,7 +98,7 @@ class SysfsProbe:
         self._monotonic = monotonic
         self._cards: list[_Card] = []
         self._columns: tuple[Column, ...] = ()
-        self._silences: tuple[Silence, ...] = ()
+        self._unavailable: tuple[UnavailableReading, ...] = ()
         self._next_look = 0.0
         self._looked = False
         self._gpus: list[pb.Gpu] = []
@@ -125,8 +125,8 @@ class SysfsProbe:
             changed |= self._read_card(card)
             values += card.values
         if changed:
-            self._silences = tuple(self._explain())
-        return Sample(self._columns, values, self._silences)
+            self._unavailable = tuple(self._explain())
+        return Sample(self._columns, values, self._unavailable)
 
     def _look(self) -> None:
         self._looked, self._next_look = True, self._monotonic() + LOOK_SECONDS
@@ -145,7 +145,7 @@ class SysfsProbe:
             for source in self._maker.sources
         )
         self._gpus = [self._describe_card(card) for card in self._cards]
-        self._silences = tuple(self._explain())
+        self._unavailable = tuple(self._explain())
 
     def _open(self, index: int, name: str, driver: str) -> _Card:
         path = self._cards_path / name
@@ -180,16 +180,16 @@ class SysfsProbe:
         else:
             card.faults.pop(place, None)
 
-    def _explain(self) -> list[Silence]:
-        silences = []
+    def _explain(self) -> list[UnavailableReading]:
+        unavailable = []
         for card in self._cards:
             for place, fault in sorted(card.faults.items()):
                 reason = Reason.UNSUPPORTED if card.files[place] is None else fault.reason
                 metric = self._maker.sources[place].slot.metric.name
-                silences.append(Silence(self.name, metric, card.uuid, reason, fault.detail, fault.remedy))
+                unavailable.append(UnavailableReading(self.name, metric, card.uuid, reason, fault.detail, fault.remedy))
             for metric, detail in self._maker.silent.items():
-                silences.append(Silence(self.name, metric, card.uuid, Reason.UNSUPPORTED, detail))
-        return silences
+                unavailable.append(UnavailableReading(self.name, metric, card.uuid, Reason.UNSUPPORTED, detail))
+        return unavailable
 
     def _describe_card(self, card: _Card) -> pb.Gpu:
         device = card.path / "device"

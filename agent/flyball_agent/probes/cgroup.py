@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Protocol
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
+from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, number, number_after, read_text
 from flyball_agent.probes.probe import Absent, Sample, Value
-from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
 
 UNLIMITED = 1 << 60  # version 1 writes "no limit" as the largest number of whole pages
@@ -89,7 +89,7 @@ class GroupV2:
         self._swap = KernelFile(folder / "memory.swap.current", size=64)
         self._tasks = KernelFile(folder / "pids.current", size=64)
         self._tasks_max = KernelFile(folder / "pids.max", size=64)
-        self._limits = Seldom(self._read_limits, LIMITS_EVERY)
+        self._limits = EveryNth(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat, events = b"\n" + self._cpu_stat.read_optional(), b"\n" + self._memory_events.read_optional()
@@ -134,7 +134,7 @@ class GroupV1:
         self._kills = KernelFile(memory / "memory.oom_control", size=256)
         self._tasks = KernelFile(pids / "pids.current", size=64)
         self._tasks_max = KernelFile(pids / "pids.max", size=64)
-        self._limits = Seldom(self._read_limits, LIMITS_EVERY)
+        self._limits = EveryNth(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat = b"\n" + self._cpu_stat.read_optional()
@@ -217,4 +217,4 @@ class CgroupProbe:
         if self._group is None:
             raise Absent("the agent is in the root control group, which limits nothing")
         values = self._group.values()
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))

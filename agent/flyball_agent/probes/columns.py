@@ -1,11 +1,11 @@
-"""Columns of several groups of metrics, and the silences that explain each value that is missing."""
+"""Columns of several groups of metrics, and the unavailable readings that explain each value that is missing."""
 
 from collections.abc import Mapping, Sequence
 
 from flyball_agent.probes.probe import Value
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 Resources = Sequence[tuple[str, ...]]
 ONE: Resources = ((),)
@@ -36,9 +36,9 @@ class GroupedColumns:
 
 
 class Gaps:
-    """Explains missing values: one silence a metric that is missing everywhere, else one a resource."""
+    """Explains missing values: one unavailable reading a metric that is missing everywhere, else one a resource."""
 
-    __slots__ = ("_columns", "_detail", "_details", "_missing", "_probe", "_reason", "_remedy", "_silences")
+    __slots__ = ("_columns", "_detail", "_details", "_missing", "_probe", "_reason", "_remedy", "_unavailable")
 
     def __init__(
         self,
@@ -56,30 +56,32 @@ class Gaps:
         self._remedy = remedy
         self._columns: tuple[Column, ...] = ()
         self._missing: list[int] = []
-        self._silences: tuple[Silence, ...] = ()
+        self._unavailable: tuple[UnavailableReading, ...] = ()
 
-    def silences(self, columns: tuple[Column, ...], values: Sequence[Value]) -> tuple[Silence, ...]:
-        """A silence for whatever is None in `values`; costs one scan while nothing is, or the same are."""
+    def unavailable(self, columns: tuple[Column, ...], values: Sequence[Value]) -> tuple[UnavailableReading, ...]:
+        """A unavailable reading for whatever is None in `values`; costs one scan while nothing is, or the same are."""
         if None not in values:
             return ()
         missing = [index for index, value in enumerate(values) if value is None]
         if columns is not self._columns or missing != self._missing:
             self._columns, self._missing = columns, missing
-            self._silences = tuple(self._explain())
-        return self._silences
+            self._unavailable = tuple(self._explain())
+        return self._unavailable
 
-    def _explain(self) -> list[Silence]:
+    def _explain(self) -> list[UnavailableReading]:
         missing = {self._columns[index] for index in self._missing}
         spoken = {column.metric.name for column in self._columns if column not in missing}
         wanted = {
             (column.metric.name, resource_name(column) if column.metric.name in spoken else "") for column in missing
         }
         return [
-            Silence(self._probe, metric, resource, self._reason, self._details.get(metric, self._detail), self._remedy)
+            UnavailableReading(
+                self._probe, metric, resource, self._reason, self._details.get(metric, self._detail), self._remedy
+            )
             for metric, resource in sorted(wanted)
         ]
 
 
 def resource_name(column: Column) -> str:
-    """How silences name a column's resource: its label values, joined."""
+    """How unavailable readings name a column's resource: its label values, joined."""
     return "/".join(column.labels)

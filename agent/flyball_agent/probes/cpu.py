@@ -8,7 +8,7 @@ from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile, number_after
 from flyball_agent.probes.probe import Sample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 USER_HZ = 100  # ticks a second in which Linux reports CPU time to user space, on every architecture it still runs on
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -28,8 +28,12 @@ CORE = (counter("cpu_core_busy_seconds_total", "seconds", "Time in which a core 
 
 _WINDOWS = (("1m",), ("5m",), ("15m",))
 _MODE_LABELS = tuple((mode,) for mode in MODES)
-_FIRST = Silence("cpu", "cpu_busy_ratio", "", Reason.UNKNOWN, "the first reading has nothing to compare with")
-_BACKWARDS = Silence("cpu", "cpu_busy_ratio", "", Reason.FAILED, "no CPU time passed, or a core came or went")
+_FIRST = UnavailableReading(
+    "cpu", "cpu_busy_ratio", "", Reason.UNKNOWN, "the first reading has nothing to compare with"
+)
+_BACKWARDS = UnavailableReading(
+    "cpu", "cpu_busy_ratio", "", Reason.FAILED, "no CPU time passed, or a core came or went"
+)
 
 
 class CpuTimes(NamedTuple):
@@ -122,8 +126,8 @@ class CpuProbe:
         known += [ticks / USER_HZ for ticks in times.modes]
         known += [ticks / USER_HZ for ticks in times.core_busy]
         columns = self._columns.columns(ONE, _WINDOWS, _MODE_LABELS, self._core_labels)
-        silences = self._gaps.silences(columns, [0, *known])
+        unavailable = self._gaps.unavailable(columns, [0, *known])
         if ratio is None:
-            silences = (*silences, _FIRST if self._before is None else _BACKWARDS)
+            unavailable = (*unavailable, _FIRST if self._before is None else _BACKWARDS)
         self._before = times.modes
-        return Sample(columns, [ratio, *known], silences)
+        return Sample(columns, [ratio, *known], unavailable)

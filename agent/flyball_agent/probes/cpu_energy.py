@@ -4,11 +4,11 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
+from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
 from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
-from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 MICRO = 1_000_000
 PREFIX = "intel-rapl:"  # AMD's domains have this name too; intel-rapl-mmio repeats the same packages
@@ -37,7 +37,7 @@ class Zone:
         self._energy = KernelFile(folder / "energy_uj", size=64, denied_remedy=REMEDY)
         self._wraps_at = read_number(folder / "max_energy_range_uj")
         self._limit = KernelFile(folder / "constraint_0_power_limit_uw", size=64)
-        self.limit_watts = Seldom(self._read_limit, LIMIT_EVERY)
+        self.limit_watts = EveryNth(self._read_limit, LIMIT_EVERY)
         self._before: int | None = None
         self._total = 0
         self.label = label
@@ -89,7 +89,7 @@ class CpuEnergyProbe:
         for zone in zones.values():
             values += (self._joules(zone), zone.limit_watts.value())
         columns = self._columns.columns([(zone.label,) for zone in zones.values()])
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))
 
     def _joules(self, zone: Zone) -> float | None:
         try:

@@ -49,7 +49,7 @@ class CpuFrequencyProbe:
             raise Absent("no cpufreq driver", "usual in a virtual machine: its host sets the clock")
         values: list[Value] = [*frequencies(clocks)] if clocks else [None, None, None]
         values.append(sum(throttles) if throttles else None)
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
 
 
 def _core_files(cpus: Path, path: str) -> Devices[KernelFile]:

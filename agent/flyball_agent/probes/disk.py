@@ -103,7 +103,7 @@ class DiskProbe:
         for row in rows:
             values += disk_values(row)
         columns = self._columns.columns(self._labels)
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))
 
     def _is_whole(self, name: bytes) -> bool:
         """Asked once a name."""

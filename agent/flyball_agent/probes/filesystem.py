@@ -9,7 +9,7 @@ from flyball_agent.probes.files import unavailable
 from flyball_agent.probes.mounts import Mount, local, parse_mountinfo
 from flyball_agent.probes.probe import Absent, Sample, Value
 from flyball_proto.metric import gauge, state
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 _LABEL = ("mount",)
 MOST = 64
@@ -61,21 +61,21 @@ class FilesystemProbe:
         if not mounts:
             raise Absent("no local file system is mounted", "name mount points in probes.filesystems")
         values: list[Value] = []
-        silences: list[Silence] = []
+        missing: list[UnavailableReading] = []
         for path, read_only in mounts:
             try:
                 status = os.statvfs(path)
             except OSError as error:
                 reason = unavailable(path, error, "correct probes.filesystems")
-                silences.append(Silence(self.name, "", path, reason.reason, reason.detail, reason.remedy))
+                missing.append(UnavailableReading(self.name, "", path, reason.reason, reason.detail, reason.remedy))
                 values += [None] * len(METRICS)
                 continue
             found = space_values(status, read_only)
             if found[3] is None:
                 detail = "the file system has no size"
-                silences.append(Silence(self.name, "filesystem_used_ratio", path, Reason.UNSUPPORTED, detail))
+                missing.append(UnavailableReading(self.name, "filesystem_used_ratio", path, Reason.UNSUPPORTED, detail))
             values += found
-        return Sample(self._columns.columns([(path,) for path, _ in mounts]), values, tuple(silences))
+        return Sample(self._columns.columns([(path,) for path, _ in mounts]), values, tuple(missing))
 
     def _mounts(self) -> list[tuple[str, bool]]:
         """Paths with whether they are read-only. Files (a container's /etc/hosts) are not places to fill."""

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
+from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, entries, number
 from flyball_agent.probes.probe import Absent, Sample, Value
-from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge, state
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 _LABELS = ("device", "port")
 WORD = 4  # data counters count words of four bytes (InfiniBand specification, PortCounters)
@@ -76,7 +76,7 @@ class Port:
         self._slow += [KernelFile(folder / "hw_counters" / name, size=64) for name, _ in ROCE]
         self._state = KernelFile(folder / "state", size=64)
         self._rate = KernelFile(folder / "rate", size=64)
-        self._seldom = Seldom(self._read_slow, SLOW_EVERY)
+        self._seldom = EveryNth(self._read_slow, SLOW_EVERY)
 
     def values(self) -> list[Value]:
         fast: list[Value] = [number(file.read_optional()) for file in self._fast]
@@ -114,4 +114,4 @@ class InfinibandProbe:
             raise Absent("no InfiniBand or RoCE adapter")
         columns = self._columns.columns([tuple(name.split("/")) for name in ports])
         values = [value for port in ports.values() for value in port.values()]
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flyball_agent.probes.columns import GroupedColumns
+from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.probe import Sample, Value
 from flyball_agent.probes.round_trip import Loopback, RoundTrip, Target
-from flyball_agent.probes.seldom import Seldom
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 TIMEOUT_SECONDS = 5.0
 LOOPBACK_EVERY = 5
@@ -121,7 +121,7 @@ class LatencyProbe:
     def __init__(self, targets: Sequence[Target] = ()) -> None:
         self._loopback = Loopback()
         self._loopback_failures = 0
-        self._seldom = Seldom(self._measure_loopback, LOOPBACK_EVERY)
+        self._seldom = EveryNth(self._measure_loopback, LOOPBACK_EVERY)
         unique = {target.label: target for target in targets}
         self._probers = [Prober(label, RoundTrip(target, TIMEOUT_SECONDS)) for label, target in unique.items()]
         labels = ["localhost", *(prober.label for prober in self._probers)]
@@ -129,15 +129,15 @@ class LatencyProbe:
 
     def read(self) -> Sample:
         seconds, why = self._seldom.value()
-        silences = list(why)
+        unavailable = list(why)
         values: list[Value] = [seconds, self._loopback_failures]
         for prober in self._probers:
             seconds, (reason, detail) = prober.answer()
             if seconds is None:
-                silences.append(Silence(self.name, LATENCY.name, prober.label, reason, detail))
+                unavailable.append(UnavailableReading(self.name, LATENCY.name, prober.label, reason, detail))
             values += (seconds, prober.failures)
             prober.ask()
-        return Sample(self._columns, values, tuple(silences))
+        return Sample(self._columns, values, tuple(unavailable))
 
     def close(self) -> None:
         """Let the threads go."""
@@ -145,9 +145,9 @@ class LatencyProbe:
         for prober in self._probers:
             prober.stop()
 
-    def _measure_loopback(self) -> tuple[float | None, tuple[Silence, ...]]:
+    def _measure_loopback(self) -> tuple[float | None, tuple[UnavailableReading, ...]]:
         try:
             return self._loopback.measure(), ()
         except OSError as error:
             self._loopback_failures += 1
-            return None, (Silence(self.name, LATENCY.name, "localhost", *reason_of(error)),)
+            return None, (UnavailableReading(self.name, LATENCY.name, "localhost", *reason_of(error)),)

@@ -83,4 +83,4 @@ class MemoryProbe:
 
     def read(self) -> Sample:
         values = parse_meminfo(self._meminfo.read())
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))

@@ -84,7 +84,7 @@ class NetworkProbe:
         for _, fields in rows:
             values += interface_values(fields)
         columns = self._columns.columns(self._labels)
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))
 
     def _is_watched(self, name: bytes) -> bool:
         known = self._watched.get(name)

@@ -9,7 +9,7 @@ from flyball_agent.probes.files import KernelFile, entries, number
 from flyball_agent.probes.network import is_watched
 from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
 from flyball_proto.metric import counter, gauge, state
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 _LABEL = ("interface",)
 BYTES_PER_MEGABIT = 125_000
@@ -74,4 +74,4 @@ class NetworkLinkProbe:
             raise Absent("no network interface but loopback")
         columns = self._columns.columns([(name,) for name in links])
         values = [value for link in links.values() for value in link.values()]
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))

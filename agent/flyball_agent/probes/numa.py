@@ -8,7 +8,7 @@ from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number_after
 from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 _LABEL = ("node",)
 KIB = 1024
@@ -76,4 +76,4 @@ class NumaProbe:
                 self._nodes.look_again()
                 values += [None] * len(METRICS)
         columns = self._columns.columns([(name[4:],) for name in nodes])
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))

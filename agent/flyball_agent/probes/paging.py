@@ -77,4 +77,4 @@ class PagingProbe:
         ]
         if values.count(None) == len(values):
             raise Unavailable("/proc/vmstat: it has none of the expected lines")
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))

@@ -10,7 +10,7 @@ from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.files import unavailable
 from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Unsupported, Value
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 Answer = TypeVar("Answer")
 Rows = Mapping[tuple[str, ...], Sequence[Value]]
@@ -32,7 +32,9 @@ DISK = _chosen(
     disk.METRICS, "disk_read_bytes_total", "disk_written_bytes_total", "disk_reads_total", "disk_writes_total"
 )
 
-_NO_COMPARISON = Silence("portable", BUSY.name, "", Reason.UNKNOWN, "no CPU time has passed since a reading before")
+_NO_COMPARISON = UnavailableReading(
+    "portable", BUSY.name, "", Reason.UNKNOWN, "no CPU time has passed since a reading before"
+)
 _SENT_DROPS_ARE_COUNTED = sys.platform == "linux"  # psutil's documentation: always 0 on macOS and BSD
 _DOUBLES = frozenset(
     {"lo", "ap", "anpi", "awdl", "bridge", "enc", "epair", "gif", "llw", "pflog", "stf", "tun", "utun", "vmenet"}
@@ -137,21 +139,21 @@ class PortableProbe:
     def read(self) -> Sample:
         labels: list[tuple[tuple[str, ...], ...]] = []
         values: list[Value] = []
-        silences: list[Silence] = []
+        unavailable: list[UnavailableReading] = []
         for metrics, read in self._sources:
             rows: Rows = {}
             try:
                 rows = read()
             except Unavailable as error:
                 why = (error.reason, error.detail, error.remedy)
-                silences += [Silence(self.name, metric.name, "", *why) for metric in metrics]
+                unavailable += [UnavailableReading(self.name, metric.name, "", *why) for metric in metrics]
             labels.append(tuple(rows))
             for row in rows.values():
                 values += row
         columns = self._columns.columns(*labels)
-        gaps = self._gaps.silences(columns, values)
-        silences += [_NO_COMPARISON if gap.metric == BUSY.name else gap for gap in gaps]
-        return Sample(columns, values, tuple(silences))
+        gaps = self._gaps.unavailable(columns, values)
+        unavailable += [_NO_COMPARISON if gap.metric == BUSY.name else gap for gap in gaps]
+        return Sample(columns, values, tuple(unavailable))
 
     def _read_cpu(self) -> Rows:
         times = ask("cpu_times")

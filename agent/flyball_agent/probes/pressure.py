@@ -70,7 +70,7 @@ class PressureProbe:
                 values += (None, None, None, None)
         if len(failures) == len(self._files):
             self._give_up(failures[0])
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
 
     def _give_up(self, failure: Unavailable) -> None:
         if isinstance(failure, Absent | Unsupported):  # without psi=1 the files are missing, or cannot be read

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 Value = float | int | None
 
@@ -16,12 +16,12 @@ class Sample:
     """What one reading of a probe gave.
 
     `columns` must be the *same object* while the set of resources is unchanged: the sampler compares it by identity
-    and builds a new layout only when it differs. A value of `None` is unknown; say why in `silences`.
+    and builds a new layout only when it differs. A value of `None` is unknown; say why in `unavailable`.
     """
 
     columns: tuple[Column, ...]
     values: Sequence[Value]
-    silences: tuple[Silence, ...] = ()
+    unavailable: tuple[UnavailableReading, ...] = ()
 
 
 class Probe(Protocol):

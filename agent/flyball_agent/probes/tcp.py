@@ -46,4 +46,4 @@ class TcpProbe:
     def read(self) -> Sample:
         said = parse_tcp(b"\n" + self._snmp.read())
         values: list[Value] = [number(said.get(name, b"")) for name in _NAMES]
-        return Sample(self._columns, values, self._gaps.silences(self._columns, values))
+        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))

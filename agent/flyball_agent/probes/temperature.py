@@ -7,7 +7,7 @@ from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
 from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
 from flyball_proto.metric import gauge
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 _LABELS = ("chip", "sensor")
 MILLI = 1000
@@ -113,7 +113,7 @@ class TemperatureProbe:
         values: list[Value] = [sensor.temperature() for sensor in sensors]
         values += [sensor.critical for sensor in limited]
         values += [fan.rotations() for fan in fans]
-        return Sample(columns, values, self._gaps.silences(columns, values))
+        return Sample(columns, values, self._gaps.unavailable(columns, values))
 
 
 def _sensor(path: Path) -> Sensor:

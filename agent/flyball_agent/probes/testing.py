@@ -6,7 +6,7 @@ from pathlib import Path
 from flyball_agent.probes.columns import resource_name
 from flyball_agent.probes.probe import Sample, Value
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 
 
 def write_tree(root: Path, files: Mapping[str, str]) -> Path:
@@ -36,7 +36,10 @@ def broken_laws(sample: Sample) -> Iterator[str]:
     for column, value in zip(sample.columns, sample.values, strict=True):
         where = f"{column.metric.name}{column.labels}"
         if value is None:
-            if not any(explains(silence, column.metric.name, resource_name(column)) for silence in sample.silences):
+            if not any(
+                explains(unavailable_reading, column.metric.name, resource_name(column))
+                for unavailable_reading in sample.unavailable
+            ):
                 yield f"{where} is missing without a reason"
         elif not is_possible(column.metric, value):
             yield f"{where} is {value}"
@@ -49,6 +52,6 @@ def is_possible(metric: Metric, value: float) -> bool:
     return 0 <= value <= 1 if metric.unit == "ratio" else value >= 0 or metric.unit == "celsius"
 
 
-def explains(silence: Silence, metric: str, resource: str) -> bool:
-    """Whether a silence speaks of this column."""
-    return silence.metric in {"", metric} and silence.resource in {"", resource}
+def explains(unavailable_reading: UnavailableReading, metric: str, resource: str) -> bool:
+    """Whether a unavailable reading speaks of this column."""
+    return unavailable_reading.metric in {"", metric} and unavailable_reading.resource in {"", resource}

@@ -12,7 +12,6 @@ from typing import cast
 import structlog
 
 from flyball_agent.errors import SocketRefused
-from flyball_agent.own import Accounts
 from flyball_agent.runs.book import Peer, RunBook, RunRefused, TooManyReports
 from flyball_agent.runs.messages import (
     OK,
@@ -26,6 +25,7 @@ from flyball_agent.runs.messages import (
     error_line,
     ignored_line,
 )
+from flyball_agent.self_metrics import SelfMetrics
 
 _log = structlog.get_logger(__name__)
 
@@ -137,7 +137,7 @@ class Conversation(asyncio.Protocol):
             self._transport.write(line)
 
     def _refuse(self, text: str, *, fatal: bool) -> None:
-        self._server.accounts.client_errors += 1
+        self._server.self_metrics.client_errors += 1
         self._faults += 1
         self._answer(error_line(text))
         if (fatal or self._faults >= MAX_FAULTS) and self._transport is not None:
@@ -157,10 +157,12 @@ class Conversation(asyncio.Protocol):
 class RunSocket:
     """Listens, and knows who is connected."""
 
-    def __init__(self, path: Path, book: RunBook, accounts: Accounts, now: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, path: Path, book: RunBook, self_metrics: SelfMetrics, now: Callable[[], float] | None = None
+    ) -> None:
         self.path = path
         self.book = book
-        self.accounts = accounts
+        self.self_metrics = self_metrics
         self.now = now if now is not None else asyncio.get_running_loop().time
         self._conversations: set[Conversation] = set()
         self._server: asyncio.Server | None = None
@@ -201,12 +203,12 @@ class RunSocket:
         if len(self._conversations) >= MAX_CONNECTIONS:
             return False
         self._conversations.add(conversation)
-        self.accounts.clients = len(self._conversations)
+        self.self_metrics.clients = len(self._conversations)
         return True
 
     def dismiss(self, conversation: Conversation) -> None:
         self._conversations.discard(conversation)
-        self.accounts.clients = len(self._conversations)
+        self.self_metrics.clients = len(self._conversations)
 
 
 def _remove_stale(path: Path) -> None:

@@ -14,7 +14,7 @@ from flyball_agent.runs.attribution import (
     parse_uid,
 )
 from flyball_agent.runs.book import Client
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _READ_BYTES = 256 * 1024  # of one file; the rest of a huge environment is left unread
@@ -54,12 +54,12 @@ class TenancyReader:
         self._reads = 0
 
     @property
-    def silences(self) -> tuple[Silence, ...]:
+    def unavailable(self) -> tuple[UnavailableReading, ...]:
         """Why some runs may be unknown."""
         if not any(known.files.environ is None for known in self._known.values()):
             return ()
         detail = "the environment of some processes cannot be read"
-        return (Silence("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
+        return (UnavailableReading("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
 
     def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> pb.Tenancy:
         """Members for everyone who holds a GPU or speaks for a run."""

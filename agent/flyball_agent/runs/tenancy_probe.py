@@ -26,7 +26,7 @@ class TenancyProbe:
 
     def read(self) -> Sample:
         self.body = self._reader.read_body(self._processes(), self._book.clients())
-        return Sample((), (), self._reader.silences)
+        return Sample((), (), self._reader.unavailable)
 
 
 def processes_of(accelerators: Sequence[Accelerator]) -> list[pb.GpuProcess]:

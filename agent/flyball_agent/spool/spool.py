@@ -8,9 +8,9 @@ from pathlib import Path
 import structlog
 
 from flyball_agent.clock import Clock
-from flyball_agent.own import Accounts
 from flyball_agent.record import Definition, Epoch, Tick
 from flyball_agent.schedule import NANOSECONDS
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.format import SpooledRecord
 from flyball_agent.spool.ledger import ledger_entry, write_ledger
@@ -36,12 +36,12 @@ class Spool:
     """
 
     def __init__(
-        self, directory: Path, settings: SpoolSettings, *, clock: Clock, accounts: Accounts, announce: Announce
+        self, directory: Path, settings: SpoolSettings, *, clock: Clock, self_metrics: SelfMetrics, announce: Announce
     ) -> None:
         self._directory = directory
         self._settings = settings
         self._clock = clock
-        self._accounts = accounts
+        self._self_metrics = self_metrics
         self._announce = announce
         self._lock = threading.RLock()
         self._lives: dict[bytes, Life] = {}
@@ -67,7 +67,7 @@ class Spool:
                 self._current.ended = True
                 self._close_file()
                 self._ring = None
-                self._accounts.spool_degraded = False
+                self._self_metrics.spool_degraded = False
                 self._drop_if_over(self._current)
             self._current = self._lives[epoch.id] = Life(epoch, ended=False)
 
@@ -111,7 +111,7 @@ class Spool:
             if self._ring is not None:
                 self._lose(life, RangeSet.of(self._ring.append(tick)), "memory_full")
             self._enforce_limits(boot_ns)
-            self._accounts.spool_bytes = sum(life.bytes for life in self._lives.values())
+            self._self_metrics.spool_bytes = sum(life.bytes for life in self._lives.values())
 
     # The uplink's side
 
@@ -178,7 +178,7 @@ class Spool:
             self._drop_if_over(life)
             if had_lost and not life.lost:
                 self._save_ledger()
-            self._accounts.spool_bytes = sum(life.bytes for life in self._lives.values())
+            self._self_metrics.spool_bytes = sum(life.bytes for life in self._lives.values())
 
     def declare_lost(self, epoch: bytes, ranges: RangeSet, reason: str) -> None:
         """What turned out to be unreadable."""
@@ -196,7 +196,7 @@ class Spool:
         if not life.lost:
             _log.warning("records_lost", epoch=life.epoch.name, reason=reason, first=next(iter(lost))[0])
         life.lost |= lost
-        self._accounts.records_lost += len(lost)
+        self._self_metrics.records_lost += len(lost)
         self.lost_version += 1
         if reason != "memory_full":  # while the disk refuses there is no use in asking it each second
             self._save_ledger()
@@ -256,11 +256,11 @@ class Spool:
 
     def _enter_memory(self, life: Life, error: OSError, boot_ns: int) -> None:
         """The disk refuses: go on in memory, and try again later, each time a little later."""
-        if not self._accounts.spool_degraded:
+        if not self._self_metrics.spool_degraded:
             text = f"{self._directory}: {error.strerror or error}"
             _log.error("spool_degraded", directory=str(self._directory), error=str(error))
             self._announce("spool_degraded", text)
-        self._accounts.spool_degraded = True
+        self._self_metrics.spool_degraded = True
         self._close_file()
         self._ring = MemorySegment(life.epoch, self._settings.memory_bytes)
         life.segments.append(self._ring)
@@ -282,7 +282,7 @@ class Spool:
             self._retry_ns = boot_ns + round(self._retry_seconds * NANOSECONDS)
             return
         self._ring = None
-        self._accounts.spool_degraded = False
+        self._self_metrics.spool_degraded = False
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._save_ledger()
         _log.warning("spool_recovered", directory=str(self._directory))
@@ -317,7 +317,7 @@ class Spool:
         self._lives = {life.epoch.id: life for life in lives}
         for life in lives:
             self._lose(life, RangeSet((life.held() | life.lost).gaps(life.first, life.next)), "damaged")
-        self._accounts.spool_bytes = sum(life.bytes for life in lives)
+        self._self_metrics.spool_bytes = sum(life.bytes for life in lives)
 
 
 def _name(segment: Segment) -> str:

@@ -6,8 +6,8 @@ from queue import SimpleQueue
 
 import structlog
 
-from flyball_agent.own import Accounts
 from flyball_agent.record import Tick
+from flyball_agent.self_metrics import SelfMetrics
 
 _log = structlog.get_logger(__name__)
 
@@ -25,11 +25,11 @@ class SpoolWriter:
     """
 
     def __init__(
-        self, sinks: Sequence[Callable[[Tick], None]], max_bytes: int, *, accounts: Accounts, announce: Announce
+        self, sinks: Sequence[Callable[[Tick], None]], max_bytes: int, *, self_metrics: SelfMetrics, announce: Announce
     ) -> None:
         self._sinks = tuple(sinks)
         self._max_bytes = max_bytes
-        self._accounts = accounts
+        self._self_metrics = self_metrics
         self._announce = announce
         self._queue: SimpleQueue[Tick | None] = SimpleQueue()
         self._put_bytes = 0  # written by the sampler alone; the next one by our thread alone
@@ -46,12 +46,12 @@ class SpoolWriter:
             self._put_bytes += len(tick.record)
             self._queue.put(tick)
         waiting = self._queue.qsize()
-        if waiting >= HANGS_AFTER_RECORDS and not self._accounts.spool_hangs:
-            self._accounts.spool_hangs = True
+        if waiting >= HANGS_AFTER_RECORDS and not self._self_metrics.spool_hangs:
+            self._self_metrics.spool_hangs = True
             _log.error("spool_hangs", records_waiting=waiting)
             self._announce("spool_degraded", "the disk does not answer; records wait in memory")
-        elif waiting <= 1 and self._accounts.spool_hangs:
-            self._accounts.spool_hangs = False
+        elif waiting <= 1 and self._self_metrics.spool_hangs:
+            self._self_metrics.spool_hangs = False
             _log.warning("spool_answers_again")
             self._announce("spool_recovered", "the disk answers again")
 

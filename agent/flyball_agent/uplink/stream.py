@@ -9,9 +9,9 @@ import structlog
 from grpc import aio
 
 from flyball_agent.clock import Clock
-from flyball_agent.own import Accounts
 from flyball_agent.record import Definition
 from flyball_agent.schedule import NANOSECONDS, due_ns, spread_ns
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.spool.format import SpooledRecord
 from flyball_agent.spool.spool import Spool
 from flyball_agent.uplink.backlog import Backlog
@@ -46,7 +46,7 @@ class Self:
     version: str
     spool: Spool
     clock: Clock
-    accounts: Accounts
+    self_metrics: SelfMetrics
     inventory: pb.Inventory | None = None
     inventory_version: int = 0
     refused: dict[bytes, RangeSet] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class Stream:
     def _take_refused(self, refused: pb.Refused) -> None:
         ranges = RangeSet((part.first, part.next) for part in refused.ranges)
         before = self._me.refused.get(refused.epoch, RangeSet())
-        self._me.accounts.records_refused += len(ranges - before)
+        self._me.self_metrics.records_refused += len(ranges - before)
         if not before:
             _log.warning("records_refused", epoch=refused.epoch.hex(), reason=refused.reason)
         if refused.epoch in {each.epoch.id for each in self._epochs}:
@@ -326,7 +326,7 @@ class Stream:
             self._echo = None
         message.sent_boot_ns = self._me.clock.boot_ns()
         data = message.SerializeToString()
-        self._me.accounts.sent_bytes += len(data)
+        self._me.self_metrics.sent_bytes += len(data)
         try:
             await self._call.write(data)
         except asyncio.InvalidStateError:  # the call ended since we last looked; only its status says why

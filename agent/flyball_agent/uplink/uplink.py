@@ -101,7 +101,7 @@ class Uplink:
             await self._until_end(speaking, stop)
         finally:
             self._stream = None
-            self._me.accounts.connected = False
+            self._me.self_metrics.connected = False
             watching.cancel()
             speaking.cancel()
             call.cancel()
@@ -122,8 +122,8 @@ class Uplink:
     async def _watch(self, stream: Stream, address: str) -> None:
         """Say once that a collector listens."""
         await stream.welcome.wait()
-        self._me.accounts.connected = True
-        self._me.accounts.connections += 1
+        self._me.self_metrics.connected = True
+        self._me.self_metrics.connections += 1
         self.state = f"connected to {address}"
         _log.info("connected", collector=address, attempts_failed=self._failures)
         self._last_failure, self._failures = "", 0

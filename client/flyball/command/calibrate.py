@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flyball.command.errors import CommandError
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG, HardwareFileOption, load_runs, use_hardware
 
 if TYPE_CHECKING:
@@ -43,14 +43,16 @@ def calibrate(
     return tell(told(found), format_, output)
 
 
-def told(found: "Calibration") -> Told:
+def told(found: "Calibration") -> CommandResult:
     """A calibration, ready for every format."""
     from flyball_planner.report.calibrated import charts, document, sections
 
-    return Told(f"Calibration by {found.source}", sections(found), document(found), lambda: charts(found), FOOTER)
+    return CommandResult(
+        f"Calibration by {found.source}", sections(found), document(found), lambda: charts(found), FOOTER
+    )
 
 
-def _columns() -> Told:
+def _columns() -> CommandResult:
     from flyball_planner.specification.runs import describe_columns
     from flyball_reports.section import Section, Table
 
@@ -59,4 +61,4 @@ def _columns() -> Told:
     text = "A line a run; a column that is not needed may be left out, and so may a cell. The keys of a list are these."
     sections = (Section("", (text,), (Table(rows, ("Column", "Expected", "Meaning")),)),)
     document = [{"name": each.name, "expected": each.reader.expected, "meaning": each.meaning} for each in described]
-    return Told("Columns of measured runs", sections, document)
+    return CommandResult("Columns of measured runs", sections, document)

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.limits import MOST_DAYS, MOST_DEVICES, finite
-from flyball.command.output import FormOption, OutputOption, Told, tell, write_new
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell, write_new
 from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def configure(
         write_new({write / f"{each.name}.yaml": each.specification for each in found})
     sections = tuple(section for each in found for section in _sections(each, disk))
     machine_words = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
-    tell(Told(f"Configurations for {machine_words}", sections, _document(found, disk)), format_, output)
+    tell(CommandResult(f"Configurations for {machine_words}", sections, _document(found, disk)), format_, output)
 
 
 def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[str, object]]:
@@ -76,7 +76,7 @@ def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[s
 
 def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":
     from flyball_planner.configurations.accompany import accompany
-    from flyball_planner.configurations.told import (
+    from flyball_planner.configurations.tables import (
         budgets_table,
         numbers_table,
         phases_table,

@@ -69,7 +69,7 @@ def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
             Text(clean(each["bottleneck"]), style="bold" if each["raised"] else ""),
             Text(bar(each["score"])),
             Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
-            Text(_standing(each)),
+            Text(_active(each)),
             Text(clean(each["meaning"]), style="dim"),
         ]
         for each in found
@@ -78,7 +78,7 @@ def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
     return _section("what bounds it", ("", "", "", "", ""), rows)
 
 
-def _standing(each: dict[str, Any]) -> str:
+def _active(each: dict[str, Any]) -> str:
     """How sure what stands is; of what does not, for which other one."""
     if each.get("explained_by"):  # collectors of before do not tell
         return f"explained by {clean(each['explained_by']).removeprefix('bottleneck_')}"

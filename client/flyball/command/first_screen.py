@@ -42,7 +42,9 @@ def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Place
         yield from _host(answer, columns)
         yield ""
     yield from _places(hosts, places)
-    silent = list(missing([silence for answer, _ in hosts for silence in answer["silences"]]))
+    silent = list(
+        missing([unavailable_reading for answer, _ in hosts for unavailable_reading in answer["unavailable"]])
+    )
     if silent:
         yield ""
         yield "[bold]Not read here, and why[/bold]"
@@ -116,14 +118,14 @@ def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) ->
         yield f"  {label:10} {value}"
 
 
-def missing(silences: Sequence[Answer]) -> Iterator[str]:
-    """Silences of one cause in one line: which probes, why, and what helps."""
+def missing(unavailable: Sequence[Answer]) -> Iterator[str]:
+    """UnavailableReadings of one cause in one line: which probes, why, and what helps."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for silence in silences:
-        cause = (silence["reason"], silence["detail"], silence["remedy"])
+    for unavailable_reading in unavailable:
+        cause = (unavailable_reading["reason"], unavailable_reading["detail"], unavailable_reading["remedy"])
         probes = groups.setdefault(cause, [])
-        if silence["probe"] not in probes:
-            probes.append(silence["probe"])
+        if unavailable_reading["probe"] not in probes:
+            probes.append(unavailable_reading["probe"])
     ordered = sorted(groups.items(), key=lambda group: (not group[0][2], group[0][0] == "absent", group[1]))
     width = min(24, max((len(", ".join(probes)) for _, probes in ordered), default=0))
     for (reason, detail, remedy), probes in ordered[:_MOST_GROUPS]:

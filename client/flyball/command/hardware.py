@@ -7,7 +7,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def hardware(
     tell(_details(details) if details else _list(kind), format_, output)
 
 
-def _list(kind: Kind | None) -> Told:
+def _list(kind: Kind | None) -> CommandResult:
     from flyball_planner.catalogue.devices import devices, profiles
     from flyball_reports.section import Section, Table
 
@@ -56,7 +56,7 @@ def _list(kind: Kind | None) -> Told:
         "profiles": [to_builtins(each) for each in profiles().values()],
         "devices": [_document(each) for each in shown],
     }
-    return Told("Hardware", sections if kind is None else sections[1:], document)
+    return CommandResult("Hardware", sections if kind is None else sections[1:], document)
 
 
 def _order(device: "Device") -> tuple[str, str, int, str]:
@@ -88,7 +88,7 @@ def _best(device: "Device") -> tuple[float, str]:
     return (device.flops_per_second[format_], format_.value) if format_ else (0.0, "")
 
 
-def _details(name: str) -> Told:
+def _details(name: str) -> CommandResult:
     from flyball_planner.catalogue.devices import find_device
     from flyball_reports.errors import InputError
     from flyball_reports.section import Section, Table
@@ -98,7 +98,7 @@ def _details(name: str) -> Told:
     except InputError as error:
         raise CommandError(str(error), WRONG) from None
     rows = tuple((label, value) for label, value in _facts(device) if value)
-    return Told(device.name, (Section("", tables=(Table(rows),)),), _document(device))
+    return CommandResult(device.name, (Section("", tables=(Table(rows),)),), _document(device))
 
 
 def _facts(device: "Device") -> list[tuple[str, str]]:

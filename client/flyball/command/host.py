@@ -69,8 +69,8 @@ def host_view(told: dict[str, Any], before: dict[str, Any] | None = None, *, eve
     """The sections that have something to say; `every` reading, or an overview."""
     readings = _readings(told["readings"]) if every else overview(told, before)
     sections = [_heading(told), _inventory(told["inventory"]), *readings, _runs(told["runs"])]
-    silent = _silences if every else _causes
-    sections += [_processes(told["processes"]), _events(told.get("events", [])), silent(told["silences"])]
+    silent = _unavailable if every else _causes
+    sections += [_processes(told["processes"]), _events(told.get("events", [])), silent(told["unavailable"])]
     return Group(*(section for section in sections if section is not None))
 
 
@@ -167,13 +167,13 @@ def _events(events: list[dict[str, Any]]) -> RenderableType | None:
     return _section("what happened, newest first", ("time", "event", "of", "told"), rows)
 
 
-def _causes(silences: list[dict[str, Any]]) -> RenderableType | None:
+def _causes(unavailable: list[dict[str, Any]]) -> RenderableType | None:
     """What is silent by its cause, a line each."""
-    lines = [Text.from_markup(line) for line in missing(silences)]
+    lines = [Text.from_markup(line) for line in missing(unavailable)]
     return Group(Text("\nnot read here, and why", style="bold"), *lines) if lines else None
 
 
-def _silences(silences: list[dict[str, Any]]) -> RenderableType | None:
+def _unavailable(unavailable: list[dict[str, Any]]) -> RenderableType | None:
     rows = [
         [
             each["probe"],
@@ -183,7 +183,7 @@ def _silences(silences: list[dict[str, Any]]) -> RenderableType | None:
             each["detail"],
             each["remedy"] or DASH,
         ]
-        for each in silences
+        for each in unavailable
     ]
     return _section("silent, and why", ("probe", "what", "of", "reason", "detail", "what to do"), rows)
 

@@ -12,7 +12,7 @@ from flyball.command.gpu import gpu_words
 from flyball.command.readings import DASH, amount, bar
 from flyball.command.words import clean
 
-Told = Mapping[str, Any]
+HostAnswer = Mapping[str, Any]
 Labels = tuple[tuple[str, str], ...]
 
 _ALARMS = ("critical", "warning")
@@ -37,7 +37,7 @@ _GPU_COLUMNS = (
 class Newest:
     """The newest readings, by metric and labels; what is unknown is not among them."""
 
-    def __init__(self, readings: Sequence[Told]) -> None:
+    def __init__(self, readings: Sequence[HostAnswer]) -> None:
         self._values: dict[str, dict[Labels, float]] = {}
         for each in readings:
             values = self._values.setdefault(each["metric"], {})
@@ -62,7 +62,7 @@ class Newest:
             yield from map(dict, self.all(metric))
 
 
-def overview(told: Told, before: Told | None = None) -> list[RenderableType]:
+def overview(told: HostAnswer, before: HostAnswer | None = None) -> list[RenderableType]:
     """What fits one screen; with what was told `before` also the traffic since."""
     newest = Newest(told["readings"])
     alarms = [each for each in told["conditions"] if each["severity"] in _ALARMS]
@@ -103,7 +103,7 @@ def _of(newest: Newest, used: str, total: str) -> str:
     return "" if part is whole is None else f"{amount(part, 'bytes')} of {amount(whole, 'bytes')}"
 
 
-def _traffic(told: Told, before: Told | None) -> Text | None:
+def _traffic(told: HostAnswer, before: HostAnswer | None) -> Text | None:
     """Bytes a second since the record before, of all devices together; a restart counts from anew."""
     if before is None or before["epoch"] != told["epoch"] or told["time_unix"] <= before["time_unix"]:
         return None

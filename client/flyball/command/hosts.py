@@ -98,7 +98,7 @@ def problems(told: dict[str, Any]) -> list[Text]:
         line.append(f"  {where(each)}: {clean(each['kind'])}", style="not bold default")
         line.append(f"  {clean(each['because'])}", style="not bold default")
         lines.append(line)
-    more = sum(told["standing"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
+    more = sum(told["active"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
     name = clean(next((each["host"] for each in worst if each["host"]), "HOST"))
     lines.append(
         Text(f"{'there may be more; ' if more else ''}why, and what to do: flyball diagnose {name}", style="dim")
@@ -130,7 +130,7 @@ def fleet(told: dict[str, Any]) -> list[dict[str, Any]]:
                 "gpu_utilization_ratio": sum(busy) / len(busy) if busy else None,
                 "gpu_memory_ratio": sum(memory) / len(memory) if memory else None,
                 "gpu_temperature_celsius": max(heat, default=None),
-                "silences": told["silences"][index],
+                "unavailable": told["unavailable"][index],
                 "attention": _ATTENTION[told["attention"][index]],
                 "problem": worst.get(name),
                 "primary": told["primary"][index],
@@ -167,7 +167,7 @@ def _row(host: dict[str, Any]) -> list[str]:
         heat,
         "never" if age is None else duration(age),
         amount(host["clock_skew_seconds"], "seconds"),
-        str(host["silences"]),
+        str(host["unavailable"]),
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from flyball.command.errors import CommandError
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG
 
 EXAMPLE = "Examples: flyball models --list; flyball models --details mlp; flyball models --list --format json"
@@ -22,7 +22,7 @@ def models(
     tell(_details(details) if details else _list(), format_, output)
 
 
-def _list() -> Told:
+def _list() -> CommandResult:
     from flyball_planner.models.families import all_families
     from flyball_planner.models.transformer.counts import parameters
     from flyball_planner.models.transformer.named import named_shape, shape_names
@@ -49,10 +49,10 @@ def _list() -> Told:
         "models": [{"name": family.name, "summary": family.summary} for family in families],
         "transformers": [{"name": name, "parameters": size} for name, size in sizes.items()],
     }
-    return Told("Models", sections, document)
+    return CommandResult("Models", sections, document)
 
 
-def _details(name: str) -> Told:
+def _details(name: str) -> CommandResult:
     from flyball_planner.models.families import find_family, model_names, specification_keys
     from flyball_planner.models.transformer.named import shape_names
     from flyball_reports.errors import InputError
@@ -84,10 +84,10 @@ def _details(name: str) -> Told:
             for key in keys
         ],
     }
-    return Told(family.name, (section,), document)
+    return CommandResult(family.name, (section,), document)
 
 
-def _shape_details(name: str) -> Told:
+def _shape_details(name: str) -> CommandResult:
     from msgspec import to_builtins
 
     from flyball_planner.models.transformer.counts import parameters
@@ -104,4 +104,4 @@ def _shape_details(name: str) -> Told:
         "active_parameters": counts.active,
         "shape": to_builtins(shape),
     }
-    return Told(name, (Section("", tables=(Table(rows),)),), document)
+    return CommandResult(name, (Section("", tables=(Table(rows),)),), document)

@@ -72,7 +72,7 @@ JournalOption = Annotated[
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
 
 
-class Told(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """What a command found, ready for every format."""
 
     title: str
@@ -82,7 +82,7 @@ class Told(Struct, frozen=True):
     footer: str = ""
 
 
-def tell(told: Told, form: Form | None = None, output: Path | None = None) -> None:
+def tell(told: CommandResult, form: Form | None = None, output: Path | None = None) -> None:
     """Write it where it was asked for."""
     form = form_of(form, output)
     if output is None and form is Form.TABLE and sys.stdout.isatty():
@@ -108,7 +108,7 @@ def form_of(form: Form | None, output: Path | None) -> Form:
     return SUFFIXES.get(suffix, Form.MARKDOWN)
 
 
-def rendered(told: Told, form: Form) -> str:
+def rendered(told: CommandResult, form: Form) -> str:
     """The whole text of a format."""
     if form is Form.JSON:
         import json

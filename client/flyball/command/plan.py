@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.output import Form, FormOption, OutputOption, Told, VerboseOption, tell, writable
+from flyball.command.output import CommandResult, Form, FormOption, OutputOption, VerboseOption, tell, writable
 from flyball.command.specifications import (
     WRONG,
     CalibrationOption,
@@ -55,13 +55,13 @@ def plan(
     tell(told(made, verbose=verbose or said.verbose), format_, output)
 
 
-def told(made: "Plan", *, verbose: bool = False) -> Told:
+def told(made: "Plan", *, verbose: bool = False) -> CommandResult:
     """A plan, ready for every format."""
     from flyball_planner.report.document import document
     from flyball_planner.report.render import FOOTER
     from flyball_planner.report.sections import sections
 
-    return Told(made.title, sections(made, verbose=verbose), document(made), partial(_charts, made), FOOTER)
+    return CommandResult(made.title, sections(made, verbose=verbose), document(made), partial(_charts, made), FOOTER)
 
 
 def _charts(made: "Plan") -> "Mapping[str, Chart]":

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.limits import MOST_DEVICES, MOST_HOURS, finite
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG, load
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _known(provider: str) -> str:
         raise CommandError(f"--provider {provider}: expected {fault}", WRONG) from None
 
 
-def _of_device(device: str, hours: float, devices: int, provider: str, live: bool) -> Told:
+def _of_device(device: str, hours: float, devices: int, provider: str, live: bool) -> CommandResult:
     from flyball_planner.catalogue.bills import compare
     from flyball_planner.catalogue.devices import find_device
     from flyball_planner.catalogue.prices import of_provider, offers
@@ -77,7 +77,7 @@ def _of_device(device: str, hours: float, devices: int, provider: str, live: boo
     return _told(f"{devices} × {found.name} for {hours:g} h", compare(asked, hours, devices))
 
 
-def _of_plan(path: Path, provider: str, live: bool) -> Told:
+def _of_plan(path: Path, provider: str, live: bool) -> CommandResult:
     from flyball_planner.catalogue.bills import compare
     from flyball_planner.catalogue.prices import of_provider, offers
     from flyball_planner.plan.choose import choose_for
@@ -105,14 +105,14 @@ def _live(device: "Device", provider: str) -> "Sequence[Offer]":
     return found
 
 
-def _told(title: str, bills: "Sequence[Bill]") -> Told:
+def _told(title: str, bills: "Sequence[Bill]") -> CommandResult:
     from flyball_reports.section import Section, Table
 
     heads = ("Offer", "Region", "Prices as of", "Instances", "Idle", "On demand", "Spot", "Caveat")
     table = Table(tuple(map(_row, bills)), heads, (3, 4, 5, 6))
     text = () if bills else ("No such offer is known: give cost.usd_per_device_hour in the specification.",)
     sections = (Section("", text, (table,) if bills else ()),)
-    return Told(title, sections, [to_builtins(each) for each in bills])
+    return CommandResult(title, sections, [to_builtins(each) for each in bills])
 
 
 def _row(bill: "Bill") -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.limits import FEWEST_HOURS, MOST_HOURS, MOST_SAMPLES, finite
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG, CalibrationOption, calibrated, load
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def _together(
             raise CommandError(f"{option} says nothing beside {said}; leave it out", WRONG)
 
 
-def _told(found: "Recommendation") -> Told:
+def _told(found: "Recommendation") -> CommandResult:
     from flyball_planner.report.recommended import charts, sections
 
-    return Told("Recommended hardware", sections(found), _document(found), lambda: charts(found))
+    return CommandResult("Recommended hardware", sections(found), _document(found), lambda: charts(found))
 
 
 def _document(found: "Recommendation") -> dict[str, Any]:

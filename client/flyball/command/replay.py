@@ -22,7 +22,7 @@ from flyball.extras import advice, missing
 from flyball_reports.figures import plural
 
 if TYPE_CHECKING:
-    from flyball_collector.replay.told import Played, ToldEvent
+    from flyball_collector.replay.played_events import Played, PlayedEvent
 
 EXAMPLE = "Examples: flyball replay series.csv; flyball replay --format json a.csv b.csv.gz | jq '.[].kind'"
 
@@ -77,8 +77,8 @@ def _of_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played":
     from flyball_collector.http.times import parse_time
     from flyball_collector.replay.collect import collect, definitions_of
     from flyball_collector.replay.errors import ReplayError
+    from flyball_collector.replay.played_events import play_rows
     from flyball_collector.replay.stored_series import recording_of
-    from flyball_collector.replay.told import play_rows
     from flyball_collector.store.contract import StoreError
     from flyball_collector.store.open import open_existing
 
@@ -106,8 +106,8 @@ def _played(files: Sequence[Path]) -> "Played":
         raise CommandError("name a file to play, or a store with --store", 2)
     from flyball_collector.replay import capsule, csv_series
     from flyball_collector.replay.errors import ReplayError
+    from flyball_collector.replay.played_events import play_csv, play_rows
     from flyball_collector.replay.stored_series import recording_of
-    from flyball_collector.replay.told import play_csv, play_rows
 
     try:
         if not any(capsule.is_capsule(file) for file in files):
@@ -126,7 +126,7 @@ def _played(files: Sequence[Path]) -> "Played":
     return play_rows(recording_of(contents.hosts, contents.find), settings)
 
 
-def _shown(played: "Played") -> Iterator["ToldEvent"]:
+def _shown(played: "Played") -> Iterator["PlayedEvent"]:
     """Every event, while a bar shows how far it is where somebody looks."""
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("playing", total=1.0)
@@ -135,7 +135,7 @@ def _shown(played: "Played") -> Iterator["ToldEvent"]:
             yield from events
 
 
-def _write_array(events: Iterator["ToldEvent"]) -> None:
+def _write_array(events: Iterator["PlayedEvent"]) -> None:
     """One array, an event a line."""
     sys.stdout.write("[")
     for number, event in enumerate(events):
@@ -143,7 +143,7 @@ def _write_array(events: Iterator["ToldEvent"]) -> None:
     sys.stdout.write("\n]\n")
 
 
-def _table(events: Sequence["ToldEvent"]) -> Table:
+def _table(events: Sequence["PlayedEvent"]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("TIME", "STATE", "KIND", "WHERE", "SURE"):
         table.add_column(title, no_wrap=True)
@@ -154,7 +154,7 @@ def _table(events: Sequence["ToldEvent"]) -> Table:
     return table
 
 
-def _list(events: Sequence["ToldEvent"]) -> Table:
+def _list(events: Sequence["PlayedEvent"]) -> Table:
     """The same for narrow terminals: some lines an event."""
     table = Table("TIME", "STATE", "WHAT", box=None, pad_edge=False, header_style="dim")
     for event in events:
@@ -169,7 +169,7 @@ def _list(events: Sequence["ToldEvent"]) -> Table:
 _STYLES = {"raised": "bold", "cleared": "dim"}
 
 
-def _cells(event: "ToldEvent") -> list[str]:
+def _cells(event: "PlayedEvent") -> list[str]:
     gpu = gpu_words(event["gpu"], event["gpu_index"])
     where = " ".join(clean(word) for word in (event["host"], gpu, event["resource"] or "") if word)
     left = event["seconds_left"]

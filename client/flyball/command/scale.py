@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
 from flyball.command.limits import finite
-from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
+from flyball.command.output import CommandResult, FormOption, JournalOption, OutputOption, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _tell_progress(progress: "Progress") -> None:
     typer.echo(f"{latest.configuration}: {latest.failure or duration(latest.seconds)}", err=True)
 
 
-def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
+def told(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
     """The law, how sure it is, and the forecasts."""
     from flyball_reports.figures import duration, percent, spread
     from flyball_reports.section import Section, Table
@@ -109,7 +109,7 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> Told:
         "doubts": list(found.doubts),
     }
     shown = tuple(each for each in sections if each.text or each.tables or each.points)
-    return Told("Scaling", shown, document, lambda: {"Forecast": _chart(found, targets)})
+    return CommandResult("Scaling", shown, document, lambda: {"Forecast": _chart(found, targets)})
 
 
 def _chart(found: "ScalingFit", targets: "Sequence[int]") -> "Chart":

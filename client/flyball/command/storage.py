@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from flyball.command.errors import CommandError
 from flyball.command.limits import MOST_SAMPLES, finite
-from flyball.command.output import FormOption, OutputOption, Told, tell
+from flyball.command.output import CommandResult, FormOption, OutputOption, tell
 from flyball.command.specifications import WRONG, read_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _calibrated(estimator: "StorageEstimator", path: Path) -> "StorageEstimator"
     return estimator.calibrated(counted)
 
 
-def _told(found: "StorageEstimate") -> Told:
+def _told(found: "StorageEstimate") -> CommandResult:
     from flyball_reports.figures import count, size, spread
     from flyball_reports.section import Section, Table
 
@@ -73,7 +73,7 @@ def _told(found: "StorageEstimate") -> Told:
         Section("Levels", tables=(Table(rows, heads, (1, 2, 3, 4, 5)),)),
         Section("Assumptions", points=found.reasons),
     )
-    return Told("Storage", sections, _document(found), lambda: {"Levels": _chart(found)})
+    return CommandResult("Storage", sections, _document(found), lambda: {"Levels": _chart(found)})
 
 
 def _document(found: "StorageEstimate") -> dict[str, Any]:

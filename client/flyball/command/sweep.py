@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from flyball.command.errors import CommandError
 from flyball.command.executors import DaskOption, executors
 from flyball.command.limits import finite
-from flyball.command.output import FormOption, JournalOption, OutputOption, Told, form_of, tell
+from flyball.command.output import CommandResult, FormOption, JournalOption, OutputOption, form_of, tell
 from flyball.command.specifications import WRONG
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Progress:
         typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {said}", err=True)
 
 
-def told(outcomes: "Sequence[Outcome]") -> Told:
+def told(outcomes: "Sequence[Outcome]") -> CommandResult:
     """The ranking, what matters how much, and what failed."""
     from flyball_planner.sweep.ranking import effects, ranked
     from flyball_reports.figures import duration
@@ -155,7 +155,7 @@ def told(outcomes: "Sequence[Outcome]") -> Told:
         "effects": [{"name": each.name, "ratio": each.ratio} for each in effects(outcomes)],
         "failed": [_document(each) for each in outcomes if each.failure],
     }
-    return Told(f"{len(outcomes)} configurations", sections, document)
+    return CommandResult(f"{len(outcomes)} configurations", sections, document)
 
 
 def _charts(outcomes: "Sequence[Outcome]") -> "tuple[Chart, ...]":

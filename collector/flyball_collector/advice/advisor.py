@@ -17,7 +17,7 @@ from flyball_collector.advice.rules.catalogue import RULES
 from flyball_collector.advice.scene import Scene
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
-from flyball_collector.diagnosis.conditions import Conditions, Standing, place_of
+from flyball_collector.diagnosis.conditions import ActiveCondition, Conditions, place_of
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.kinds import KINDS
@@ -55,7 +55,7 @@ class Advisor:
             for kind in rule.kinds:
                 self._by_kind.setdefault(kind, []).append(rule)
         self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
-        self._standing: dict[str, tuple[Event, ...]] = {}  # by place, as of its last look; of wanted kinds
+        self._active: dict[str, tuple[Event, ...]] = {}  # by place, as of its last look; of wanted kinds
         self._agenda = Agenda()
         self._board = Board()
         self._checkpoints = CheckpointWatch()
@@ -83,16 +83,16 @@ class Advisor:
             yield from self._look_around(view)
         self._board.sort()
 
-    def consider(self, view: View, standing: Iterable[Standing]) -> tuple[Advice, ...]:
+    def consider(self, view: View, active: Iterable[ActiveCondition]) -> tuple[Advice, ...]:
         """The advice for what stands now, all of it at once."""
         by_place: dict[str, list[Event]] = {}
-        for item in standing:
+        for item in active:
             by_place.setdefault(place_of(item.subject), []).append(item.event)
-        for place in self._standing.keys() | by_place.keys():
+        for place in self._active.keys() | by_place.keys():
             self._stand(place, by_place.get(place, ()))
         for _ in self._watch(view):
             pass
-        self._look(self._scene(view), tuple(self._standing), view.now)
+        self._look(self._scene(view), tuple(self._active), view.now)
         self._board.sort()
         return self.given
 
@@ -101,18 +101,18 @@ class Advisor:
         other = [
             place
             for place in sorted(conditions.touched())
-            if self._stand(place, (item.event for item in conditions.standing_of(place)))
+            if self._stand(place, (item.event for item in conditions.active_of(place)))
         ]
         self._agenda.changed(other, now)
 
     def _stand(self, place: str, events: Iterable[Event]) -> bool:
         """What stands at a place; whether it has to be looked at because of it."""
         wanted = tuple(sorted((e for e in events if e.kind.name in self._wanted), key=lambda e: _ORDER[e.kind.name]))
-        before = self._standing.get(place, ())
+        before = self._active.get(place, ())
         if wanted:
-            self._standing[place] = wanted
+            self._active[place] = wanted
         else:
-            self._standing.pop(place, None)
+            self._active.pop(place, None)
             self._agenda.forget([place])
             self._board.put(place, ())
         return bool(wanted) and wanted != before
@@ -120,7 +120,7 @@ class Advisor:
     def _watch(self, view: View) -> Iterator[None]:
         """What is seen over some looks only, of all hosts."""
         matters: Flags = np.zeros(len(view.hosts), dtype=bool)
-        matters[[at for subject, at in view.hosts.places.items() if subject.host in self._standing]] = True
+        matters[[at for subject, at in view.hosts.places.items() if subject.host in self._active]] = True
         yield from self._waits.look(view, lambda: self._membership(view), matters)
         self._count_opened(view)
 
@@ -151,15 +151,15 @@ class Advisor:
 
     def _look(self, scene: Scene, places: Sequence[str], now: float) -> None:
         """What rules say of some places. One at which they fail has had its look; those after it stay due."""
-        standing = {place: self._standing[place] for place in places if place in self._standing}
-        situations = scene.situations(event for events in standing.values() for event in events)
-        for place in standing:
+        active = {place: self._active[place] for place in places if place in self._active}
+        situations = scene.situations(event for events in active.values() for event in events)
+        for place in active:
             self._agenda.looked(place, now)
             self._board.put(place, leaves_only(self._of(next(situations)), self._by_name))
 
     def _of(self, situation: Situation) -> Iterator[Advice]:
         asked: Mapping[str, Rule] = {
-            rule.name: rule for kind in situation.standing for rule in self._by_kind.get(kind, ())
+            rule.name: rule for kind in situation.active for rule in self._by_kind.get(kind, ())
         }
         blind = situation.stands(*_UNTRUSTED)
         for rule in asked.values():

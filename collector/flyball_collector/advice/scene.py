@@ -70,9 +70,9 @@ class Scene:
         ranks = [self._members.of(subject) for subject in by_place]
         told, read = facts_of(self._view.ranks, ranks), self._read(list(by_place))
         for (subject, kinds), places, facts, own in zip(by_place.items(), ranks, told, read, strict=True):
-            standing = {kind: tuple(events) for kind, events in kinds.items()}
+            active = {kind: tuple(events) for kind, events in kinds.items()}
             run = self._run_facts(self._members.run_of(places))
-            yield Situation(subject=subject, standing=standing, **(_told(standing) | facts | run | own))
+            yield Situation(subject=subject, active=active, **(_told(active) | facts | run | own))
 
     # -- facts --
 
@@ -195,8 +195,8 @@ _TOLD = {
 """Facts that detectors give as evidence."""
 
 
-def _told(standing: Mapping[str, tuple[Event, ...]]) -> dict[str, Any]:
-    said = {name: value for events in standing.values() for event in events for name, value in event.evidence.items()}
+def _told(active: Mapping[str, tuple[Event, ...]]) -> dict[str, Any]:
+    said = {name: value for events in active.values() for event in events for name, value in event.evidence.items()}
     return {fact: said[name] for fact, names in _TOLD.items() for name in names if name in said}
 
 

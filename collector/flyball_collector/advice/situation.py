@@ -22,7 +22,7 @@ class Situation:
     """One host (or one run, when `subject` names no host) with what stands for it. Shares are of a step's time."""
 
     subject: Subject
-    standing: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)  # by kind
+    active: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)  # by kind
 
     # the run
     run: str = ""
@@ -73,11 +73,11 @@ class Situation:
 
     def stands(self, *kinds: str) -> bool:
         """Whether a condition of one of these kinds stands."""
-        return any(kind in self.standing for kind in kinds)
+        return any(kind in self.active for kind in kinds)
 
     def events(self, *kinds: str) -> tuple[Event, ...]:
         """What stands of these kinds."""
-        return tuple(event for kind in kinds for event in self.standing.get(kind, ()))
+        return tuple(event for kind in kinds for event in self.active.get(kind, ()))
 
     def confidence(self, *kinds: str) -> float:
         """Of the surest of them."""
@@ -86,7 +86,7 @@ class Situation:
     def evidence(self, *names: str) -> float | None:
         """A number behind anything that stands, by the first of these names that is there."""
         for name in names:
-            for events in self.standing.values():
+            for events in self.active.values():
                 for event in events:
                     if name in event.evidence:
                         return event.evidence[name]

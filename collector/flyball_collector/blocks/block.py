@@ -31,7 +31,7 @@ class RowGroup:
     boot_ns: Integers
     corrected_ns: Integers
     received_ns: Integers
-    silences: Digests
+    unavailable: Digests
     tenancy: Digests
     values: Integers  # record × column, scaled as the layout declares
     valid: Booleans  # record × column

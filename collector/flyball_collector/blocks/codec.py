@@ -63,7 +63,7 @@ def _group_sections(group: RowGroup) -> Iterator[bytes]:
     values = _filled(np.array(group.values.T, order="C"), known, status)
     times, readings = write_matrices(_times(group), values)
     head = _GROUP.pack(group.layout, records, columns, len(group.extras))
-    yield head + _runs(group.silences) + _runs(group.tenancy)
+    yield head + _runs(group.unavailable) + _runs(group.tenancy)
     yield from times
     yield status.tobytes()
     yield np.packbits(known[status == _SOME]).tobytes()
@@ -128,7 +128,7 @@ def _read_group(reader: BytesReader, pick: Pick | None) -> RowGroup:
     layout, records, columns, extras = _GROUP.unpack(reader.bytes(_GROUP.size))
     if not records or records * (columns + 5) > MAX_CELLS:
         raise BlockError(f"encoded block: a group of {records} records × {columns} columns, the limit is {MAX_CELLS}")
-    silences, tenancy = _read_runs(reader, records), _read_runs(reader, records)
+    unavailable, tenancy = _read_runs(reader, records), _read_runs(reader, records)
     sequences, agent_ns, boot, corrected, received = MatrixReader(reader, 5, records).read()
     known = _read_known(reader, records, columns)
     matrix = MatrixReader(reader, columns, records)
@@ -143,7 +143,7 @@ def _read_group(reader: BytesReader, pick: Pick | None) -> RowGroup:
         boot_ns=(boot_ns := boot + agent_ns),
         corrected_ns=(corrected_ns := corrected + boot_ns),
         received_ns=received + corrected_ns,
-        silences=silences,
+        unavailable=unavailable,
         tenancy=tenancy,
         values=np.ascontiguousarray(values.T),
         valid=np.ascontiguousarray(known.T),

@@ -48,7 +48,7 @@ def rows(
         boot_ns=times - START_NS + 77 * SECOND_NS,
         corrected_ns=times,
         received_ns=times + 2_000_000,
-        silences=np.zeros(len(numbers), dtype=np.uint64),
+        unavailable=np.zeros(len(numbers), dtype=np.uint64),
         tenancy=np.zeros(len(numbers), dtype=np.uint64),
         values=numbers[:, None] * 10 + np.arange(layout.count) if values is None else values,
         valid=np.ones(shape, dtype=np.bool_) if valid is None else valid,

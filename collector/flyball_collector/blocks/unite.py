@@ -45,7 +45,7 @@ def _rows(groups: Groups, sequences: RangeSet) -> dict[int, tuple[int | bytes, .
             int(group.agent_ns[row]),
             int(group.boot_ns[row]),
             group.layout,
-            int(group.silences[row]),
+            int(group.unavailable[row]),
             int(group.tenancy[row]),
             group.values[row].tobytes(),
             group.valid[row].tobytes(),

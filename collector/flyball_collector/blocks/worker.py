@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flyball_collector.apart import serve
 from flyball_collector.blocks.block import Block, BlockKey, RowGroup
 from flyball_collector.blocks.build import assemble
 from flyball_collector.blocks.errors import BlockError
+from flyball_collector.worker_process import serve
 from flyball_proto.ranges import RangeSet
 
 

@@ -50,7 +50,7 @@ class Accounts:
         conditions = self._diagnosis.conditions
         try:
             self.xids.look(view.states, view.now)
-            self.waste.account(view, lambda: [standing.event for standing in conditions.standing()])
+            self.waste.account(view, lambda: [active.event for active in conditions.active()])
         except Exception as error:  # noqa: BLE001  as with detectors: it must not stop the diagnosis
             if not self._failed:
                 _log.exception("accounts_failed", error=repr(error))

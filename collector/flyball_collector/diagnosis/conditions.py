@@ -30,7 +30,7 @@ _RUN = "run\0"  # no host's name begins so
 
 
 @dataclass(slots=True)
-class Standing:
+class ActiveCondition:
     """A condition that is raised and not yet cleared, with what was last told of it."""
 
     event: Event
@@ -64,24 +64,26 @@ class Conditions:
         self._disabled = frozenset(disabled)
         self._kept = {kind.name: Book() for kind in kinds}
         self._last: dict[str, Claims] = {}
-        self._standing: dict[str, dict[Subject, Standing]] = {kind.name: {} for kind in kinds}
-        self._revisions = dict.fromkeys(self._standing, 0)  # by kind: of what stands, and how severe it is
-        self._of_place: dict[str, dict[tuple[str, Subject], Standing]] = {}  # by host, and by run where there is none
+        self._active: dict[str, dict[Subject, ActiveCondition]] = {kind.name: {} for kind in kinds}
+        self._revisions = dict.fromkeys(self._active, 0)  # by kind: of what stands, and how severe it is
+        self._of_place: dict[
+            str, dict[tuple[str, Subject], ActiveCondition]
+        ] = {}  # by host, and by run where there is none
         self._touched: set[str] = set()  # places where something else stands than when they were last asked for
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
         self._explaining = Explaining(self._near, self.latest)
         self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
         self.gpu_index_of: Callable[[str, str], int | None] = no_index
 
-    def standing(self) -> list[Standing]:
+    def active(self) -> list[ActiveCondition]:
         """Everything that stands, in no particular order."""
-        return [standing for of_kind in self._standing.values() for standing in of_kind.values()]
+        return [active for of_kind in self._active.values() for active in of_kind.values()]
 
-    def standing_by_kind(self) -> list[tuple[str, int, Collection[Standing]]]:
+    def active_by_kind(self) -> list[tuple[str, int, Collection[ActiveCondition]]]:
         """The same by kind, each with a number that grows when anything else of it stands, or another severity does."""
-        return [(name, self._revisions[name], of_kind.values()) for name, of_kind in self._standing.items()]
+        return [(name, self._revisions[name], of_kind.values()) for name, of_kind in self._active.items()]
 
-    def standing_of(self, place: str) -> list[Standing]:
+    def active_of(self, place: str) -> list[ActiveCondition]:
         """What stands for a host, its GPUs, resources and ranks; or for a run, by its `place_of`."""
         return list(self._of_place.get(place, {}).values())
 
@@ -93,7 +95,7 @@ class Conditions:
 
     def stands(self, kind: str, subject: Subject) -> bool:
         """Whether this very condition stands."""
-        return subject in self._standing[kind]
+        return subject in self._active[kind]
 
     def raised(self, kind: str) -> tuple[Subjects, NDArray[np.bool_]]:
         """Where conditions of a kind stand, along the subjects that it was last claimed of."""
@@ -163,7 +165,7 @@ class Conditions:
         return event
 
     def _change(self, claims: Claims, place: int, book: Book, now_ns: int) -> Event:
-        before = self._standing[claims.kind.name][claims.subjects.names[place]].event
+        before = self._active[claims.kind.name][claims.subjects.names[place]].event
         event = self._event(claims, place, State.CHANGED, now_ns, before.raised_ns)
         event = replace(event, condition=before.condition)
         book.tell(claims, place, now_ns / _SECOND)
@@ -191,7 +193,7 @@ class Conditions:
         )
 
     def _clear(self, kind: EventKind, subject: Subject, book: Book | None, now_ns: int, because: str = "") -> Event:
-        before = self._standing[kind.name].pop(subject).event
+        before = self._active[kind.name].pop(subject).event
         self._revisions[kind.name] += 1
         self._restored.pop((kind.name, subject), None)
         self._explaining.forget(kind, subject)
@@ -214,19 +216,19 @@ class Conditions:
     def _stand(self, event: Event) -> None:
         key = (event.kind.name, event.subject)
         self._touched.add(place_of(event.subject))
-        standing = self._standing[event.kind.name].get(event.subject)
-        if standing is None or standing.event.severity is not event.severity:
+        active = self._active[event.kind.name].get(event.subject)
+        if active is None or active.event.severity is not event.severity:
             self._revisions[event.kind.name] += 1
-        if standing is not None:
-            standing.event = event
+        if active is not None:
+            active.event = event
             return
-        standing = self._standing[event.kind.name][event.subject] = Standing(event)
+        active = self._active[event.kind.name][event.subject] = ActiveCondition(event)
         for place in _keys_of(event.subject):
-            self._of_place.setdefault(place, {})[key] = standing
+            self._of_place.setdefault(place, {})[key] = active
 
     def _gone(self, claims: Claims, now_ns: int) -> Iterator[Event]:
         """What stood for subjects that are no more."""
-        for subject in list(self._standing[claims.kind.name]):
+        for subject in list(self._active[claims.kind.name]):
             if subject not in claims.subjects.places and (claims.kind.name, subject) not in self._restored:
                 yield self._clear(claims.kind, subject, None, now_ns, "no longer there")
 
@@ -236,12 +238,12 @@ class Conditions:
             place = claims.subjects.places.get(subject)
             if place is not None:
                 del self._restored[name, subject]
-                book.resume(place, self._standing[name][subject].event)
+                book.resume(place, self._active[name][subject].event)
 
     def _forget_restored(self, now_ns: int) -> list[Event]:
         late = [k for k, since in self._restored.items() if now_ns - since > FORGET_RESTORED_SECONDS * _SECOND]
         return [
-            self._clear(self._standing[name][subject].kind, subject, None, now_ns, "not seen again since the restart")
+            self._clear(self._active[name][subject].kind, subject, None, now_ns, "not seen again since the restart")
             for name, subject in late
         ]
 
@@ -251,10 +253,10 @@ class Conditions:
         near = {key for event in events if event.state is State.RAISED for key in _keys_of(event.subject)}
         near |= {key for key in self._of_place if key.startswith(_RUN)}  # a run spans hosts; there are few
         for key in near:
-            for standing in list(self._of_place.get(key, {}).values()):
-                cause = self._explaining.cause_of(standing.kind, standing.subject)
+            for active in list(self._of_place.get(key, {}).values()):
+                cause = self._explaining.cause_of(active.kind, active.subject)
                 if cause is not None:
-                    cleared.append(self._clear_explained(standing.kind, standing.subject, cause, now_ns))
+                    cleared.append(self._clear_explained(active.kind, active.subject, cause, now_ns))
         return cleared
 
     def _clear_explained(self, kind: EventKind, subject: Subject, cause: Event, now_ns: int) -> Event:
@@ -266,8 +268,8 @@ class Conditions:
         if subject.run and not subject.host:
             keys += self.hosts_of_run(subject.run)
         for key in keys:
-            for standing in self._of_place.get(key, {}).values():
-                yield standing.event
+            for active in self._of_place.get(key, {}).values():
+                yield active.event
 
 
 def live(event: Event, claims: Claims, place: int) -> Event:

@@ -21,7 +21,7 @@ class Detector(Protocol):
 
     @property
     def needs(self) -> Sequence[str]:
-        """Metrics (or `ANY_…`, see `Met`) without all of which it can neither say nor learn anything, so that it is not
+        """Metrics (or `ANY_…`, see `SeenMetrics`) without all of which it can neither say nor learn anything, so that it is not
         asked before one of them was met; none: it is asked from the start."""
 
     def observe(self, view: View) -> Iterable[Claims]:

@@ -358,7 +358,7 @@ DATA: tuple[EventKind, ...] = (
         "A GPU's readings stand still: they are repeated, not measured.",
     ),
     EventKind(
-        "gpu_silent",
+        "gpu_not_reporting",
         Group.DATA,
         Scope.HOST,
         Severity.WARNING,

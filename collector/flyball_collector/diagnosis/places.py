@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.met import ANY_GPU, Met
+from flyball_collector.diagnosis.seen_metrics import ANY_GPU, SeenMetrics
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
@@ -205,7 +205,7 @@ class Planner:
     """Makes the plan of each census of the window, reusing what hosts had before."""
 
     def __init__(self) -> None:
-        self.met = Met()
+        self.met = SeenMetrics()
         self._plans: dict[tuple[str, int], HostPlan] = {}
         self._census = -1
         self._last = FleetPlan((), (), _array([]), _array([]))

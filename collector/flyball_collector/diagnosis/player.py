@@ -17,7 +17,7 @@ from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Kind, Metric
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Sample:
 class About:
     """What records refer to by digest, and what the hosts are."""
 
-    silences: dict[int, tuple[Silence, ...]] = field(default_factory=dict)
+    unavailable: dict[int, tuple[UnavailableReading, ...]] = field(default_factory=dict)
     tenancies: dict[int, pb.Tenancy] = field(default_factory=dict)
     inventories: dict[str, pb.Inventory] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class Player:
         state.connected = True
         state.said_goodbye = tick.corrected_ns == self._recorded.ends.get(tick.host)
         about = self._recorded.about
-        state.silences = about.silences.get(tick.silences, ())
+        state.unavailable = about.unavailable.get(tick.unavailable, ())
         state.tenancy = about.tenancies.get(tick.tenancy)
         state.inventory = about.inventories.get(tick.host)
         if tick.told is not None:
@@ -171,7 +171,7 @@ def _tick(sample: Sample, form: _Form, number: int, shift: int) -> Tick:
         boot_ns=at_ns,
         corrected_ns=at_ns,
         received_ns=at_ns,
-        silences=0,
+        unavailable=0,
         tenancy=sample.tenancy,
         extras=told.SerializeToString() if told is not None else b"",
         live=True,

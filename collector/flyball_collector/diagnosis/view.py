@@ -6,8 +6,8 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.met import Met
 from flyball_collector.diagnosis.places import FleetPlan, Planner, Spots
+from flyball_collector.diagnosis.seen_metrics import SeenMetrics
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
@@ -27,7 +27,7 @@ class View:
     its newest value.
     """
 
-    def __init__(self, fleet: Fleet, plan: FleetPlan, met: Met, now_ns: int) -> None:
+    def __init__(self, fleet: Fleet, plan: FleetPlan, met: SeenMetrics, now_ns: int) -> None:
         self.met = met
         self.now_ns = now_ns
         self.now = now_ns / _SECOND

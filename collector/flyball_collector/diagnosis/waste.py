@@ -84,13 +84,13 @@ class WasteLedger:
         """Conditions have changed: their seconds go elsewhere from now on."""
         self._stale = self._stale or any(event.kind.name in _CODES for event in events)
 
-    def account(self, view: View, standing: Callable[[], Iterable[Event]]) -> None:
+    def account(self, view: View, active: Callable[[], Iterable[Event]]) -> None:
         """One second's losses; call it after the conditions have taken the view's claims."""
         elapsed = min(max(view.now - self._last, 0.0), LONGEST_SECONDS) if np.isfinite(self._last) else 0.0
         self._last = view.now
         self._align(view)
         if self._stale or view.now - self._assigned >= LOOK_AGAIN_SECONDS:
-            self._assign(standing(), view)
+            self._assign(active(), view)
         seconds = self._lost(view) * elapsed
         places = np.flatnonzero(seconds > 0)
         causes = self._gpus["cause"][places]
@@ -123,14 +123,14 @@ class WasteLedger:
                     self._gpus["run"][place] = self.runs.code(member.run, view.now)
                     self._gpus["rank"][place] = member.rank
 
-    def _assign(self, standing: Iterable[Event], view: View) -> None:
+    def _assign(self, active: Iterable[Event], view: View) -> None:
         """Each GPU's cause."""
         self._stale, self._assigned = False, view.now
         self.runs.touch(self._gpus["run"], view.now)
         self.runs.forget(view.now)
         cause, told = self._gpus["cause"], self._gpus["told"]
         cause[:], told[:] = _NONE, np.nan
-        for event in standing:
+        for event in active:
             code = _CODES.get(event.kind.name)
             if code is not None:
                 touched = self._touched(event, view)

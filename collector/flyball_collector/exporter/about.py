@@ -1,4 +1,4 @@
-"""Metrics that the exporter makes itself: about agents, silences, what a host is, who uses its GPUs, and its runs."""
+"""Metrics that the exporter makes itself: about agents, unavailable readings, what a host is, who uses its GPUs, and its runs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 Labels = Sequence[tuple[str, str]]
 
-MAX_SILENCES = 64
+MAX_UNAVAILABLE = 64
 MAX_PROCESSES = 128
 """Series a host may have of these kinds: what tells them apart is the host's word."""
 
@@ -24,7 +24,9 @@ CLOCK_SKEW = gauge("clock_skew_seconds", "seconds", "The host's wall clock minus
 AGENT_INFO = gauge("agent_info", "info", "Always 1: the agent's version.")
 HOST_INFO = gauge("host_info", "info", "Always 1: the machine and its system.")
 GPU_INFO = gauge("gpu_info", "info", "Always 1: what a GPU is, to be joined on the label gpu.")
-SILENT = gauge("probe_silent", "boolean", "Always 1: a probe that cannot give some or all of its readings, and why.")
+SILENT = gauge(
+    "probe_unavailable", "boolean", "Always 1: a probe that cannot give some or all of its readings, and why."
+)
 PROCESS_MEMORY = gauge("gpu_process_memory_used_bytes", "bytes", "Memory of the GPU that a process holds.")
 PROCESS_BUSY = gauge("gpu_process_busy_ratio", "ratio", "Share of the time in which a process kept the GPU busy.")
 STEP = gauge("run_step", "steps", "The last step that a rank finished.")
@@ -78,14 +80,16 @@ class Info:
 
 
 def infos(host: HostView) -> Iterable[Info]:
-    """Everything that is told in labels; it changes only when the agent, the inventory or the silences do."""
+    """Everything that is told in labels; it changes only when the agent, the inventory or the unavailable readings do."""
     if host.agent_version:
         yield Info(AGENT_INFO, [("version", host.agent_version)])
     if host.inventory is not None:
         yield Info(HOST_INFO, _host_labels(host.inventory))
         yield from (Info(GPU_INFO, _gpu_labels(gpu)) for gpu in host.inventory.gpus)
-    reasons = dict.fromkeys((silence.probe, silence.reason.word) for silence in host.silences)
-    for probe, reason in islice(reasons, MAX_SILENCES):
+    reasons = dict.fromkeys(
+        (unavailable_reading.probe, unavailable_reading.reason.word) for unavailable_reading in host.unavailable
+    )
+    for probe, reason in islice(reasons, MAX_UNAVAILABLE):
         yield Info(SILENT, [("probe", probe), ("reason", reason)])
 
 

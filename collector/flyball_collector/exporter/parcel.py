@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Standing
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pages import PageOrder
 from flyball_collector.fleet.snapshot import HostView, Snapshot
@@ -16,7 +16,7 @@ from flyball_collector.fleet.steps import StepTotals
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -33,7 +33,7 @@ class Lasting(NamedTuple):
 
     agent_version: str
     layout: Columns | None
-    silences: tuple[Silence, ...]
+    unavailable: tuple[UnavailableReading, ...]
     tenancy: bytes | None
     inventory: bytes | None
 
@@ -62,8 +62,8 @@ class Parcel(NamedTuple):
     moving: list[Moving]
     arena: NDArray[np.float64]
     diagnosis: DiagnosisSnapshot
-    standing: list[
-        Sequence[Standing] | int
+    active: list[
+        Sequence[ExportedCondition] | int
     ]  # of the diagnosis: a group, or the number that it had in the parcel before
     format_: Format
     gzip: bool
@@ -75,7 +75,7 @@ class Packer:
 
     def __init__(self) -> None:
         self._sent: dict[str, tuple[object, ...]] = {}
-        self._groups: Sequence[Sequence[Standing]] = ()
+        self._groups: Sequence[Sequence[ExportedCondition]] = ()
 
     def pack(self, order: PageOrder) -> Parcel:
         """The parcel of an order."""
@@ -88,11 +88,11 @@ class Packer:
         moving = [_moving(host) for host in snapshot.hosts]
         return Parcel(
             order.own, snapshot.generation, numbers.metrics, news, moving, snapshot.arena,
-            order.diagnosis._replace(standing=()), self._standing(order.diagnosis.standing), order.format_, order.gzip,
+            order.diagnosis._replace(active=()), self._active(order.diagnosis.active), order.format_, order.gzip,
             order.now_ns,
         )  # fmt: skip
 
-    def _standing(self, groups: Sequence[Sequence[Standing]]) -> list[Sequence[Standing] | int]:
+    def _active(self, groups: Sequence[Sequence[ExportedCondition]]) -> list[Sequence[ExportedCondition] | int]:
         before = {id(group): number for number, group in enumerate(self._groups)}
         self._groups = groups
         return [before.get(id(group), group) for group in groups]
@@ -108,7 +108,7 @@ class Unpacker:
 
     def __init__(self) -> None:
         self._lasting: dict[str, _Known] = {}
-        self._groups: list[Sequence[Standing]] = []
+        self._groups: list[Sequence[ExportedCondition]] = []
         self._metrics: dict[Metric, Metric] = {}  # equal ones are one object, by which the writers tell them apart
 
     def unpack(self, parcel: Parcel) -> PageOrder:
@@ -118,21 +118,21 @@ class Unpacker:
         self._lasting = {moving.name: known[moving.name] for moving in parcel.moving}
         hosts = tuple(_view(moving, known[moving.name]) for moving in parcel.moving)
         snapshot = Snapshot(parcel.generation, hosts, parcel.arena)
-        self._groups = [self._groups[group] if isinstance(group, int) else group for group in parcel.standing]
-        diagnosis = parcel.diagnosis._replace(standing=self._groups)
+        self._groups = [self._groups[group] if isinstance(group, int) else group for group in parcel.active]
+        diagnosis = parcel.diagnosis._replace(active=self._groups)
         return PageOrder(parcel.own, snapshot, diagnosis, parcel.format_, parcel.gzip, parcel.now_ns)
 
 
 class _Known(NamedTuple):
     agent_version: str
     layout: KnownLayout | None
-    silences: tuple[Silence, ...]
+    unavailable: tuple[UnavailableReading, ...]
     tenancy: pb.Tenancy | None
     inventory: pb.Inventory | None
 
 
 def _lasting_parts(host: HostView) -> tuple[object, ...]:
-    return host.agent_version, host.layout, host.silences, host.tenancy, host.inventory
+    return host.agent_version, host.layout, host.unavailable, host.tenancy, host.inventory
 
 
 class _Numbers:
@@ -154,7 +154,7 @@ def _lasting(host: HostView, numbers: _Numbers) -> Lasting:
     return Lasting(
         host.agent_version,
         None if host.layout is None else _columns(host.layout, numbers),
-        host.silences,
+        host.unavailable,
         None if host.tenancy is None else host.tenancy.SerializeToString(),
         None if host.inventory is None else host.inventory.SerializeToString(),
     )
@@ -197,7 +197,7 @@ def _known(lasting: Lasting, metrics: Sequence[Metric]) -> _Known:
     return _Known(
         lasting.agent_version,
         None if lasting.layout is None else _layout(lasting.layout, metrics),
-        lasting.silences,
+        lasting.unavailable,
         None if lasting.tenancy is None else pb.Tenancy.FromString(lasting.tenancy),
         None if lasting.inventory is None else pb.Inventory.FromString(lasting.inventory),
     )
@@ -214,7 +214,7 @@ def _view(moving: Moving, known: _Known) -> HostView:
         received_ns=moving.received_ns,
         clock_skew_seconds=moving.clock_skew_seconds,
         backlog_bytes=moving.backlog_bytes,
-        silences=known.silences,
+        unavailable=known.unavailable,
         tenancy=known.tenancy,
         inventory=known.inventory,
         extras=None if moving.extras is None else pb.Record.FromString(moving.extras),

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
-from flyball_collector.apart import GoneError
 from flyball_collector.exporter.compression import gzip_at_once
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
@@ -20,6 +19,7 @@ from flyball_collector.exporter.process import RenderingProcess
 from flyball_collector.exporter.text import ending, render_host
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.worker_process import GoneError
 
 _log = structlog.get_logger(__name__)
 

@@ -94,7 +94,7 @@ class HostSeries:
 
     def infos(self, host: HostView) -> dict[str, list[bytes]]:
         """Its whole lines of value 1, by the metric's name."""
-        source = (host.agent_version, host.inventory, host.silences)
+        source = (host.agent_version, host.inventory, host.unavailable)
         if any(new is not old for new, old in zip(source, self._infos_of or (self,) * 3, strict=True)):
             lines: dict[str, list[bytes]] = {}
             for info in about.infos(host):

@@ -2,9 +2,9 @@
 
 import sys
 
-from flyball_collector.apart import serve
 from flyball_collector.exporter.pages import Page, Pages
 from flyball_collector.exporter.parcel import Parcel, Unpacker
+from flyball_collector.worker_process import serve
 
 
 def main() -> None:

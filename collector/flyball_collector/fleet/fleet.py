@@ -224,7 +224,7 @@ def _view(state: HostState, start: int, steps: tuple[StepTotals, ...]) -> HostVi
         state.received_ns,
         state.clock_skew_seconds,
         state.backlog_bytes,
-        state.silences,
+        state.unavailable,
         state.tenancy,
         state.inventory,
         state.extras,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.tick import KnownLayout
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -26,7 +26,7 @@ class HostState:
     received_ns: int = 0
     clock_skew_seconds: float | None = None  # the host's wall clock minus the collector's
     backlog_bytes: int = 0
-    silences: tuple[Silence, ...] = ()
+    unavailable: tuple[UnavailableReading, ...] = ()
     tenancy: pb.Tenancy | None = None
     inventory: pb.Inventory | None = None
     extras: pb.Record | None = None  # newest steps, events and GPU processes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 _SECOND = 10**9
 
@@ -15,7 +15,7 @@ RESTS_SECONDS = 5
 """Between two whole looks of the diagnosis while the collector is behind: what they cost is better spent on catching
 up. What is urgent is looked at each second."""
 
-_COUNT_ABSENCES_EVERY = 10  # beats: each host's silences are walked through
+_COUNT_ABSENCES_EVERY = 10  # beats: each host's unavailable readings are walked through
 
 
 def _nothing_to_do(_now_ns: int, _hurried: bool) -> Iterator[None]:
@@ -80,7 +80,7 @@ class FleetPulse:
         self._metrics.hosts.set(len(hosts))
         self._metrics.hosts_up.set(sum(now_ns - host.received_ns <= self._vanish_after_ns for host in hosts))
         if self._beats % _COUNT_ABSENCES_EVERY == 0:
-            reasons = Counter(silence.reason for host in hosts for silence in host.silences)
+            reasons = Counter(unavailable_reading.reason for host in hosts for unavailable_reading in host.unavailable)
             for reason in Reason:
                 self._metrics.absences.labels(reason.word).set(reasons[reason])
         self._beats += 1

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.fleet.steps import StepTotals
 from flyball_collector.tick import KnownLayout
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -23,7 +23,7 @@ class HostView(NamedTuple):
     received_ns: int
     clock_skew_seconds: float | None
     backlog_bytes: int
-    silences: tuple[Silence, ...]
+    unavailable: tuple[UnavailableReading, ...]
     tenancy: pb.Tenancy | None
     inventory: pb.Inventory | None
     extras: pb.Record | None

@@ -183,10 +183,10 @@ def run_summary(
     run: str,
     ranks: Sequence[Mapping[str, float | str]],
     figure: RunFigure | None,
-    standing: Sequence[Entry],
+    active: Sequence[Entry],
 ) -> RunSummary:
     """A run from its ranks' newest words, its figures, and what stands for it."""
-    worst = max(standing, key=lambda entry: entry.badness, default=None)
+    worst = max(active, key=lambda entry: entry.badness, default=None)
     figure = figure or RunFigure(run)
     received = _largest(rank["received"] for rank in ranks)
     return RunSummary(
@@ -201,7 +201,7 @@ def run_summary(
         remaining_low_seconds=figure.left_low,
         remaining_high_seconds=figure.left_high,
         last_report=moment(round(received * 1e9)) if received else None,
-        conditions=len(standing),
+        conditions=len(active),
         severity=worst.severity if worst else None,
     )
 

@@ -47,7 +47,7 @@ async def host_diagnosis(parts: Here, name: HostName) -> DiagnosisAnswer:
     """Scores, what bounds it, what stands, what will break, and what to change."""
     host = find_host(parts, name)
     found = parts.findings.of_host(host.name)
-    standing = conditions_of(found, (entry for entry in parts.timeline.standing() if entry.host == host.name))
+    active = conditions_of(found, (entry for entry in parts.timeline.active() if entry.host == host.name))
     runs = {key.run for key in parts.fleet.ranks.keys if key.host == host.name}
     return DiagnosisAnswer(
         host=host.name,
@@ -55,9 +55,9 @@ async def host_diagnosis(parts: Here, name: HostName) -> DiagnosisAnswer:
         time=moment(parts.clock()),
         primary=primary_of([found]),
         base_scores=base_scores_of([found]),
-        scores=scores_of([found], standing),
-        conditions=[entry_answer(entry) for entry in standing],
-        risks=risks_of(standing),
+        scores=scores_of([found], active),
+        conditions=[entry_answer(entry) for entry in active],
+        risks=risks_of(active),
         advice=_advice(parts, hosts=[host.name], runs=runs),
         hosts=[],
         runs=sorted(runs),
@@ -71,11 +71,11 @@ async def list_runs(
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> RunsAnswer:
     """Every run that reports its steps, or of which something stands, by name."""
-    ranks, standing = _ranks(parts), _standing_by_run(parts)
+    ranks, active = _ranks(parts), _active_by_run(parts)
     figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
-    names = sorted({*ranks, *standing})
+    names = sorted({*ranks, *active})
     told = [
-        run_summary(name, ranks.get(name, ()), figures.get(name), standing.get(name, ()))
+        run_summary(name, ranks.get(name, ()), figures.get(name), active.get(name, ()))
         for name in names[offset : offset + limit]
     ]
     return RunsAnswer(told, len(names))
@@ -84,17 +84,17 @@ async def list_runs(
 @get("/runs/{name:str}/diagnosis", summary="Diagnosis of a run")
 async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
     """The same over all hosts of a run: scores are means, what stands is that of the run, its ranks and its hosts."""
-    ranks, standing = _ranks(parts), _standing_by_run(parts)
-    if name not in ranks and name not in standing:
-        hint = near(name, {*ranks, *standing}, "GET /api/v1/runs")
+    ranks, active = _ranks(parts), _active_by_run(parts)
+    if name not in ranks and name not in active:
+        hint = near(name, {*ranks, *active}, "GET /api/v1/runs")
         raise ApiError(404, "unknown_run", f"no run is called {name[:100]!r}", hint)
     hosts = sorted(
-        {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in standing.get(name, ()) if e.host}
+        {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in active.get(name, ()) if e.host}
     )
     found = {host: parts.findings.of_host(host) for host in hosts[:_MOST_HOSTS]}
     mine = [
         fresh
-        for entry in parts.timeline.standing()
+        for entry in parts.timeline.active()
         if entry.run == name or (not entry.run and entry.host in hosts)
         for fresh in (conditions_of(found[entry.host], [entry]) if entry.host in found else [entry])
     ]
@@ -147,9 +147,9 @@ def _ranks(parts: Parts) -> dict[str, list[Rank]]:
     return runs
 
 
-def _standing_by_run(parts: Parts) -> dict[str, Sequence[Entry]]:
+def _active_by_run(parts: Parts) -> dict[str, Sequence[Entry]]:
     runs: dict[str, list[Entry]] = {}
-    for entry in parts.timeline.standing():
+    for entry in parts.timeline.active():
         if entry.run:
             runs.setdefault(entry.run, []).append(entry)
     return dict(runs)

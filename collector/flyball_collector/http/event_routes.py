@@ -105,7 +105,7 @@ async def list_conditions(
 ) -> ConditionsAnswer:
     """Conditions that are raised and not cleared, the worst first."""
     query = Query(host=host, run=run, gpu=gpu, kinds=frozenset(_known(kinds)), severity=Severity[severity.upper()])
-    found = [entry for entry in parts.timeline.standing() if query.fits(entry)]
+    found = [entry for entry in parts.timeline.active() if query.fits(entry)]
     return ConditionsAnswer(
         [entry_answer(entry) for entry in found[:limit]], len(found), parts.timeline.loaded.is_set()
     )

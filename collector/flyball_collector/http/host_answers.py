@@ -12,7 +12,7 @@ from flyball_collector.http.status import Status
 from flyball_collector.http.times import Moment, moment
 from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _LATEST_NS = 1 << 62  # the year 2116
@@ -32,11 +32,11 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     backlog_bytes: int
     columns: int
     gpus: int | None
-    silences: int
+    unavailable: int
     duplicate: bool
 
 
-class SilenceAnswer(msgspec.Struct, frozen=True):
+class UnavailableReadingAnswer(msgspec.Struct, frozen=True):
     """What could not be read, why, and what to do; an empty metric or resource means every one."""
 
     probe: str
@@ -91,7 +91,7 @@ class HostAnswer(msgspec.Struct, frozen=True):
 
     host: HostSummary
     inventory: Plain | None
-    silences: list[SilenceAnswer]
+    unavailable: list[UnavailableReadingAnswer]
     processes: list[ProcessAnswer]
     runs: list[RunAnswer]
     events: list[EventAnswer]  # the newest 64 at most, newest first
@@ -106,7 +106,7 @@ class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     kind: str
     state: str | None = None
-    why: SilenceAnswer | None = None
+    why: UnavailableReadingAnswer | None = None
 
 
 class LatestAnswer(msgspec.Struct, frozen=True):
@@ -134,17 +134,17 @@ def summary_of(host: HostState, status: Status, now_ns: int) -> HostSummary:
         backlog_bytes=host.backlog_bytes,
         columns=host.layout.count if host.layout else 0,
         gpus=len(host.inventory.gpus) if host.inventory else None,
-        silences=len(host.silences),
+        unavailable=len(host.unavailable),
         duplicate=host.duplicate,
     )
 
 
 def host_answer(host: HostState, steps: Iterable[StepTotals], status: Status, now_ns: int) -> HostAnswer:
-    """State, inventory, silences, and who uses the host."""
+    """State, inventory, unavailable readings, and who uses the host."""
     return HostAnswer(
         summary_of(host, status, now_ns),
         plain(host.inventory) if host.inventory else None,
-        [silence_answer(silence) for silence in host.silences],
+        [unavailable_answer(unavailable_reading) for unavailable_reading in host.unavailable],
         _processes(host.tenancy, host.extras),
         [_run(totals) for totals in steps],
         [_event(event) for event in reversed(host.events)],
@@ -159,22 +159,29 @@ def latest_answer(host: HostState, readings: Iterable[tuple[Column, float | None
         moment(host.corrected_ns) if host.corrected_ns else None,
         host.epoch.hex(),
         host.sequence if host.sequence >= 0 else None,
-        [_reading(column, value, host.silences) for column, value in readings],
+        [_reading(column, value, host.unavailable) for column, value in readings],
     )
 
 
-def silence_answer(silence: Silence) -> SilenceAnswer:
-    """A silence in words."""
-    reason = silence.reason.word
-    return SilenceAnswer(silence.probe, silence.metric, silence.resource, reason, silence.detail, silence.remedy)
+def unavailable_answer(unavailable_reading: UnavailableReading) -> UnavailableReadingAnswer:
+    """A unavailable reading in words."""
+    reason = unavailable_reading.reason.word
+    return UnavailableReadingAnswer(
+        unavailable_reading.probe,
+        unavailable_reading.metric,
+        unavailable_reading.resource,
+        reason,
+        unavailable_reading.detail,
+        unavailable_reading.remedy,
+    )
 
 
-def _reading(column: Column, value: float | None, silences: Sequence[Silence]) -> ReadingAnswer:
+def _reading(column: Column, value: float | None, unavailable: Sequence[UnavailableReading]) -> ReadingAnswer:
     metric = column.metric
     state = None
     if metric.kind is Kind.STATE and value is not None and 0 <= int(value) < len(metric.states):
         state = metric.states[int(value)]
-    why = next((s for s in silences if _explains(s, column)), None) if value is None else None
+    why = next((s for s in unavailable if _explains(s, column)), None) if value is None else None
     return ReadingAnswer(
         metric=metric.name,
         labels=dict(column.label_pairs()),
@@ -182,15 +189,19 @@ def _reading(column: Column, value: float | None, silences: Sequence[Silence]) -
         unit=metric.unit,
         kind=metric.kind.name.lower(),
         state=state,
-        why=silence_answer(why) if why else None,
+        why=unavailable_answer(why) if why else None,
     )
 
 
-def _explains(silence: Silence, column: Column) -> bool:
-    """Whether this silence covers the column. A column does not know its probe: names begin with the same word."""
+def _explains(unavailable_reading: UnavailableReading, column: Column) -> bool:
+    """Whether this unavailable reading covers the column. A column does not know its probe: names begin with the same word."""
     name = column.metric.name
-    of_metric = silence.metric == name if silence.metric else name.split("_")[0] == silence.probe.split("_")[0]
-    return of_metric and (not silence.resource or silence.resource in column.labels)
+    of_metric = (
+        unavailable_reading.metric == name
+        if unavailable_reading.metric
+        else name.split("_")[0] == unavailable_reading.probe.split("_")[0]
+    )
+    return of_metric and (not unavailable_reading.resource or unavailable_reading.resource in column.labels)
 
 
 def _processes(tenancy: pb.Tenancy | None, extras: pb.Record | None) -> list[ProcessAnswer]:

@@ -26,7 +26,7 @@ from flyball_collector.http.status import Status, status_of
 from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.security.tokens import Role
 
-Sort = Literal["name", "status", "age", "skew", "backlog", "silences"]
+Sort = Literal["name", "status", "age", "skew", "backlog", "unavailable"]
 HostName = Annotated[str, PathParameter(description="Name of a host, as GET /api/v1/hosts lists it.")]
 
 _SORTS: dict[Sort, Callable[[HostState, Status], tuple[object, ...]]] = {
@@ -35,7 +35,7 @@ _SORTS: dict[Sort, Callable[[HostState, Status], tuple[object, ...]]] = {
     "age": lambda host, status: (-host.received_ns or math.inf, host.name),  # noqa: ARG005
     "skew": lambda host, status: (abs(host.clock_skew_seconds or 0.0), host.name),  # noqa: ARG005
     "backlog": lambda host, status: (host.backlog_bytes, host.name),  # noqa: ARG005
-    "silences": lambda host, status: (len(host.silences), host.name),  # noqa: ARG005
+    "unavailable": lambda host, status: (len(host.unavailable), host.name),  # noqa: ARG005
 }
 
 
@@ -64,7 +64,7 @@ class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: list[LiveColumn] | msgspec.UnsetType = msgspec.UNSET
     inventory: Plain | msgspec.UnsetType | None = msgspec.UNSET
     values: list[float | None]
-    silences: list[object]
+    unavailable: list[object]
     processes: list[object]
     runs: list[RunAnswer]
     events: list[object]
@@ -139,7 +139,7 @@ async def live(
         columns=[LiveColumn(c.metric.name, dict(c.label_pairs())) for c in columns] if fresh else msgspec.UNSET,
         inventory=whole.inventory if fresh else msgspec.UNSET,
         values=parts.fleet.values(host).tolist(),  # msgspec writes NaN as null
-        silences=list(whole.silences),
+        unavailable=list(whole.unavailable),
         processes=list(whole.processes),
         runs=whole.runs,
         events=list(whole.events),
@@ -174,7 +174,7 @@ def find_host(parts: Parts, name: str) -> HostState:
 
 
 def _status(parts: Parts, host: HostState, now_ns: int) -> Status:
-    return status_of(host, now_ns, int(parts.settings.silent_after_seconds * 1e9))
+    return status_of(host, now_ns, int(parts.settings.not_reporting_after_seconds * 1e9))
 
 
 def _host_answer(parts: Parts, host: HostState, now_ns: int) -> HostAnswer:

@@ -37,7 +37,7 @@ _FRESH_NS = 900_000_000
 _NOWHERE = -1
 
 
-class StandingCounts(msgspec.Struct, frozen=True):
+class ActiveCounts(msgspec.Struct, frozen=True):
     """How many conditions stand."""
 
     critical: int = 0
@@ -62,7 +62,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: list[int]  # 0 up, 1 silent, 2 ended, 3 waiting
     age_seconds: list[float]
     clock_skew_seconds: list[float | None]
-    silences: list[int]
+    unavailable: list[int]
     cpu_ratio: list[float]
     memory_ratio: list[float]
     gpu_utilization_ratio: list[float]
@@ -71,7 +71,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpu_power_watts: list[float]
     attention: list[int]  # the worst that stands: 0 nothing, 1 info, 2 warning, 3 critical
     primary: list[str | None]  # what bounds the host most
-    standing: StandingCounts
+    active: ActiveCounts
     worst: list[EntryAnswer]  # warnings and worse, the worst first; not all
 
 
@@ -81,11 +81,11 @@ class Found:
 
     attention: Mapping[str, int]
     primary: Mapping[str, str]
-    counts: StandingCounts
+    counts: ActiveCounts
     worst: Sequence[Entry]
 
 
-NOTHING = Found({}, {}, StandingCounts(), ())
+NOTHING = Found({}, {}, ActiveCounts(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,15 @@ def _read(
     )
 
 
-def found_now(standing: Sequence[Entry], primary: Iterable[tuple[str, str]]) -> Found:
+def found_now(active: Sequence[Entry], primary: Iterable[tuple[str, str]]) -> Found:
     """From what stands, the worst first."""
     attention: dict[str, int] = {}
-    for entry in standing:
+    for entry in active:
         if entry.host:
             attention[entry.host] = max(attention.get(entry.host, 0), entry.badness + 1)
-    counts = Counter(entry.severity for entry in standing)
-    worst = [entry for entry in standing[:MAX_WORST] if entry.badness >= Severity.WARNING]
-    told = StandingCounts(counts["critical"], counts["warning"], counts["info"])
+    counts = Counter(entry.severity for entry in active)
+    worst = [entry for entry in active[:MAX_WORST] if entry.badness >= Severity.WARNING]
+    told = ActiveCounts(counts["critical"], counts["warning"], counts["info"])
     return Found(attention, dict(primary), told, worst)
 
 
@@ -162,7 +162,7 @@ def make_overview(
         status=[int(status) for status in statuses],
         age_seconds=_ages(hosts, now_ns),
         clock_skew_seconds=[None if (s := host.clock_skew_seconds) is None else round(s, 4) for host in hosts],
-        silences=[len(host.silences) for host in hosts],
+        unavailable=[len(host.unavailable) for host in hosts],
         cpu_ratio=_rounded(cpu[: len(hosts)], 4),
         memory_ratio=_rounded(memory[: len(hosts)], 4),
         gpu_utilization_ratio=_rounded(busy, 3),
@@ -171,7 +171,7 @@ def make_overview(
         gpu_power_watts=_rounded(power, 1),
         attention=[found.attention.get(host.name, 0) for host in hosts],
         primary=[found.primary.get(host.name) for host in hosts],
-        standing=found.counts,
+        active=found.counts,
         worst=[entry_answer(entry) for entry in found.worst],
     )
 
@@ -193,7 +193,7 @@ class Overviews:
         self._fleet = fleet
         self._timeline = timeline
         self._findings = findings
-        self._silent_after_ns = int(settings.silent_after_seconds * 1e9)
+        self._not_reporting_after_ns = int(settings.not_reporting_after_seconds * 1e9)
         self._making: asyncio.Task[None] | None = None
         self._made_ns = 0
         self._generation = -1
@@ -212,7 +212,7 @@ class Overviews:
         try:
             snapshot = self._fleet.snapshot(now_ns)
             statuses = [self._status(host, now_ns) for host in self._fleet.hosts()]
-            found = found_now(self._timeline.standing(), self._findings.of_fleet().primary)
+            found = found_now(self._timeline.active(), self._findings.of_fleet().primary)
             made = await asyncio.to_thread(_encode, snapshot, statuses, now_ns, found, warming=warming)
             self._whole, self._brief = made
             self._generation, self._made_ns = snapshot.generation, now_ns
@@ -220,7 +220,7 @@ class Overviews:
             self._making = None
 
     def _status(self, host: HostState, now_ns: int) -> Status:
-        return status_of(host, now_ns, self._silent_after_ns)
+        return status_of(host, now_ns, self._not_reporting_after_ns)
 
 
 def _encode(

@@ -33,7 +33,7 @@ class SilenceAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     comment: str = ""
 
 
-class SilenceTold(msgspec.Struct, frozen=True, kw_only=True):
+class SilenceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One silence."""
 
     id: str
@@ -45,7 +45,7 @@ class SilenceTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @get("/silences", summary="Silences in force")
-async def list_silences(parts: Here) -> list[SilenceTold]:
+async def list_silences(parts: Here) -> list[SilenceAnswer]:
     """The first to end first."""
     return [_told(silence) for silence in parts.silences.active(parts.clock())]
 
@@ -56,7 +56,7 @@ async def add_silence(
     parts: Here,
     turnstile: NamedDependency[Turnstile],
     data: JSONBody[SilenceAsked],
-) -> SilenceTold:
+) -> SilenceAnswer:
     """Hold back notifications that fit, until its end; the timeline and the metrics go on."""
     now_ns = parts.clock()
     try:
@@ -85,7 +85,7 @@ async def end_silence(
     parts: Here,
     turnstile: NamedDependency[Turnstile],
     id: Annotated[str, PathParameter(max_length=64)],  # noqa: A002  so the path calls it
-) -> SilenceTold:
+) -> SilenceAnswer:
     """Speak again at once."""
     silence = next((each for each in parts.silences.active(parts.clock()) if each.id == id), None)
     if silence is None:
@@ -108,8 +108,8 @@ def _end_ns(asked: SilenceAsked, now_ns: int) -> int:
     return until_ns
 
 
-def _told(silence: Silence) -> SilenceTold:
-    return SilenceTold(
+def _told(silence: Silence) -> SilenceAnswer:
+    return SilenceAnswer(
         id=silence.id,
         matchers=dict(silence.matchers),
         until=moment(silence.until_ns),

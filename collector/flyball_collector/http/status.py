@@ -18,10 +18,10 @@ class Status(IntEnum):
         return self.name.lower()
 
 
-def status_of(host: HostState, now_ns: int, silent_after_ns: int) -> Status:
+def status_of(host: HostState, now_ns: int, not_reporting_after_ns: int) -> Status:
     """A host is up while its records come."""
     if not host.received_ns:
         return Status.WAITING
     if host.said_goodbye and not host.connected:
         return Status.ENDED
-    return Status.UP if now_ns - host.received_ns <= silent_after_ns else Status.SILENT
+    return Status.UP if now_ns - host.received_ns <= not_reporting_after_ns else Status.SILENT

@@ -29,7 +29,7 @@ from flyball_collector.tick import KnownLayout, Tick
 from flyball_collector.timeline.timeline import Timeline
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 SECOND_NS = 10**9
@@ -102,7 +102,7 @@ class Machine:
             boot_ns=time_ns,
             corrected_ns=time_ns,
             received_ns=time_ns + 2_000_000,
-            silences=0,
+            unavailable=0,
             tenancy=0,
             extras=b"",
             live=True,
@@ -168,10 +168,10 @@ def inventory_of(machine: Machine) -> pb.Inventory:
     )
 
 
-def denied() -> Silence:
+def denied() -> UnavailableReading:
     """A probe that lacks a permission."""
     detail, remedy = "energy counters are root's", "give the agent CAP_DAC_READ_SEARCH, or chmod the energy_uj files"
-    return Silence("rapl", "", "", Reason.DENIED, detail, remedy)
+    return UnavailableReading("rapl", "", "", Reason.DENIED, detail, remedy)
 
 
 def make_parts(

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import structlog
 
-from flyball_collector.apart import Apart, GoneError
 from flyball_collector.blocks.block import Block
 from flyball_collector.blocks.build import check_columns
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.worker import Draft, built
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.gather import OpenBlock
+from flyball_collector.worker_process import GoneError, WorkerProcess
 
 _log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ class Builder:
     def __init__(self, counts: Counts, *, large_fleet: int = LARGE_FLEET, limit_seconds: float = LIMIT_SECONDS) -> None:
         self._counts = counts
         self._large_fleet = large_fleet
-        self._apart = Apart(_MODULE, limit_seconds=limit_seconds)
+        self._apart = WorkerProcess(_MODULE, limit_seconds=limit_seconds)
 
     @property
     def pid(self) -> int | None:

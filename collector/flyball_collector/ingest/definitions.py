@@ -11,22 +11,22 @@ from flyball_collector.tick import KnownLayout
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout, digest, metric_from_message
 from flyball_proto.metric import Metric
-from flyball_proto.silence import Silence, parse_silences
+from flyball_proto.unavailable_reading import UnavailableReading, parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-Meaning = KnownLayout | tuple[Silence, ...] | pb.Tenancy
+Meaning = KnownLayout | tuple[UnavailableReading, ...] | pb.Tenancy
 PutDocument = Callable[[str, str, bytes], None]
 
 _CACHED = 8192
 _HELP_BYTES = 2048
 _UNIT_BYTES = 64
 _STATES = 256
-_SILENCES = 4096
+_UNAVAILABLE = 4096
 _MEMBERS = 4096
 
 DOCUMENT_KINDS = {
     pb.Definition.LAYOUT: "layout",
-    pb.Definition.SILENCES: "silences",
+    pb.Definition.UNAVAILABLE: "unavailable",
     pb.Definition.TENANCY: "tenancy",
 }
 
@@ -81,8 +81,8 @@ class Definitions:
         try:
             if definition.kind == pb.Definition.LAYOUT:
                 return self._layout(definition.body, definition.digest)
-            if definition.kind == pb.Definition.SILENCES:
-                return self._silences(definition.body)
+            if definition.kind == pb.Definition.UNAVAILABLE:
+                return self._unavailable(definition.body)
             return self._tenancy(definition.body)
         except (WireError, DecodeError) as error:
             raise Malformed("definition", str(error)) from None
@@ -118,16 +118,16 @@ class Definitions:
             known = self._metrics[body] = metric
         return known
 
-    def _silences(self, body: bytes) -> tuple[Silence, ...]:
-        silences = parse_silences(body)
-        if len(silences) > _SILENCES:
-            raise Malformed("definition", f"{len(silences)} silences; at most {_SILENCES}")
-        for silence in silences:
-            for text in (silence.probe, silence.metric, silence.resource):
-                _check("name in a silence", text, self._limits.label_bytes)
-            for text in (silence.detail, silence.remedy):
-                _check("text of a silence", text, _HELP_BYTES)
-        return silences
+    def _unavailable(self, body: bytes) -> tuple[UnavailableReading, ...]:
+        unavailable = parse_unavailable(body)
+        if len(unavailable) > _UNAVAILABLE:
+            raise Malformed("definition", f"{len(unavailable)} unavailable readings; at most {_UNAVAILABLE}")
+        for unavailable_reading in unavailable:
+            for text in (unavailable_reading.probe, unavailable_reading.metric, unavailable_reading.resource):
+                _check("name in a unavailable_reading", text, self._limits.label_bytes)
+            for text in (unavailable_reading.detail, unavailable_reading.remedy):
+                _check("text of a unavailable_reading", text, _HELP_BYTES)
+        return unavailable
 
     def _tenancy(self, body: bytes) -> pb.Tenancy:
         tenancy = pb.Tenancy.FromString(body)

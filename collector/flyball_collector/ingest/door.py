@@ -13,7 +13,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 _INTEGER = np.dtype("<i8")
 LATEST_NS = 1 << 62  # the year 2116
 EXTRAS_BYTES = 256 * 1024
-_COLUMN_FIELDS = ("sequence", "time_ns", "boot_ns", "layout", "values", "validity", "silences", "tenancy")
+_COLUMN_FIELDS = ("sequence", "time_ns", "boot_ns", "layout", "values", "validity", "unavailable", "tenancy")
 _SEQUENCE_TAG = 0x08
 
 
@@ -56,7 +56,7 @@ class Door:
             boot_ns,
             0,
             received_ns,
-            record.silences,
+            record.unavailable,
             record.tenancy,
             b"",
             False,

@@ -146,7 +146,7 @@ class Intake:
         elif isinstance(meaning, pb.Tenancy):
             stream.tenancies[definition.digest] = meaning
         elif meaning is not None:
-            stream.silences[definition.digest] = meaning
+            stream.unavailable[definition.digest] = meaning
 
     def take_inventory(self, source: Source, inventory: pb.Inventory) -> None:
         """Show it, and keep it."""
@@ -174,7 +174,7 @@ class Intake:
     def tend(self, *, store_up: bool) -> None:
         """Once a second: silent hosts, grants, and asking again for what was let go."""
         now = self._clock.monotonic()
-        silent = max(self._settings.silent_after_seconds, 3 * self._settings.send_every_seconds)
+        silent = max(self._settings.not_reporting_after_seconds, 3 * self._settings.send_every_seconds)
         for source in list(self.sources.values()):
             if self._fleet.get(source.state.name) is not source.state:
                 self.forget(source.state.name)  # the fleet let go of it

@@ -27,7 +27,7 @@ class PackedRows:
 
     layout: KnownLayout
     stamps: Integers  # row × (sequence, agent, boot, corrected, received)
-    digests: NDArray[np.uint64]  # row × (silences, tenancy)
+    digests: NDArray[np.uint64]  # row × (unavailable, tenancy)
     values: bytes
     valid: bytes | None  # `None`: every column of every row is known
     extras: dict[int, bytes]
@@ -77,7 +77,7 @@ def _stamps(ticks: Iterable[Tick]) -> Integers:
 
 
 def _digests(ticks: Iterable[Tick]) -> NDArray[np.uint64]:
-    return np.array([(t.silences, t.tenancy) for t in ticks], dtype=np.uint64)
+    return np.array([(t.unavailable, t.tenancy) for t in ticks], dtype=np.uint64)
 
 
 def _extras(ticks: Iterable[Tick]) -> dict[int, bytes]:
@@ -146,7 +146,7 @@ def _group(parts: list[_Part]) -> RowGroup:
         boot_ns=boot_ns,
         corrected_ns=corrected_ns,
         received_ns=received_ns,
-        silences=np.ascontiguousarray(digests[:, 0]),
+        unavailable=np.ascontiguousarray(digests[:, 0]),
         tenancy=np.ascontiguousarray(digests[:, 1]),
         values=values,
         valid=valid,

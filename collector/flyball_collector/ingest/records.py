@@ -194,9 +194,9 @@ class RecordTaker:
         state = source.state
         state.clock_skew_seconds = (tick.agent_ns - tick.corrected_ns) / 1e9
         self._counts.lags_seconds.append((tick.received_ns - tick.corrected_ns) / 1e9)
-        if tick.silences != source.silences:
-            source.silences = tick.silences
-            state.silences = stream.silences.get(tick.silences, ())
+        if tick.unavailable != source.unavailable:
+            source.unavailable = tick.unavailable
+            state.unavailable = stream.unavailable.get(tick.unavailable, ())
         if tick.tenancy != source.tenancy:
             source.tenancy = tick.tenancy
             state.tenancy = stream.tenancies.get(tick.tenancy)

@@ -49,7 +49,7 @@ class Source:
     clocks: OrderedDict[str, ClockOffset] = field(default_factory=OrderedDict)
     past: OrderedDict[bytes, None] = field(default_factory=OrderedDict)  # epochs that were current
     duplicate_until: float = 0.0
-    silences: int = 0  # digests that the fleet shows now
+    unavailable: int = 0  # digests that the fleet shows now
     tenancy: int = 0
 
     def clock(self, boot_id: str) -> ClockOffset:

@@ -7,7 +7,7 @@ from flyball_collector.ingest.door import Door
 from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.tick import KnownLayout
 from flyball_collector.wire.status import StatusCode
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 End = Callable[[StatusCode, str, str], None]
@@ -21,7 +21,7 @@ class Stream:
     end: End  # ends the stream with a status, a word for the metrics and a message
     outbox: Outbox
     layouts: dict[int, KnownLayout] = field(default_factory=dict)
-    silences: dict[int, tuple[Silence, ...]] = field(default_factory=dict)
+    unavailable: dict[int, tuple[UnavailableReading, ...]] = field(default_factory=dict)
     tenancies: dict[int, pb.Tenancy] = field(default_factory=dict)
     door: Door = field(init=False)
 

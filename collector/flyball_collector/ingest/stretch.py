@@ -19,7 +19,7 @@ from flyball_collector.tick import KnownLayout
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 # What a record's fields begin with: their number in `telemetry.proto` << 3 | their type on the wire.
-_SEQUENCE, _TIME, _BOOT, _LAYOUT, _VALUES, _VALIDITY, _SILENCES, _TENANCY = 8, 17, 25, 33, 42, 50, 57, 65
+_SEQUENCE, _TIME, _BOOT, _LAYOUT, _VALUES, _VALIDITY, _UNAVAILABLE, _TENANCY = 8, 17, 25, 33, 42, 50, 57, 65
 _FIRST_EXTRA = 9  # field number of what comes after the columns
 _CLOCKS = struct.Struct("<BqBqBQB")
 _LONGEST = 8  # bytes of a number that is looked into: sequences are below 2^53
@@ -34,7 +34,7 @@ class _Shape(NamedTuple):
     clocks: int  # in the bones
     values: slice
     validity: slice  # in the bones; empty: every column is known
-    silences: int | None  # in the bones; `None`: nothing is silent
+    unavailable: int | None  # in the bones; `None`: nothing is silent
     tenancy: int | None
     extras: int  # where they begin
 
@@ -120,16 +120,16 @@ def _walked(raw: bytes) -> _Shape | None:
         return None
     size, start = _number(raw, clocks + _CLOCKS.size)
     values = slice(start, at := start + size)
-    validity, silences, tenancy = slice(0, 0), None, None
+    validity, unavailable, tenancy = slice(0, 0), None, None
     if raw[at : at + 1] == bytes((_VALIDITY,)):
         length, first = _number(raw, at + 1)
         at = first + length
         validity = slice(first - size, at - size)
-    if raw[at : at + 1] == bytes((_SILENCES,)):
-        silences, at = at + 1 - size, at + 9
+    if raw[at : at + 1] == bytes((_UNAVAILABLE,)):
+        unavailable, at = at + 1 - size, at + 9
     if raw[at : at + 1] == bytes((_TENANCY,)):
         tenancy, at = at + 1 - size, at + 9
-    return _Shape(digest, clocks, values, validity, silences, tenancy, at)
+    return _Shape(digest, clocks, values, validity, unavailable, tenancy, at)
 
 
 def _number(raw: bytes, at: int) -> tuple[int, int]:
@@ -157,7 +157,7 @@ def _bones(raws: Sequence[bytes], shape: _Shape) -> _Bytes | None:
     bones = np.frombuffer(joined, np.uint8).reshape(len(raws), shape.width)
     alike = np.full(shape.width, 0xFF, dtype=np.uint8)
     alike[1 : shape.clocks] = 0x80  # of a number, how long it is
-    for start in (shape.clocks + 1, shape.clocks + 10, shape.silences, shape.tenancy):
+    for start in (shape.clocks + 1, shape.clocks + 10, shape.unavailable, shape.tenancy):
         if start is not None:
             alike[start : start + 8] = 0
     alike[shape.validity] = 0
@@ -194,7 +194,7 @@ def _stamps(bones: _Bytes, shape: _Shape, received_ns: int) -> Integers:
 
 def _digests(bones: _Bytes, shape: _Shape) -> Digests:
     digests = np.zeros((len(bones), 2), dtype=np.uint64)
-    for column, start in enumerate((shape.silences, shape.tenancy)):
+    for column, start in enumerate((shape.unavailable, shape.tenancy)):
         if start is not None:
             digests[:, column] = _integers(bones, start).view(np.uint64)
     return digests

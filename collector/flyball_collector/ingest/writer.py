@@ -24,7 +24,7 @@ _BATCH_DOCUMENTS = 1024
 _MOST_DOCUMENTS = 65536
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
-_BEFORE_BLOCKS = frozenset({"layout", "silences", "tenancy"})
+_BEFORE_BLOCKS = frozenset({"layout", "unavailable", "tenancy"})
 
 T = TypeVar("T")
 

@@ -37,7 +37,7 @@ class AlertmanagerPlan:
     def message(
         self,
         waiting: Sequence[Entry],
-        standing: Callable[[], Sequence[Entry]],
+        active: Callable[[], Sequence[Entry]],
         told: Mapping[str, str],
         now_ns: int,
         *,
@@ -49,7 +49,7 @@ class AlertmanagerPlan:
             return Message(msgspec.json.encode(self.alerts(part, told, now_ns)), part)
         if not self._rest and (self._round_ns is None or now_ns - self._round_ns >= self._resend_ns):
             self._round_ns = now_ns
-            self._rest = [e for e in standing() if e.condition in told and e.badness >= self._min_severity]
+            self._rest = [e for e in active() if e.condition in told and e.badness >= self._min_severity]
         if not self._rest:
             return None
         part = tuple(self._rest[:_AT_ONCE])

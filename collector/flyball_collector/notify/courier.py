@@ -109,11 +109,11 @@ class Courier:
             return self._plan.message([alone], list, self.outbox.told, now_ns, hurry=True)
         self._alone.clear()
         waiting = [entry for entry in self.outbox.entries() if not self._is_held(entry, now_ns)]
-        return self._plan.message(waiting, self._standing, self.outbox.told, now_ns, hurry=False)
+        return self._plan.message(waiting, self._active, self.outbox.told, now_ns, hurry=False)
 
-    def _standing(self) -> list[Entry]:
+    def _active(self) -> list[Entry]:
         now_ns = self._clock()
-        return [entry for entry in self._timeline.standing() if self._silences.silence_of(entry, now_ns) is None]
+        return [entry for entry in self._timeline.active() if self._silences.silence_of(entry, now_ns) is None]
 
     def _is_held(self, entry: Entry, now_ns: int) -> bool:
         """A silence holds what is raised; the end of what was told is told."""

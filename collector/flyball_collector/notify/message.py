@@ -22,7 +22,7 @@ class Plan(Protocol):
     def message(
         self,
         waiting: Sequence[Entry],
-        standing: Callable[[], Sequence[Entry]],
+        active: Callable[[], Sequence[Entry]],
         told: Mapping[str, str],
         now_ns: int,
         *,

@@ -66,11 +66,11 @@ class Notifier:
         strange += self._share_out(waiting, told)
         if strange:
             self._timeline.journal.add((), strange)
-        standing = {entry.condition for entry in self._timeline.standing()}
+        active = {entry.condition for entry in self._timeline.active()}
         for courier in self.couriers:
-            stale = [c for c in courier.outbox.told if c not in standing and not courier.outbox.waits_for(c)]
+            stale = [c for c in courier.outbox.told if c not in active and not courier.outbox.waits_for(c)]
             self._timeline.journal.add((), courier.outbox.forget_told(stale))
-        for entry in self._timeline.standing():
+        for entry in self._timeline.active():
             if puts := self._catch_up(entry):
                 self._timeline.journal.add(puts)
 

@@ -21,7 +21,7 @@ _AT_ONCE = 500
 _SECOND = 10**9
 
 
-class EventTold(msgspec.Struct, frozen=True):
+class WebhookEvent(msgspec.Struct, frozen=True):
     """One event with its words."""
 
     alert: str
@@ -32,7 +32,7 @@ class EventTold(msgspec.Struct, frozen=True):
     event: EntryAnswer
 
 
-class MessageTold(msgspec.Struct, frozen=True):
+class WebhookMessage(msgspec.Struct, frozen=True):
     """The body. Each event is told at least once: by its `event.id` a repetition is known."""
 
     version: int
@@ -41,7 +41,7 @@ class MessageTold(msgspec.Struct, frozen=True):
     receiver: str
     group: dict[str, str]
     text: str  # all of it in a line
-    events: list[EventTold]
+    events: list[WebhookEvent]
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class WebhookPlan:
     def message(
         self,
         waiting: Sequence[Entry],
-        standing: Callable[[], Sequence[Entry]],  # noqa: ARG002  what stands is not repeated
+        active: Callable[[], Sequence[Entry]],  # noqa: ARG002  what stands is not repeated
         told: Mapping[str, str],  # noqa: ARG002  nor is what was told needed
         now_ns: int,
         *,
@@ -112,7 +112,7 @@ class WebhookPlan:
 
     def _message(self, key: tuple[str, ...], entries: Sequence[Entry], now_ns: int) -> Message:
         id_ = hashlib.blake2s("\n".join(entry.id for entry in entries).encode(), digest_size=8).hexdigest()
-        told = MessageTold(
+        told = WebhookMessage(
             version=VERSION,
             id=id_,
             time=moment(now_ns).rfc3339,
@@ -123,8 +123,8 @@ class WebhookPlan:
         )
         return Message(msgspec.json.encode(told), tuple(entries), {MESSAGE: id_})
 
-    def _event(self, entry: Entry) -> EventTold:
-        return EventTold(
+    def _event(self, entry: Entry) -> WebhookEvent:
+        return WebhookEvent(
             alert=alert_name(entry),
             summary=summary(entry.kind),
             description=description(entry),

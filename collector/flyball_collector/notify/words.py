@@ -48,7 +48,7 @@ _ALERTS = {
     "step_outliers": "RunStepOutliers",
     "loss_not_finite": "RunLossNotFinite",
     "host_lost": "AgentDown",
-    "gpu_silent": "GpuDriverSilent",
+    "gpu_not_reporting": "GpuDriverNotReporting",
     "agent_degraded": "SpoolDegraded",
 }
 _MILD_ALERTS = {"gpu_xid": "GpuXidWarning", "gpu_row_remap": "GpuRowRemapPending"}

@@ -1,6 +1,6 @@
 """Incident capsules: everything around an event in one file, to be played again anywhere.
 
-A capsule is a ZIP archive: `capsule.json` says what it is; `definitions/KIND/ID` are layouts, silences and tenancies;
+A capsule is a ZIP archive: `capsule.json` says what it is; `definitions/KIND/ID` are layouts, unavailable and tenancies;
 `hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows as blocks hold them.
 """
 
@@ -190,6 +190,6 @@ def _referred(hosts: Iterable[HostRows]) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     for group in (group for rows in hosts for group in rows.groups):
         found.add(("layout", group.layout))
-        found.update(("silences", int(digest)) for digest in set(group.silences.tolist()) if digest)
+        found.update(("unavailable", int(digest)) for digest in set(group.unavailable.tolist()) if digest)
         found.update(("tenancy", int(digest)) for digest in set(group.tenancy.tolist()) if digest)
     return found

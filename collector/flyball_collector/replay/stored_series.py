@@ -11,14 +11,14 @@ from flyball_collector.diagnosis.player import About, Recording, usual_intervals
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
-from flyball_proto.silence import parse_silences
+from flyball_proto.unavailable_reading import parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 HOLD_SECONDS = 2.5
 """As long as a live reading stands."""
 
 Find = Callable[[str, int], bytes | None]
-"""The body of a definition by kind (layout, silences, tenancy) and digest."""
+"""The body of a definition by kind (layout, unavailable readings, tenancy) and digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,17 @@ class _Reader:
             self.layouts[digest] = _known(body, digest) if body is not None else None
         return self.layouts[digest]
 
-    def meet(self, silences: int, tenancy: int) -> None:
+    def meet(self, unavailable: int, tenancy: int) -> None:
         """Look these definitions up, if they are new."""
-        if silences and silences not in self.about.silences and (body := self.find("silences", silences)):
+        if (
+            unavailable
+            and unavailable not in self.about.unavailable
+            and (body := self.find("unavailable", unavailable))
+        ):
             try:
-                self.about.silences[silences] = parse_silences(body)
+                self.about.unavailable[unavailable] = parse_unavailable(body)
             except WireError:
-                self.about.silences[silences] = ()
+                self.about.unavailable[unavailable] = ()
         if tenancy and tenancy not in self.about.tenancies and (body := self.find("tenancy", tenancy)):
             try:
                 self.about.tenancies[tenancy] = pb.Tenancy.FromString(body)
@@ -81,7 +85,7 @@ def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
             if layout is None or key in seen:
                 continue
             seen.add(key)
-            reader.meet(int(group.silences[row]), int(group.tenancy[row]))
+            reader.meet(int(group.unavailable[row]), int(group.tenancy[row]))
             yield _tick(rows.host, group, row, layout, order)
             order += 1
 
@@ -100,7 +104,7 @@ def _tick(host: str, group: RowGroup, row: int, layout: KnownLayout, order: int)
         boot_ns=int(group.boot_ns[row]),
         corrected_ns=int(group.corrected_ns[row]),
         received_ns=int(group.corrected_ns[row]),  # what came late, out of a spool, is played when it was measured
-        silences=int(group.silences[row]),
+        unavailable=int(group.unavailable[row]),
         tenancy=int(group.tenancy[row]),
         extras=extras,
         live=True,

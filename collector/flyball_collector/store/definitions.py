@@ -8,7 +8,7 @@ from flyball_proto.layout import Layout, metric_from_message
 from flyball_proto.metric import Metric
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-DEFINITIONS = ("layout", "silences", "tenancy", "columns")  # content-addressed; shared by hosts
+DEFINITIONS = ("layout", "unavailable", "tenancy", "columns")  # content-addressed; shared by hosts
 
 _REMEMBERED = 4096  # layouts
 

@@ -50,16 +50,16 @@ class Timeline:
         self._store = store
         self._recent: deque[Entry] = deque(maxlen=remembered)
         self._recent_ids: set[str] = set()
-        self._standing: dict[str, Entry] = {}
+        self._active: dict[str, Entry] = {}
         self._sorted: tuple[Entry, ...] | None = ()
         self.journal = Journal(store, metrics)
         self.listener: Listener = nobody
         self.loaded = asyncio.Event()
 
-    def standing(self) -> Sequence[Entry]:
+    def active(self) -> Sequence[Entry]:
         """The newest entry of every condition that stands, the worst first, then the oldest."""
         if self._sorted is None:
-            entries = self._standing.values()
+            entries = self._active.values()
             self._sorted = tuple(sorted(entries, key=lambda entry: (-entry.badness, entry.raised_ns, entry.id)))
         return self._sorted
 
@@ -75,14 +75,14 @@ class Timeline:
         """Remember an entry and have it written; one that is known already changes nothing."""
         if entry.id in self._recent_ids:
             return entry
-        before = self._standing.get(entry.condition)
+        before = self._active.get(entry.condition)
         self._remember(entry)
         if entry.condition:
             self._sorted = None
         if entry.stands:
-            self._standing[entry.condition] = entry
+            self._active[entry.condition] = entry
         else:
-            self._standing.pop(entry.condition, None)
+            self._active.pop(entry.condition, None)
         puts = [*puts_of(entry), *self.listener(entry, before)]
         self.journal.add(puts, forgets_of(entry), minor=entry.state not in {State.RAISED, State.CLEARED})
         return entry
@@ -94,7 +94,7 @@ class Timeline:
             await asyncio.sleep(random.uniform(0.1, 1.0) * wait)  # noqa: S311  jitter, not a secret
             entries, wait = await self._stored_conditions(), min(2 * wait, _LONGEST_WAIT_SECONDS)
         for entry in entries:
-            self._standing.setdefault(entry.condition, entry)
+            self._active.setdefault(entry.condition, entry)
             self._remember(entry)
         self._sorted = None
         self.loaded.set()

@@ -27,7 +27,7 @@ EVERY = f"every suite but {NOT_FITTED}"
 ONE_DEVICE, SEVERAL_DEVICES = f"{EVERY}, one device", f"{EVERY}, several devices"
 
 
-class Told(Struct, frozen=True):
+class Fits(Struct, frozen=True):
     """What was said of runs that ran, and of runs that ran out of memory."""
 
     ran: tuple[Fit, ...] = ()
@@ -38,7 +38,7 @@ def judge_peak_memory(tables: Tables) -> Findings:
     """Every suite, cold and calibrated; then all of them together."""
     found = Findings()
     every: list[Outcome] = []
-    told = Told()
+    told = Fits()
     for suite, rows in tables.suites(FILE).items():
         constants = fitted_without(tables, suite)
         cold = predict_rows(rows, METRIC, partial(_predict, constants), measured_bytes, _card)
@@ -46,7 +46,7 @@ def judge_peak_memory(tables: Tables) -> Findings:
         found += sum_up(cold, METRIC, COLD) + _calibrated(rows, constants) + _fitting(suite, fitting)
         if suite != NOT_FITTED:
             every += cold.judged
-            told = Told(told.ran + fitting.ran, told.failed + fitting.failed)
+            told = Fits(told.ran + fitting.ran, told.failed + fitting.failed)
     alone = [each for each in every if each.row.configuration.count("n_gpus", 1) == 1]
     several = [each for each in every if each.row.configuration.count("n_gpus", 1) > 1]
     return found + _together(ONE_DEVICE, alone) + _together(SEVERAL_DEVICES, several) + _fitting(EVERY, told)
@@ -106,7 +106,7 @@ def _is_usable(row: Row, constants: Constants) -> bool:
     return True
 
 
-def _told(rows: Sequence[Row], constants: Constants) -> Told:
+def _told(rows: Sequence[Row], constants: Constants) -> Fits:
     ran: list[Fit] = []
     failed: list[Fit] = []
     for row in rows:
@@ -115,10 +115,10 @@ def _told(rows: Sequence[Row], constants: Constants) -> Told:
         except InputError:
             continue  # already among those that were not predicted
         (failed if row.measured.get("mem_value") == OUT_OF_MEMORY else ran).append(verdict)
-    return Told(tuple(ran), tuple(failed))
+    return Fits(tuple(ran), tuple(failed))
 
 
-def _fitting(suite: str, told: Told) -> Findings:
+def _fitting(suite: str, told: Fits) -> Findings:
     """Whether each run fits: those that ran should, those that ran out of memory must not."""
     every = told.ran + told.failed
     if not every:

@@ -24,8 +24,8 @@ from flyball_planner.plan.plan import (
 )
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import choose_and_scale
+from flyball_planner.plan.sections import calibration_section, loading_section, on_loading
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
-from flyball_planner.plan.told import calibration_section, loading_section, on_loading
 from flyball_planner.plan.whole import Whole, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES

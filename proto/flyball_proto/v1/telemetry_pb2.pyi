@@ -309,8 +309,8 @@ class Definition(_message.Message):
         UNKNOWN: Definition._Kind.ValueType  # 0
         LAYOUT: Definition._Kind.ValueType  # 1
         """body: Layout"""
-        SILENCES: Definition._Kind.ValueType  # 2
-        """body: Silences"""
+        UNAVAILABLE: Definition._Kind.ValueType  # 2
+        """body: UnavailableReadings"""
         TENANCY: Definition._Kind.ValueType  # 3
         """body: Tenancy"""
 
@@ -318,8 +318,8 @@ class Definition(_message.Message):
     UNKNOWN: Definition.Kind.ValueType  # 0
     LAYOUT: Definition.Kind.ValueType  # 1
     """body: Layout"""
-    SILENCES: Definition.Kind.ValueType  # 2
-    """body: Silences"""
+    UNAVAILABLE: Definition.Kind.ValueType  # 2
+    """body: UnavailableReadings"""
     TENANCY: Definition.Kind.ValueType  # 3
     """body: Tenancy"""
 
@@ -461,64 +461,64 @@ class Column(_message.Message):
 Global___Column: _TypeAlias = Column  # noqa: Y015
 
 @_typing.final
-class Silences(_message.Message):
+class UnavailableReadings(_message.Message):
     """What could not be read at a tick, and why."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SILENCES_FIELD_NUMBER: _builtins.int
+    UNAVAILABLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def silences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Silence]: ...
+    def unavailable(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnavailableReading]: ...
     def __init__(
         self,
         *,
-        silences: _abc.Iterable[Global___Silence] | None = ...,
+        unavailable: _abc.Iterable[Global___UnavailableReading] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["silences", b"silences"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unavailable", b"unavailable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Silences: _TypeAlias = Silences  # noqa: Y015
+Global___UnavailableReadings: _TypeAlias = UnavailableReadings  # noqa: Y015
 
 @_typing.final
-class Silence(_message.Message):
+class UnavailableReading(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     class _Reason:
         ValueType = _typing.NewType("ValueType", _builtins.int)
         V: _TypeAlias = ValueType  # noqa: Y015
 
-    class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Silence._Reason.ValueType], _builtins.type):
+    class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[UnavailableReading._Reason.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
-        UNKNOWN: Silence._Reason.ValueType  # 0
-        ABSENT: Silence._Reason.ValueType  # 1
+        UNKNOWN: UnavailableReading._Reason.ValueType  # 0
+        ABSENT: UnavailableReading._Reason.ValueType  # 1
         """no such hardware or kernel feature here"""
-        DENIED: Silence._Reason.ValueType  # 2
+        DENIED: UnavailableReading._Reason.ValueType  # 2
         """the agent lacks a permission"""
-        UNSUPPORTED: Silence._Reason.ValueType  # 3
+        UNSUPPORTED: UnavailableReading._Reason.ValueType  # 3
         """the device cannot tell"""
-        FAILED: Silence._Reason.ValueType  # 4
+        FAILED: UnavailableReading._Reason.ValueType  # 4
         """reading it went wrong"""
-        TIMED_OUT: Silence._Reason.ValueType  # 5
+        TIMED_OUT: UnavailableReading._Reason.ValueType  # 5
         """it did not answer in time and is not asked again until it does"""
-        STALE: Silence._Reason.ValueType  # 6
+        STALE: UnavailableReading._Reason.ValueType  # 6
         """an old value is repeated by the device"""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper): ...
-    UNKNOWN: Silence.Reason.ValueType  # 0
-    ABSENT: Silence.Reason.ValueType  # 1
+    UNKNOWN: UnavailableReading.Reason.ValueType  # 0
+    ABSENT: UnavailableReading.Reason.ValueType  # 1
     """no such hardware or kernel feature here"""
-    DENIED: Silence.Reason.ValueType  # 2
+    DENIED: UnavailableReading.Reason.ValueType  # 2
     """the agent lacks a permission"""
-    UNSUPPORTED: Silence.Reason.ValueType  # 3
+    UNSUPPORTED: UnavailableReading.Reason.ValueType  # 3
     """the device cannot tell"""
-    FAILED: Silence.Reason.ValueType  # 4
+    FAILED: UnavailableReading.Reason.ValueType  # 4
     """reading it went wrong"""
-    TIMED_OUT: Silence.Reason.ValueType  # 5
+    TIMED_OUT: UnavailableReading.Reason.ValueType  # 5
     """it did not answer in time and is not asked again until it does"""
-    STALE: Silence.Reason.ValueType  # 6
+    STALE: UnavailableReading.Reason.ValueType  # 6
     """an old value is repeated by the device"""
 
     PROBE_FIELD_NUMBER: _builtins.int
@@ -532,7 +532,7 @@ class Silence(_message.Message):
     """empty: every metric of the probe"""
     resource: _builtins.str
     """empty: every resource"""
-    reason: Global___Silence.Reason.ValueType
+    reason: Global___UnavailableReading.Reason.ValueType
     detail: _builtins.str
     """constant for a reason, so that digests repeat"""
     remedy: _builtins.str
@@ -543,7 +543,7 @@ class Silence(_message.Message):
         probe: _builtins.str = ...,
         metric: _builtins.str = ...,
         resource: _builtins.str = ...,
-        reason: Global___Silence.Reason.ValueType = ...,
+        reason: Global___UnavailableReading.Reason.ValueType = ...,
         detail: _builtins.str = ...,
         remedy: _builtins.str = ...,
     ) -> None: ...
@@ -553,7 +553,7 @@ class Silence(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Silence: _TypeAlias = Silence  # noqa: Y015
+Global___UnavailableReading: _TypeAlias = UnavailableReading  # noqa: Y015
 
 @_typing.final
 class Tenancy(_message.Message):
@@ -697,7 +697,7 @@ class Record(_message.Message):
     LAYOUT_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
     VALIDITY_FIELD_NUMBER: _builtins.int
-    SILENCES_FIELD_NUMBER: _builtins.int
+    UNAVAILABLE_FIELD_NUMBER: _builtins.int
     TENANCY_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
@@ -713,7 +713,7 @@ class Record(_message.Message):
     """little-endian int64 a column: the bytes of a packed `repeated sfixed64`"""
     validity: _builtins.bytes
     """bit i % 8 of byte i / 8: column i is known; empty: all are"""
-    silences: _builtins.int
+    unavailable: _builtins.int
     """Definition.digest; 0: nothing is silent"""
     tenancy: _builtins.int
     """Definition.digest; 0: nobody"""
@@ -732,7 +732,7 @@ class Record(_message.Message):
         layout: _builtins.int = ...,
         values: _builtins.bytes = ...,
         validity: _builtins.bytes = ...,
-        silences: _builtins.int = ...,
+        unavailable: _builtins.int = ...,
         tenancy: _builtins.int = ...,
         steps: _abc.Iterable[Global___StepReport] | None = ...,
         events: _abc.Iterable[Global___HostEvent] | None = ...,
@@ -740,7 +740,7 @@ class Record(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_ns", b"boot_ns", "events", b"events", "gpu_processes", b"gpu_processes", "layout", b"layout", "sequence", b"sequence", "silences", b"silences", "steps", b"steps", "tenancy", b"tenancy", "time_ns", b"time_ns", "validity", b"validity", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_ns", b"boot_ns", "events", b"events", "gpu_processes", b"gpu_processes", "layout", b"layout", "sequence", b"sequence", "steps", b"steps", "tenancy", b"tenancy", "time_ns", b"time_ns", "unavailable", b"unavailable", "validity", b"validity", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -11,7 +11,7 @@ from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Valu
 from flyball_agent.standin.cards import A100, H100, RTX_4090, Values
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from tests.counted import calls_of
 from tests.processes import wait_for
 
@@ -52,9 +52,9 @@ def value(sample: Sample, name: str, gpu: int = 0, label: str | None = None) -> 
     raise AssertionError(f"no column {name} of GPU {gpu}")
 
 
-def silence(sample: Sample, metric: str, gpu: int | None = 0, label: str = "") -> Silence | None:
+def unavailable_reading(sample: Sample, metric: str, gpu: int | None = 0, label: str = "") -> UnavailableReading | None:
     resource = ("" if gpu is None else UUID.format(gpu)) + (f"/{label}" if label else "")
-    found = [said for said in sample.silences if said.metric == metric and said.resource == resource]
+    found = [said for said in sample.unavailable if said.metric == metric and said.resource == resource]
     return found[0] if found else None
 
 
@@ -133,11 +133,11 @@ def test_activity_counters_need_two_samples(bench: Bench) -> None:
     """The first tick says that there is no data yet; the second one tells shares of the time between."""
     bench.play(Scenario(gpus=2).set(H100).set(READINGS))
     first, second = bench.read(), bench.read()
-    said = silence(first, "gpu_tensor_active_ratio")
+    said = unavailable_reading(first, "gpu_tensor_active_ratio")
     assert said is not None
     assert said.reason is Reason.FAILED
     assert value(first, "gpu_tensor_active_ratio") is None
-    assert silence(second, "gpu_tensor_active_ratio") is None
+    assert unavailable_reading(second, "gpu_tensor_active_ratio") is None
     told = [
         value(second, f"gpu_{name}_ratio") for name in ("sm_active", "tensor_active", "dram_active", "sm_occupancy")
     ]
@@ -150,7 +150,7 @@ def test_what_a_card_lacks_is_unknown_and_said(bench: Bench) -> None:
     bench.read()
     sample = bench.read()
     for gpu, name in ((0, "gpu_ecc_corrected_errors_total"), (0, "gpu_nvlink_links"), (1, "gpu_sm_active_ratio")):
-        said = silence(sample, name, gpu)
+        said = unavailable_reading(sample, name, gpu)
         assert said is not None, name
         assert said.reason is Reason.UNSUPPORTED
         assert value(sample, name, gpu) is None
@@ -158,14 +158,14 @@ def test_what_a_card_lacks_is_unknown_and_said(bench: Bench) -> None:
 
 
 def test_every_missing_value_has_its_reason(bench: Bench) -> None:
-    """Whatever the card, no value is missing without a silence that names its metric and GPU."""
+    """Whatever the card, no value is missing without a unavailable reading that names its metric and GPU."""
     bench.play(Scenario(gpus=2).set(RTX_4090, gpu=0).set(H100, gpu=1))
     for _ in range(3):
         sample = bench.read()
         for column, told in zip(sample.columns, sample.values, strict=True):
             if told is None:
-                whole = silence(sample, column.metric.name, int(column.labels[1]))
-                part = silence(sample, column.metric.name, int(column.labels[1]), column.labels[-1])
+                whole = unavailable_reading(sample, column.metric.name, int(column.labels[1]))
+                part = unavailable_reading(sample, column.metric.name, int(column.labels[1]), column.labels[-1])
                 assert whole or part, column
 
 
@@ -178,7 +178,7 @@ def test_unsupported_calls_are_not_asked_again_soon(bench: Bench) -> None:
     assert value(bench.read(), "gpu_fan_speed_ratio") is None
     sample = bench.read(after=601)
     assert value(sample, "gpu_fan_speed_ratio") == pytest.approx(0.55)
-    assert silence(sample, "gpu_fan_speed_ratio") is None
+    assert unavailable_reading(sample, "gpu_fan_speed_ratio") is None
 
 
 def test_slow_readings_are_kept_between_askings(bench: Bench) -> None:
@@ -190,20 +190,20 @@ def test_slow_readings_are_kept_between_askings(bench: Bench) -> None:
     assert bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls - asked <= 6
 
 
-def test_columns_and_silences_are_the_same_objects_while_nothing_changes(bench: Bench) -> None:
+def test_columns_and_unavailable_readings_are_the_same_objects_while_nothing_changes(bench: Bench) -> None:
     """The sampler compares them by identity."""
     bench.read()
     first, second = bench.read(), bench.read()
     assert first.columns is second.columns
-    assert first.silences is second.silences
+    assert first.unavailable is second.unavailable
     assert first.values is not second.values
 
 
-def test_a_failing_call_silences_only_its_readings(bench: Bench) -> None:
+def test_a_failing_call_unavailable_readings_only_its_readings(bench: Bench) -> None:
     """An unknown error of one call on one GPU is said, asked again each tick, and forgotten when it passes."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPowerUsage", 999, gpu=1))
     sample = bench.read()
-    said = silence(sample, "gpu_power_watts", 1)
+    said = unavailable_reading(sample, "gpu_power_watts", 1)
     assert said is not None
     assert said.reason is Reason.FAILED
     assert said.detail == "nvmlDeviceGetPowerUsage: unknown error"
@@ -211,7 +211,7 @@ def test_a_failing_call_silences_only_its_readings(bench: Bench) -> None:
     bench.play(Scenario(gpus=2).set(H100))
     sample = bench.read()
     assert value(sample, "gpu_power_watts", 1) == 70.0
-    assert silence(sample, "gpu_power_watts", 1) is None
+    assert unavailable_reading(sample, "gpu_power_watts", 1) is None
 
 
 def test_a_field_that_an_old_driver_does_not_know_is_unsupported(bench: Bench) -> None:
@@ -219,7 +219,7 @@ def test_a_field_that_an_old_driver_does_not_know_is_unsupported(bench: Bench) -
     bench.play(Scenario(gpus=2).set(H100).set(READINGS).error("field_269", 2))
     bench.read()
     sample = bench.read()
-    said = silence(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")
+    said = unavailable_reading(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")
     assert said is not None
     assert (said.reason, value(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")) == (Reason.UNSUPPORTED, None)
     assert value(sample, "gpu_throttle_seconds_total", 0, "sw_power_cap") == 1.5
@@ -230,17 +230,17 @@ def test_one_failing_field_recovers(bench: Bench) -> None:
     bench.play(Scenario(gpus=2).set(H100).set(READINGS).error("field_82", 999))
     sample = bench.read()
     assert value(sample, "gpu_memory_temperature_celsius") is None
-    assert silence(sample, "gpu_memory_temperature_celsius") is not None
+    assert unavailable_reading(sample, "gpu_memory_temperature_celsius") is not None
     bench.play(Scenario(gpus=2).set(H100).set(READINGS))
     sample = bench.read()
     assert value(sample, "gpu_memory_temperature_celsius") == 71
-    assert silence(sample, "gpu_memory_temperature_celsius") is None
+    assert unavailable_reading(sample, "gpu_memory_temperature_celsius") is None
 
 
 def test_a_refused_call_is_denied(bench: Bench) -> None:
     """No permission is not a fault of the device, and the remedy is said."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPerformanceState", 4))
-    said = silence(bench.read(), "gpu_performance_state")
+    said = unavailable_reading(bench.read(), "gpu_performance_state")
     assert said is not None
     assert (said.reason, bool(said.remedy)) == (Reason.DENIED, True)
 
@@ -254,7 +254,7 @@ def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None
     assert value(lost, "gpu_lost", 1) == 1
     assert value(lost, "gpu_power_watts", 1) is None
     assert value(lost, "gpu_power_watts", 0) == 70.0
-    said = silence(lost, "", 1)
+    said = unavailable_reading(lost, "", 1)
     assert said is not None
     assert (said.reason, said.detail) == (Reason.FAILED, "NVML: the GPU is lost")
     assert [gpu.uuid for gpu in bench.probe.describe()] == [UUID.format(0), UUID.format(1)]
@@ -263,7 +263,7 @@ def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None
     bench.play(Scenario(gpus=2).set(H100))
     back = bench.read()
     assert value(back, "gpu_power_watts", 1) == 70.0
-    assert silence(back, "", 1) is None
+    assert unavailable_reading(back, "", 1) is None
     assert bench.event_kinds() == ["gpu_lost", "gpu_returned"]
 
 
@@ -286,7 +286,7 @@ def test_a_gpu_lost_before_the_start_is_said(bench: Bench) -> None:
     bench.play(Scenario(gpus=2).set(H100).lose(1))
     sample = bench.read()
     assert {column.labels[1] for column in sample.columns} == {"0"}
-    assert [said.resource for said in sample.silences if not said.metric] == ["index 1"]
+    assert [said.resource for said in sample.unavailable if not said.metric] == ["index 1"]
     bench.play(Scenario(gpus=2).set(H100))
     assert {column.labels[1] for column in bench.read(after=31).columns} == {"0", "1"}
 
@@ -298,7 +298,7 @@ def test_a_reloaded_driver_is_opened_again_with_patience(bench: Bench) -> None:
     gone = bench.read()
     assert gone.columns is before.columns
     assert value(gone, "gpu_power_watts") is None
-    said = silence(gone, "", None)
+    said = unavailable_reading(gone, "", None)
     assert said is not None
     assert (said.reason, said.detail) == (Reason.FAILED, "nvmlDeviceGetUtilizationRates: the driver is not loaded")
     opened = bench.nvml.calls["nvmlInit_v2"].calls
@@ -308,7 +308,7 @@ def test_a_reloaded_driver_is_opened_again_with_patience(bench: Bench) -> None:
     bench.play(Scenario(gpus=2).set(H100))
     back = bench.read(after=30)
     assert value(back, "gpu_power_watts") == 70.0
-    assert silence(back, "", None) is None
+    assert unavailable_reading(back, "", None) is None
     assert bench.event_kinds() == ["driver_lost", "driver_returned"]
 
 
@@ -330,7 +330,7 @@ def test_xids_that_cannot_be_watched_are_said(bench: Bench) -> None:
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceRegisterEvents", 3, gpu=0))
     sample = bench.read()
     assert value(sample, "gpu_xid_total", 0) is None
-    assert silence(sample, "gpu_xid_total", 0) is not None
+    assert unavailable_reading(sample, "gpu_xid_total", 0) is not None
     assert value(sample, "gpu_xid_total", 1) == 0
 
 

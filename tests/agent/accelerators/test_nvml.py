@@ -8,7 +8,7 @@ from flyball_agent.accelerators.nvml import FUNCTION_NOT_FOUND, Nvml, NvmlError,
 from flyball_agent.standin.cards import H100
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 
 @pytest.mark.parametrize(

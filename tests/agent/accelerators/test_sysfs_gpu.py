@@ -9,7 +9,7 @@ from flyball_agent.accelerators.amd import AmdProbe
 from flyball_agent.accelerators.intel import IntelProbe
 from flyball_agent.accelerators.sysfs_gpu import active_clock, link_generation
 from flyball_agent.probes.probe import Absent, Sample
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 PCIE = {
     "current_link_speed": "16.0 GT/s PCIe",
@@ -93,7 +93,7 @@ def test_an_amd_card_tells_the_same_metrics(tmp_path: Path) -> None:
         "gpu_pcie_width_max_lanes": 16,
     }
     assert told(sample) == pytest.approx(expected)
-    assert sample.silences == ()
+    assert sample.unavailable == ()
     assert {column.labels for column in sample.columns} == {("AMD-5f8a21d1c0ffee00", "0")}
     (gpu,) = probe.describe()
     assert (gpu.vendor, gpu.model, gpu.pci_address, gpu.numa_node) == ("amd", "AMD Instinct MI300X", "0000:c1:00.0", 1)
@@ -109,7 +109,7 @@ def test_an_intel_card_says_what_it_cannot_tell(tmp_path: Path) -> None:
     assert readings["gpu_energy_joules_total"] == pytest.approx(123.456789)
     assert readings["gpu_memory_total_bytes"] == 0x300000000
     assert readings["gpu_temperature_celsius"] == 48
-    silent = {said.metric: said.reason for said in sample.silences}
+    silent = {said.metric: said.reason for said in sample.unavailable}
     assert silent["gpu_utilization_ratio"] is Reason.UNSUPPORTED
     (gpu,) = probe.describe()
     assert (gpu.uuid, gpu.vendor, gpu.model, gpu.driver_version) == (
@@ -135,17 +135,17 @@ def test_missing_and_broken_files_have_a_reason(tmp_path: Path) -> None:
     probe = AmdProbe(tmp_path)
     sample = probe.read()
     assert told(sample)["gpu_fan_speed_ratio"] is None
-    assert {said.metric: said.reason for said in sample.silences} == {
+    assert {said.metric: said.reason for said in sample.unavailable} == {
         "gpu_fan_speed_ratio": Reason.UNSUPPORTED,
         "gpu_utilization_ratio": Reason.FAILED,
     }
     (device / "gpu_busy_percent").write_text("12\n")
     sample = probe.read()
     assert told(sample)["gpu_utilization_ratio"] == pytest.approx(0.12)
-    assert [said.metric for said in sample.silences] == ["gpu_fan_speed_ratio"]
+    assert [said.metric for said in sample.unavailable] == ["gpu_fan_speed_ratio"]
     again = probe.read()
     assert again.columns is sample.columns
-    assert again.silences is sample.silences
+    assert again.unavailable is sample.unavailable
 
 
 def test_cards_of_other_drivers_are_left_alone(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_reads_this_very_host(probe: Probe) -> None:
     for sample in (first, second):
         assert not list(broken_laws(sample))
         assert {column.metric for column in sample.columns} <= set(probe.metrics)
-        assert {silence.probe for silence in sample.silences} <= {probe.name}
+        assert {unavailable_reading.probe for unavailable_reading in sample.unavailable} <= {probe.name}
     assert second.columns is first.columns
 
 

@@ -57,7 +57,7 @@ def test_reads_a_container_of_version_2(tmp_path: Path) -> None:
     assert values["cgroup_swap_used_bytes",] == 64
     assert (values["cgroup_memory_limit_hits_total",], values["cgroup_oom_kills_total",]) == (12, 1)
     assert values["cgroup_tasks",] == 33
-    assert [(silence.metric, silence.detail) for silence in sample.silences] == [
+    assert [(unavailable_reading.metric, unavailable_reading.detail) for unavailable_reading in sample.unavailable] == [
         ("cgroup_tasks_limit", "no limit is set")
     ]
 

@@ -83,7 +83,7 @@ def test_a_machine_of_64_cores(tmp_path: Path) -> None:
     """Every core has its column; the ratio is known from the second reading on."""
     probe = CpuProbe(write_tree(tmp_path, {"stat": stat(64), "loadavg": LOADAVG}))
     first = probe.read()
-    assert [silence.metric for silence in first.silences] == ["cpu_busy_ratio"]
+    assert [unavailable_reading.metric for unavailable_reading in first.unavailable] == ["cpu_busy_ratio"]
     write_tree(tmp_path, {"stat": stat(64, ticks=175, idle=1025)})
     second = probe.read()
     values = values_by_name(second)
@@ -94,7 +94,7 @@ def test_a_machine_of_64_cores(tmp_path: Path) -> None:
     assert values["load_average", "15m"] == 12.5
     assert (values["cpu_threads_online",], values["tasks_blocked",]) == (64, 2)
     assert not list(broken_laws(first))
-    assert not second.silences
+    assert not second.unavailable
 
 
 def test_a_core_that_goes_offline_takes_its_column_along(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_reads_whole_disks_only(tmp_path: Path) -> None:
     assert values["disk_in_flight", "nvme0n1"] == 6
     assert values["disk_discarded_bytes_total", "nvme0n1"] == 64 * 512
     assert (values["disk_flushes_total", "nvme0n1"], values["disk_flush_seconds_total", "nvme0n1"]) == (11, 2.5)
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_an_older_kernel_counts_less(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from flyball_agent.probes.filesystem import METRICS, FilesystemProbe
 from flyball_agent.probes.probe import Absent
 from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 
 def test_reads_space_of_local_file_systems(tmp_path: Path) -> None:
@@ -33,7 +33,9 @@ def test_watches_what_the_settings_name(tmp_path: Path) -> None:
     values = values_by_name(sample)
     assert values["filesystem_read_only", str(tmp_path)] == 1
     assert [values[metric.name, missing] for metric in METRICS] == [None] * len(METRICS)
-    assert [(silence.resource, silence.reason) for silence in sample.silences] == [(missing, Reason.ABSENT)]
+    assert [
+        (unavailable_reading.resource, unavailable_reading.reason) for unavailable_reading in sample.unavailable
+    ] == [(missing, Reason.ABSENT)]
     assert not list(broken_laws(sample))
 
 

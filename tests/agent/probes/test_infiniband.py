@@ -30,7 +30,7 @@ def test_reads_a_port(tmp_path: Path) -> None:
     assert values["infiniband_congestion_sent_total", "mlx5_0", "1"] == 7
     assert values["infiniband_rate_bytes_per_second", "mlx5_0", "1"] == 50_000_000_000
     assert STATES[int(values["infiniband_state", "mlx5_0", "1"] or 0)] == "active"
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_errors_are_read_less_often_than_traffic(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_an_adapter_that_counts_less_says_so(tmp_path: Path) -> None:
     assert values_by_name(sample)["infiniband_congestion_sent_total", "mlx5_0", "1"] is None
     assert values_by_name(sample)["infiniband_symbol_errors_total", "mlx5_1", "1"] is None
     assert not list(broken_laws(sample))
-    assert {s.resource for s in sample.silences} == {"mlx5_0/1", "mlx5_1/1"}
+    assert {s.resource for s in sample.unavailable} == {"mlx5_0/1", "mlx5_1/1"}
 
 
 def test_a_new_port_is_seen_within_half_a_minute(tmp_path: Path) -> None:

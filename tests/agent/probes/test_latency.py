@@ -13,7 +13,7 @@ from flyball_agent.probes.latency import LatencyProbe, Prober, reason_of
 from flyball_agent.probes.probe import Sample
 from flyball_agent.probes.round_trip import parse_target
 from flyball_agent.probes.testing import broken_laws, values_by_name
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def test_loopback_is_known_at_once() -> None:
     with probing() as probe:
         sample = probe.read()
     assert 0 < (values_by_name(sample)["latency_seconds", "localhost"] or 0) < 0.1
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_a_target_is_known_after_its_first_round_trip() -> None:
@@ -48,7 +48,7 @@ def test_a_target_is_known_after_its_first_round_trip() -> None:
         with probing(label) as probe:
             first = probe.read()
             assert not list(broken_laws(first))
-            last = read_until(probe, lambda sample: not sample.silences)
+            last = read_until(probe, lambda sample: not sample.unavailable)
     assert 0 < (values_by_name(last)["latency_seconds", label] or 0) < 1
     assert last.columns is first.columns
 
@@ -61,7 +61,7 @@ def test_a_failure_has_a_reason_and_is_counted() -> None:
         sample = read_until(probe, lambda s: (values_by_name(s)["latency_failures_total", label] or 0) >= 2)
     assert values_by_name(sample)["latency_seconds", label] is None
     assert values_by_name(sample)["latency_seconds", "localhost"] is not None
-    assert [(s.resource, s.detail) for s in sample.silences] == [(label, "Connection refused")]
+    assert [(s.resource, s.detail) for s in sample.unavailable] == [(label, "Connection refused")]
     assert not list(broken_laws(sample))
 
 
@@ -72,7 +72,7 @@ def test_a_slow_target_does_not_hold_the_tick() -> None:
             started = time.monotonic()
             samples = [probe.read() for _ in range(20)]
             assert time.monotonic() - started < 2
-        assert samples[-1].silences[0].reason is Reason.UNKNOWN
+        assert samples[-1].unavailable[0].reason is Reason.UNKNOWN
 
 
 class Hanging:

@@ -49,7 +49,7 @@ def test_reads_memory_in_bytes(tmp_path: Path) -> None:
     assert values["memory_dirty_bytes",] == 7 * 1024
     assert values["swap_used_bytes",] == 200 * 1024
     assert (values["hugepages",], values["hugepages_free",], values["hugepage_bytes",]) == (16, 9, 2048 * 1024)
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_no_swap_is_zero_not_unknown(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_a_kernel_lacks_is_explained(tmp_path: Path) -> None:
     text = "".join(line for line in MEMINFO.splitlines(True) if "uge" not in line and "Available" not in line)
     sample = MemoryProbe(write_tree(tmp_path, {"meminfo": text})).read()
     assert values_by_name(sample)["memory_used_ratio",] is None
-    assert "hugepages" in {silence.metric for silence in sample.silences}
+    assert "hugepages" in {unavailable_reading.metric for unavailable_reading in sample.unavailable}
     assert not list(broken_laws(sample))
 
 

@@ -26,7 +26,7 @@ def test_reads_both_ways(tmp_path: Path) -> None:
     assert [column.labels for column in sample.columns] == [("eth0",)] * 8
     assert list(sample.values) == [1000, 10, 1, 2, 2000, 20, 7, 8]
     assert [column.metric for column in sample.columns] == list(METRICS)
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_interfaces_come_and_go(tmp_path: Path) -> None:

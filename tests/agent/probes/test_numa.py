@@ -29,7 +29,7 @@ def test_reads_two_nodes(tmp_path: Path) -> None:
     assert values["numa_miss_pages_total", "1"] == 2
     assert (values["numa_local_pages_total", "0"], values["numa_remote_pages_total", "0"]) == (5, 6)
     assert (values["numa_memory_total_bytes", "1"], values["numa_memory_free_bytes", "1"]) == (1024_000, 409_600)
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_a_node_whose_files_vanish_is_unknown(tmp_path: Path) -> None:

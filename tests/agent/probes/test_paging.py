@@ -35,7 +35,7 @@ def test_swapped_pages_are_bytes(tmp_path: Path) -> None:
     assert (values["paged_in_bytes_total",], values["paged_out_bytes_total",]) == (30 * 1024, 40 * 1024)
     assert (values["memory_major_faults_total",], values["memory_faults_total",]) == (60, 500)
     assert values["oom_kills_total",] == 1
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_follows_lines_that_move(tmp_path: Path) -> None:

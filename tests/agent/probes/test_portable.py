@@ -15,7 +15,7 @@ from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Unsu
 from flyball_agent.probes.testing import broken_laws, values_by_name
 from flyball_agent.settings import AgentSettings
 from flyball_proto.metric import Kind, Metric
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 
 SYS = Path("/sys")
 
@@ -45,7 +45,7 @@ def test_keeps_the_laws_of_samples() -> None:
     first, second = read_twice()
     for sample in (first, second):
         assert not list(broken_laws(sample))
-        assert {silence.probe for silence in sample.silences} <= {"portable"}
+        assert {unavailable_reading.probe for unavailable_reading in sample.unavailable} <= {"portable"}
     assert second.columns is first.columns
 
 
@@ -53,9 +53,9 @@ def test_busy_needs_a_reading_before() -> None:
     """The first reading says that it has nothing to compare with; the second knows the share."""
     first, second = read_twice()
     assert values_by_name(first)[BUSY.name,] is None
-    assert [each.reason for each in first.silences if each.metric == BUSY.name] == [Reason.UNKNOWN]
+    assert [each.reason for each in first.unavailable if each.metric == BUSY.name] == [Reason.UNKNOWN]
     assert values_by_name(second)[BUSY.name,] is not None
-    assert BUSY.name not in {each.metric for each in second.silences}
+    assert BUSY.name not in {each.metric for each in second.unavailable}
 
 
 def test_declares_nothing_of_its_own() -> None:

@@ -33,7 +33,7 @@ def test_reads_values_under_their_names(tmp_path: Path) -> None:
         ("tcp_sent_segments_total",): 700,
         ("tcp_retransmitted_segments_total",): 8,
     }
-    assert not sample.silences
+    assert not sample.unavailable
 
 
 def test_what_is_not_counted_is_explained(tmp_path: Path) -> None:

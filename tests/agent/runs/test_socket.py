@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_agent.errors import SocketRefused
-from flyball_agent.own import Accounts
 from flyball_agent.runs.book import OWNED_SECONDS, Peer, RunBook, RunRefused
 from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, Steps, decode, merge, step_report
 from flyball_agent.runs.socket import BURST_LINES, MAX_CONNECTIONS, MAX_LINE_BYTES, RunSocket
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.testing import until_true
 
 HELLO = {"kind": "hello", "run": "a-run", "rank": 1, "world_size": 4}
@@ -27,7 +27,7 @@ STEPS = {"kind": "steps", "step": 10, "steps": 2, "step_seconds": 0.5, "tokens":
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RunSocket]:
     """A socket that listens."""
-    server = RunSocket(tmp_path / "run" / "agent.sock", RunBook(), Accounts())
+    server = RunSocket(tmp_path / "run" / "agent.sock", RunBook(), SelfMetrics())
     await server.start()
     yield server
     await server.stop()
@@ -101,7 +101,7 @@ async def test_rubbish_is_answered_and_hung_up_on(server: RunSocket, line: bytes
     process = await Process.connect(server)
     assert (await process.send(line))["kind"] == "error"
     assert await process.is_closed()
-    assert server.accounts.client_errors == 1
+    assert server.self_metrics.client_errors == 1
 
 
 async def test_a_wrong_field_does_not_end_the_connection(server: RunSocket) -> None:
@@ -163,7 +163,7 @@ async def test_a_slow_reader_loses_its_connection(server: RunSocket) -> None:
 async def test_connections_are_limited(server: RunSocket) -> None:
     """One too many is told so; the others stay."""
     processes = [await Process.connect(server) for _ in range(MAX_CONNECTIONS)]
-    await until_true(lambda: server.accounts.clients == MAX_CONNECTIONS)
+    await until_true(lambda: server.self_metrics.clients == MAX_CONNECTIONS)
     late = await Process.connect(server)
     assert "processes are connected" in (await late.answer())["error"]
     assert await late.is_closed()
@@ -190,10 +190,10 @@ async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    first = RunSocket(path, RunBook(), Accounts())
+    first = RunSocket(path, RunBook(), SelfMetrics())
     await first.start()
     with pytest.raises(SocketRefused, match="another agent"):
-        await RunSocket(path, RunBook(), Accounts()).start()
+        await RunSocket(path, RunBook(), SelfMetrics()).start()
     await first.stop()
     assert not path.exists()
 
@@ -203,7 +203,7 @@ async def test_a_file_in_the_way_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     path.write_text("precious")
     with pytest.raises(SocketRefused, match="no socket"):
-        await RunSocket(path, RunBook(), Accounts()).start()
+        await RunSocket(path, RunBook(), SelfMetrics()).start()
     assert path.read_text() == "precious"
 
 

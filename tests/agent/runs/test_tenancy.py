@@ -10,7 +10,7 @@ import pytest
 
 from flyball_agent.runs.book import Client
 from flyball_agent.runs.tenancy import TenancyReader
-from flyball_proto.silence import Reason
+from flyball_proto.unavailable_reading import Reason
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -112,9 +112,9 @@ def test_a_denied_environment_is_said() -> None:
     finally:
         os.seteuid(user)
     assert member.command
-    assert [(silence.reason, silence.remedy) for silence in tenancy.silences] == [
-        (Reason.DENIED, "give the agent CAP_SYS_PTRACE")
-    ]
+    assert [
+        (unavailable_reading.reason, unavailable_reading.remedy) for unavailable_reading in tenancy.unavailable
+    ] == [(Reason.DENIED, "give the agent CAP_SYS_PTRACE")]
 
 
 def test_the_body_is_the_tenancy_as_it_travels(proc: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flyball_agent.command import main
-from flyball_agent.own import Accounts
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
@@ -20,7 +20,7 @@ def state(tmp_path: Path) -> Path:
         tmp_path / "spool",
         SpoolSettings(max_bytes=64 * 1024, segment_bytes=8192),
         clock=FakeClock(),
-        accounts=Accounts(),
+        self_metrics=SelfMetrics(),
         announce=lambda _kind, _text: None,
     )
     spool.begin(an_epoch(1))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyball_agent.own import Accounts
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
 from flyball_agent.spool.spool import Spool
@@ -35,12 +35,12 @@ class Bench:
         self.open()
 
     def open(self) -> Spool:
-        self.accounts = Accounts()
+        self.self_metrics = SelfMetrics()
         self.spool = Spool(
             self.directory,
             self.settings,
             clock=self.clock,
-            accounts=self.accounts,
+            self_metrics=self.self_metrics,
             announce=lambda kind, _text: self.events.append(kind),
         )
         return self.spool
@@ -106,7 +106,7 @@ def test_what_is_settled_goes(tmp_path: Path) -> None:
     bench.spool.settle(EPOCH.id, 100)
     assert [epoch.epoch for epoch in bench.spool.epochs()] == [an_epoch(2)]
     assert list(tmp_path.glob("*.spool")) == []
-    assert bench.accounts.records_lost == 0
+    assert bench.self_metrics.records_lost == 0
 
 
 def test_a_full_spool_drops_the_oldest_and_says_so(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_full_spool_drops_the_oldest_and_says_so(tmp_path: Path) -> None:
     held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
     assert held | lost == RangeSet([(0, 1000)])
     assert not held & lost
-    assert bench.accounts.records_lost == len(lost) > 0
+    assert bench.self_metrics.records_lost == len(lost) > 0
     assert sum(path.stat().st_size for path in tmp_path.glob("*.spool")) <= SMALL.max_bytes + SMALL.segment_bytes
     bench.open()
     assert bench.spool.lost(EPOCH.id) == lost
@@ -174,7 +174,7 @@ def test_a_torn_tail_costs_only_the_torn_record(tmp_path_factory: pytest.TempPat
     found = bench.read_all()
     assert found == list(range(len(found)))
     assert len(found) >= 40 - cut // 200 - 2
-    assert bench.accounts.records_lost == 0
+    assert bench.self_metrics.records_lost == 0
     if found:
         assert path.stat().st_size <= size - cut
 
@@ -191,7 +191,7 @@ def test_damage_in_the_middle_is_declared_lost(bench: Bench) -> None:
     held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
     assert held | lost == RangeSet([(0, 100)])
     assert 2 <= len(lost) <= 5
-    assert bench.accounts.records_lost == len(lost)
+    assert bench.self_metrics.records_lost == len(lost)
     assert bench.read_all() == [n for n in range(100) if n in held]
 
 
@@ -259,7 +259,7 @@ def test_a_settled_head_is_no_loss(tmp_path: Path) -> None:
     first = bench.open().epochs()[0].first
     assert 0 < first <= 60
     assert bench.spool.held(EPOCH.id) == RangeSet([(first, 100)])
-    assert bench.accounts.records_lost == 0
+    assert bench.self_metrics.records_lost == 0
 
 
 def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_disk_that_refuses_is_replaced_by_memory(tmp_path: Path) -> None:
     bench.spool.begin(EPOCH)
     bench.append(0, 500)
     assert bench.events == ["spool_degraded"]
-    assert bench.accounts.spool_degraded
+    assert bench.self_metrics.spool_degraded
     held, lost = bench.spool.held(EPOCH.id), bench.spool.lost(EPOCH.id)
     assert held | lost == RangeSet([(0, 500)])
     assert 0 < len(held) < 80
@@ -336,7 +336,7 @@ def test_a_write_that_is_cut_short_leaves_no_half_record(tmp_path: Path) -> None
     assert bench.read_all() == list(range(150))
     bench.spool.close()
     bench.open()
-    assert bench.accounts.records_lost == 0
+    assert bench.self_metrics.records_lost == 0
     assert bench.read_all() == list(range(len(bench.read_all())))
 
 
@@ -344,12 +344,12 @@ KILLED = """
 import sys
 from pathlib import Path
 from flyball_agent.clock import SystemClock
-from flyball_agent.own import Accounts
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
-spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=SystemClock(), accounts=Accounts(),
+spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=SystemClock(), self_metrics=SelfMetrics(),
               announce=lambda kind, text: None)
 spool.begin(an_epoch(1))
 for sequence in range(10**6):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flyball_agent.own import Accounts
 from flyball_agent.record import Tick
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
@@ -25,12 +25,12 @@ class Disk:
         self.gate = threading.Event()
         self.gate.set()
         self.events: list[str] = []
-        self.accounts = Accounts()
+        self.self_metrics = SelfMetrics()
         self.spool = Spool(
-            directory, SpoolSettings(), clock=FakeClock(), accounts=self.accounts, announce=self._announce
+            directory, SpoolSettings(), clock=FakeClock(), self_metrics=self.self_metrics, announce=self._announce
         )
         self.spool.begin(EPOCH)
-        self.writer = SpoolWriter([self._append], max_bytes, accounts=self.accounts, announce=self._announce)
+        self.writer = SpoolWriter([self._append], max_bytes, self_metrics=self.self_metrics, announce=self._announce)
 
     def _append(self, tick: Tick) -> None:
         self.gate.wait(30)
@@ -63,12 +63,12 @@ def test_a_disk_that_hangs_holds_nobody_up_and_loses_nothing(tmp_path: Path) -> 
     for sequence in range(100):
         disk.writer.put(a_tick(sequence))
     assert time.monotonic() - started < 5
-    assert disk.accounts.spool_hangs
+    assert disk.self_metrics.spool_hangs
     assert not disk.writer.stop(0.05)
     disk.gate.set()
     disk.wait_until_held(RangeSet([(0, 100)]))
     assert disk.events == ["spool_degraded"]
-    assert disk.accounts.records_lost == 0
+    assert disk.self_metrics.records_lost == 0
 
 
 def test_what_does_not_fit_is_declared_lost(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_what_does_not_fit_is_declared_lost(tmp_path: Path) -> None:
     assert disk.writer.stop(10)
     held, lost = disk.spool.held(EPOCH.id), disk.spool.lost(EPOCH.id)
     assert held | lost == RangeSet([(0, 101)])
-    assert 80 < len(lost) == disk.accounts.records_lost
+    assert 80 < len(lost) == disk.self_metrics.records_lost
     assert disk.events == ["spool_degraded", "spool_recovered"]
-    assert not disk.accounts.spool_hangs
+    assert not disk.self_metrics.spool_hangs
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -98,7 +98,7 @@ def test_a_fault_of_a_sink_reaches_the_sampler() -> None:
     def broken(_tick: Tick) -> None:
         raise RuntimeError("wires crossed")
 
-    writer = SpoolWriter([broken], 10**6, accounts=Accounts(), announce=lambda _kind, _text: None)
+    writer = SpoolWriter([broken], 10**6, self_metrics=SelfMetrics(), announce=lambda _kind, _text: None)
     writer.put(a_tick(0))
     assert writer.stop(10)
     with pytest.raises(RuntimeError, match="wires crossed"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 
 from flyball_agent.clock import SystemClock
-from flyball_agent.own import Accounts
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings, TlsSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
@@ -34,14 +34,18 @@ async def test_mutual_tls_and_renewal(tmp_path: Path) -> None:
     certificate.write_bytes(stranger.certificate_file.read_bytes())
     key.write_bytes(stranger.key_file.read_bytes())
 
-    accounts, stop = Accounts(), asyncio.Event()
+    self_metrics, stop = SelfMetrics(), asyncio.Event()
     spool = Spool(
-        tmp_path / "spool", SpoolSettings(), clock=SystemClock(), accounts=accounts, announce=lambda _kind, _text: None
+        tmp_path / "spool",
+        SpoolSettings(),
+        clock=SystemClock(),
+        self_metrics=self_metrics,
+        announce=lambda _kind, _text: None,
     )
     spool.begin(an_epoch(1))
     spool.append(a_tick(0))
     tls = TlsSettings(ca_file=str(ours.ca_file), certificate_file=str(certificate), key_file=str(key))
-    me = Self("host-a", "0.1.0", spool, SystemClock(), accounts)
+    me = Self("host-a", "0.1.0", spool, SystemClock(), self_metrics)
     uplink = Uplink(UplinkSettings([collector.address], tls, max_backoff_seconds=0.2), me, chance=lambda: 0.5)
     running = asyncio.create_task(uplink.run(stop))
     await until_true(lambda: "UNAVAILABLE" in uplink.state)

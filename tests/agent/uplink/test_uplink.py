@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_agent.clock import SystemClock
-from flyball_agent.own import Accounts
+from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings, TlsSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
@@ -27,15 +27,15 @@ class Agent:
     """A spool and an uplink, with a sampler that is the test."""
 
     def __init__(self, directory: Path, *addresses: str, settings: SpoolSettings | None = None) -> None:
-        self.accounts = Accounts()
+        self.self_metrics = SelfMetrics()
         self.spool = Spool(
             directory,
             settings or SpoolSettings(segment_bytes=16 * 1024),
             clock=SystemClock(),
-            accounts=self.accounts,
+            self_metrics=self.self_metrics,
             announce=lambda _kind, _text: None,
         )
-        self.me = Self("host-a", "0.1.0", self.spool, SystemClock(), self.accounts)
+        self.me = Self("host-a", "0.1.0", self.spool, SystemClock(), self.self_metrics)
         self.uplink = Uplink(
             UplinkSettings(addresses, TlsSettings(), max_backoff_seconds=0.2), self.me, chance=lambda: 0.1
         )
@@ -78,7 +78,7 @@ async def test_live_records_arrive_and_are_forgotten(tmp_path: Path, collector: 
     agent.spool.begin(EPOCH)
     async with agent.running():
         await collector.until(lambda: bool(collector.hellos))
-        await until_true(lambda: agent.accounts.connected)
+        await until_true(lambda: agent.self_metrics.connected)
         for sequence in range(40):
             agent.tick(sequence)
             await asyncio.sleep(0.005)
@@ -129,7 +129,7 @@ async def test_without_a_grant_only_live_records_flow(tmp_path: Path, collector:
     agent.spool.begin(EPOCH)
     agent.tick(*range(10))
     async with agent.running():
-        await until_true(lambda: agent.accounts.connected)
+        await until_true(lambda: agent.self_metrics.connected)
         agent.tick(10, 11)
         await collector.until(lambda: bool(collector.held[EPOCH.id].records))
         await asyncio.sleep(0.2)
@@ -187,7 +187,7 @@ async def test_refused_records_are_not_sent_again(tmp_path: Path, collector: Mem
         await until_true(lambda: not agent.spool.held(EPOCH.id))
         agent.uplink.reconnect()
         await collector.until(lambda: len(collector.hellos) == 2)
-    assert agent.accounts.records_refused == 10
+    assert agent.self_metrics.records_refused == 10
     assert collector.held[EPOCH.id].received == 20
 
 
@@ -266,7 +266,7 @@ async def test_a_collector_that_never_answers_costs_nothing(tmp_path: Path, coll
     async with agent.running():
         agent.tick(*range(1000))
         await collector.until(lambda: bool(collector.messages))
-        assert not agent.accounts.connected
+        assert not agent.self_metrics.connected
         started = asyncio.get_running_loop().time()
     assert asyncio.get_running_loop().time() - started < 2
     assert agent.spool.held(EPOCH.id) == RangeSet([(0, 1000)])

@@ -10,7 +10,6 @@ from typing import Self, TypeVar
 
 from flyball_agent.clock import SystemClock
 from flyball_agent.host import build_probes, new_epoch
-from flyball_agent.own import Accounts, OwnProbe
 from flyball_agent.probes.latency import LatencyProbe
 from flyball_agent.record import Extras, Tick
 from flyball_agent.runner import Runner
@@ -19,6 +18,7 @@ from flyball_agent.runs.socket import RunSocket
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_agent.runs.tenancy_probe import TenancyProbe
 from flyball_agent.sampler import Sampler
+from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings, ProbeSettings
 from flyball_agent.spool.format import (
     HEADER,
@@ -53,16 +53,16 @@ class Recorder:
     def __init__(self, socket_path: Path, latency_target: str) -> None:
         probes = ProbeSettings(latency_targets=(latency_target,))
         settings = AgentSettings(host=HOST, socket_path=str(socket_path), probes=probes)
-        clock, accounts = SystemClock(), Accounts()
+        clock, accounts = SystemClock(), SelfMetrics()
         self._book = RunBook()
         found = build_probes(settings)
         self._latency = [probe for probe in found.all if isinstance(probe, LatencyProbe)]
         self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, self._book)
         self.epoch = new_epoch(settings, clock)
         self._socket_path, self._accounts = socket_path, accounts
-        runner = Runner([*found.all, self._tenancy, OwnProbe(accounts)], settings.probes.time_limit_seconds)
+        runner = Runner([*found.all, self._tenancy, SelfProbe(accounts)], settings.probes.time_limit_seconds)
         self._sampler = Sampler(
-            epoch=self.epoch, runner=runner, extras=self._extras, sinks=(self._keep,), clock=clock, accounts=accounts
+            epoch=self.epoch, runner=runner, extras=self._extras, sinks=(self._keep,), clock=clock, self_metrics=accounts
         )
         self._lock = threading.Lock()
         self._ticks: list[Tick] | None = None

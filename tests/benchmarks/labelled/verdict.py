@@ -52,7 +52,7 @@ def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None
     for ticks, told in player.play():
         events += [event for event in told if event.kind.group is Group.BOTTLENECK]
         if ticks[-1].corrected_ns / 1e9 <= recorded.ended + GRACE_SECONDS:
-            stood, weighed = _standing(player), _weighed(player)
+            stood, weighed = _active(player), _weighed(player)
             primary = _first(player, stood)
             base = _base_scores(player)
     raised = [event for event in events if event.state is State.RAISED]
@@ -84,13 +84,13 @@ def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | Non
     return tuple(found[1:])
 
 
-def _standing(player: Player) -> tuple[Said, ...]:
+def _active(player: Player) -> tuple[Said, ...]:
     """Bottlenecks that stand, with what was last claimed of them rather than what was told when they were raised."""
     said = []
-    for standing in player.diagnosis.conditions.standing_of(HOST):
-        if standing.kind.group is Group.BOTTLENECK:
-            told = Said(standing.kind.name, standing.event.confidence, standing.event.evidence.get("log_odds"))
-            said.append(_claimed(player, standing.kind.name, standing.subject) or told)
+    for active in player.diagnosis.conditions.active_of(HOST):
+        if active.kind.group is Group.BOTTLENECK:
+            told = Said(active.kind.name, active.event.confidence, active.event.evidence.get("log_odds"))
+            said.append(_claimed(player, active.kind.name, active.subject) or told)
     return tuple(sorted(said, key=lambda one: one.kind))
 
 

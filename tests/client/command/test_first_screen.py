@@ -8,14 +8,14 @@ from flyball.command.first_screen import Places, first_screen
 PLACES = Places("http://x:1/", "http://x:1/metrics", "http://x:1/openapi.json", ".flyball", "")
 
 
-def silence(probe: str, reason: str, detail: str, remedy: str = "") -> dict[str, Any]:
+def unavailable_reading(probe: str, reason: str, detail: str, remedy: str = "") -> dict[str, Any]:
     return {"probe": probe, "metric": "", "resource": "", "reason": reason, "detail": detail, "remedy": remedy}
 
 
 def host(name: str = "gpu-01", **more: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     summary = {"name": name, "interval_seconds": 1.0, "columns": 3}
     columns = [{"metric": name} for name in ("cpu_a", "cpu_b", "memory_a", "agent_x")]
-    return {"host": summary, "inventory": None, "silences": [], **more}, columns
+    return {"host": summary, "inventory": None, "unavailable": [], **more}, columns
 
 
 def shown(*hosts: tuple[dict[str, Any], list[dict[str, Any]]]) -> str:
@@ -41,10 +41,12 @@ def test_it_says_what_is_watched_and_where_to_look() -> None:
     assert "Not read here" not in text
 
 
-def test_silences_of_one_cause_share_a_line_with_the_remedy() -> None:
+def test_unavailable_readings_of_one_cause_share_a_line_with_the_remedy() -> None:
     """Eight GPUs without a fan are one line, not eight."""
-    silences = [silence("nvidia", "unsupported", "no fan")] * 8 + [silence("rapl", "denied", "mode 0400", "chmod it")]
-    text = shown(host(silences=silences))
+    unavailable = [unavailable_reading("nvidia", "unsupported", "no fan")] * 8 + [
+        unavailable_reading("rapl", "denied", "mode 0400", "chmod it")
+    ]
+    text = shown(host(unavailable=unavailable))
     assert text.count("no fan") == 1
     assert "rapl" in text
     assert "no permission: mode 0400" in text
@@ -61,7 +63,7 @@ def test_a_host_that_says_little_is_shown_all_the_same() -> None:
 
 def test_text_of_a_host_cannot_steer_the_terminal() -> None:
     """Escape codes and markup in names are data."""
-    text = shown(host("[red]x\x1b[31m", silences=[silence("p", "failed", "[/bold]\x1b]0;title\x07")]))
+    text = shown(host("[red]x\x1b[31m", unavailable=[unavailable_reading("p", "failed", "[/bold]\x1b]0;title\x07")]))
     assert "\x1b" not in text
     assert "[red]x" in text
     assert "[/bold]" in text
@@ -69,5 +71,5 @@ def test_text_of_a_host_cannot_steer_the_terminal() -> None:
 
 def test_many_causes_end_with_where_to_read_on() -> None:
     """A screen is not a list without end."""
-    text = shown(host(silences=[silence(f"p{n}", "failed", f"reason {n}") for n in range(20)]))
+    text = shown(host(unavailable=[unavailable_reading(f"p{n}", "failed", f"reason {n}") for n in range(20)]))
     assert "… and 8 more: flyball agent --check" in text

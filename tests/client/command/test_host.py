@@ -27,7 +27,7 @@ def fleet() -> Parts:
         machine = Machine(name, 2, seed=seed)
         parts.fleet.apply(machine.tick(0, parts.clock(), unknown=("gpu_temperature_celsius",) if seed else ()))
         parts.fleet.ensure(name).inventory = inventory_of(machine)
-    parts.fleet.ensure("node-a").silences = (denied(),)
+    parts.fleet.ensure("node-a").unavailable = (denied(),)
     parts.fleet.ensure(HOSTILE)
     return parts
 

@@ -22,11 +22,11 @@ def overview(*worst: dict[str, Any], critical: int = 0) -> dict[str, Any]:
     return {
         "hosts": {"names": ["a", "b"], "gpus": [0, 0]},
         "status": [0, 0],
-        "silences": [0, 0],
+        "unavailable": [0, 0],
         "attention": [3 if worst else 0, 0],
         "primary": ["cpu", None],
         "worst": list(worst),
-        "standing": {"critical": critical or len(worst), "warning": 0, "info": 0},
+        "active": {"critical": critical or len(worst), "warning": 0, "info": 0},
         **dict.fromkeys(ratios, unknown),
         **{key: [] for key in gpus},
     }
@@ -68,7 +68,7 @@ def test_two_errors_of_one_gpu_are_not_two_gpus() -> None:
 def test_the_table_fits_a_terminal_of_80_columns(name: str) -> None:
     """With the widest figures that hosts have; nothing of a name or a figure is cut off."""
     told = overview()
-    wide = {"status": [1, 3], "silences": [112, 0], "cpu_ratio": [1.0, 0.5], "memory_ratio": [1.0, None]}
+    wide = {"status": [1, 3], "unavailable": [112, 0], "cpu_ratio": [1.0, 0.5], "memory_ratio": [1.0, None]}
     figures = {"age_seconds": [119 * 60.0, None], "clock_skew_seconds": [-0.9996, -119.0]}
     (first, second) = fleet({**told, **wide, **figures})
     gpus = {"gpus": 16, "gpu_utilization_ratio": 1.0, "gpu_memory_ratio": 1.0, "gpu_temperature_celsius": 104.0}

@@ -11,7 +11,7 @@ from flyball_collector.advice.board import materially_other
 from flyball_collector.advice.scene import Scene
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
-from flyball_collector.diagnosis.conditions import Standing
+from flyball_collector.diagnosis.conditions import ActiveCondition
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
@@ -21,7 +21,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 GIB = 1024.0**3
 
 
-def standing(kind: str, subject: Subject | None = None, confidence: float = 0.8, **evidence: float) -> Standing:
+def active(kind: str, subject: Subject | None = None, confidence: float = 0.8, **evidence: float) -> ActiveCondition:
     found = Event(
         condition=kind,
         time_ns=1,
@@ -33,7 +33,7 @@ def standing(kind: str, subject: Subject | None = None, confidence: float = 0.8,
         because=f"words of {kind}",
         evidence=evidence,
     )
-    return Standing(found)
+    return ActiveCondition(found)
 
 
 def report(step: int, wait: float = 0.4) -> pb.StepReport:
@@ -74,7 +74,7 @@ def test_facts_come_from_readings_and_step_reports() -> None:
     on.host().inventory = pb.Inventory(gpus=[pb.Gpu(compute_capability="9.0")], power_source="battery")
     on.report(report(50))
     on.step()
-    [found] = Scene(on.view, np.array([np.nan]), np.array([12.0])).situations([standing("bottleneck_data_wait").event])
+    [found] = Scene(on.view, np.array([np.nan]), np.array([12.0])).situations([active("bottleneck_data_wait").event])
     assert isinstance(found, Situation)
     assert found.data_wait_share == pytest.approx(0.4)
     assert found.step_seconds == pytest.approx(0.5)
@@ -92,7 +92,7 @@ def test_facts_come_from_readings_and_step_reports() -> None:
 def test_evidence_of_conditions_becomes_facts() -> None:
     """What detectors measured is used as they name it."""
     on = stage()
-    said = standing("bottleneck_service", service_ratio=0.6, calls_per_sample=100.0).event
+    said = active("bottleneck_service", service_ratio=0.6, calls_per_sample=100.0).event
     [found] = Scene(on.view, np.array([np.nan]), np.array([0.0])).situations([said])
     assert (found.service_share, found.calls_per_sample) == (0.6, 100.0)
 
@@ -101,7 +101,7 @@ def test_advice_is_given_and_withdrawn_with_its_condition() -> None:
     """It names host, change and gain; nothing is said where nothing stands."""
     on, advisor = stage(), Advisor(AdviceSettings())
     assert advisor.consider(on.view, []) == ()
-    [advice] = advisor.consider(on.view, [standing("bottleneck_data_wait")])
+    [advice] = advisor.consider(on.view, [active("bottleneck_data_wait")])
     assert (advice.rule, advice.subject, advice.safety) == ("more_workers", Subject("a"), Safety.SAFE)
     assert advice.gain is not None
     assert advice.gain.upper == pytest.approx(1 / 0.6, rel=0.01)
@@ -113,7 +113,7 @@ def test_advice_stays_as_it_is_until_it_changes_materially() -> None:
     on, advisor = stage(), Advisor(AdviceSettings())
     on.set("memory_available_bytes", 215 * GIB)
     on.step()
-    stands = [standing("bottleneck_data_wait")]
+    stands = [active("bottleneck_data_wait")]
     [first] = advisor.consider(on.view, stands)
     assert first.proposed["workers_added"] == 6
     on.set("memory_available_bytes", 213 * GIB)
@@ -131,7 +131,7 @@ def test_advice_stays_as_it_is_until_it_changes_materially() -> None:
 def test_the_more_precise_advice_stands_alone() -> None:
     """Beside a disk that is the cause nobody is told to add workers."""
     on, advisor = stage(), Advisor(AdviceSettings())
-    advice = advisor.consider(on.view, [standing("bottleneck_data_wait"), standing("bottleneck_disk")])
+    advice = advisor.consider(on.view, [active("bottleneck_data_wait"), active("bottleneck_disk")])
     assert [one.rule for one in advice] == ["faster_storage"]
 
 
@@ -139,16 +139,16 @@ def test_a_rule_can_be_switched_off() -> None:
     """By its name, as kinds of condition are."""
     on = stage()
     advisor = Advisor(AdviceSettings(), disabled=["more_workers"])
-    assert advisor.consider(on.view, [standing("bottleneck_data_wait")]) == ()
+    assert advisor.consider(on.view, [active("bottleneck_data_wait")]) == ()
 
 
 def test_what_threatens_comes_first() -> None:
     """A broken GPU before a speed-up; among speed-ups the one that is worth most for its effort."""
     on, advisor = stage(), Advisor(AdviceSettings())
     stands = [
-        standing("bottleneck_data_wait"),
-        standing("bottleneck_numa"),
-        standing("gpu_xid", Subject("a", "GPU-0", resource="XID 79"), xid=79.0),
+        active("bottleneck_data_wait"),
+        active("bottleneck_numa"),
+        active("gpu_xid", Subject("a", "GPU-0", resource="XID 79"), xid=79.0),
     ]
     assert [one.rule for one in advisor.consider(on.view, stands)] == ["service_node", "more_workers", "bind_numa"]
     assert advisor.given[0].severity is Severity.CRITICAL
@@ -158,9 +158,9 @@ def test_no_speed_up_is_promised_for_a_host_that_is_gone() -> None:
     """While a host is lost only what repairs it is told."""
     on, advisor = stage(), Advisor(AdviceSettings())
     stands = [
-        standing("bottleneck_data_wait"),
-        standing("gpu_xid", Subject("a", "GPU-0", resource="XID 79"), xid=79.0),
-        standing("data_gap"),
+        active("bottleneck_data_wait"),
+        active("gpu_xid", Subject("a", "GPU-0", resource="XID 79"), xid=79.0),
+        active("data_gap"),
     ]
     situations = [one.rule for one in advisor.consider(on.view, stands)]
     assert situations == ["service_node"]
@@ -170,7 +170,7 @@ def test_a_run_is_advised_as_a_whole() -> None:
     """A condition that names no host is about the run; its facts are those of its ranks."""
     on, advisor = stage(), Advisor(AdviceSettings())
     subject = Subject(run="r")
-    [advice] = advisor.consider(on.view, [standing("bottleneck_communication", subject, communication_ratio=0.3)])
+    [advice] = advisor.consider(on.view, [active("bottleneck_communication", subject, communication_ratio=0.3)])
     assert (advice.rule, advice.subject) == ("hide_communication", subject)
 
 
@@ -178,7 +178,7 @@ def test_it_looks_every_ten_seconds_within_the_diagnosis() -> None:
     """The engine asks it; what a detector raises is advised on."""
     on = stage()
     conditions = on.diagnosis.conditions
-    conditions.load([standing("bottleneck_data_wait").event], int(on.now * 1e9))
+    conditions.load([active("bottleneck_data_wait").event], int(on.now * 1e9))
     on.step(12)
     assert [one.rule for one in on.diagnosis.advisor.given] == ["more_workers"]
 
@@ -186,11 +186,11 @@ def test_it_looks_every_ten_seconds_within_the_diagnosis() -> None:
 def test_a_wait_that_the_gpu_does_not_notice_brings_nothing() -> None:
     """Forty percent of waiting beside a GPU that never idles is no reason for workers."""
     on, advisor = stage(busy=0.99), Advisor(AdviceSettings())
-    assert advisor.consider(on.view, [standing("bottleneck_data_wait")]) == ()
+    assert advisor.consider(on.view, [active("bottleneck_data_wait")]) == ()
 
 
 def test_hosts_that_left_are_no_matter() -> None:
     """A condition of a host without readings finds no facts, and breaks nothing."""
     on, advisor = stage(), Advisor(AdviceSettings())
     facts: dict[str, Any] = {"subject": Subject("gone", "GPU-0", resource="XID 79"), "xid": 79.0}
-    assert [one.rule for one in advisor.consider(on.view, [standing("gpu_xid", **facts)])] == ["service_node"]
+    assert [one.rule for one in advisor.consider(on.view, [active("gpu_xid", **facts)])] == ["service_node"]

@@ -61,7 +61,7 @@ def situation(draw: st.DrawFn) -> Situation:
             facts[name] = draw(COUNT)
     return Situation(
         subject=Subject("a"),
-        standing={kind.name: (draw(event(kind)),) for kind in kinds},
+        active={kind.name: (draw(event(kind)),) for kind in kinds},
         gpus=draw(st.integers(0, 16)),
         cores=draw(st.one_of(st.none(), st.floats(0.5, 256))),
         capability=draw(st.one_of(st.none(), st.floats(5, 10))),

@@ -45,9 +45,9 @@ def event(kind: str, *, confidence: float = 0.8, level: float | None = None, gpu
 
 def situation(*events: Event, **facts: Any) -> Situation:
     """Host a with room for everything, as far as the facts do not say otherwise."""
-    standing: dict[str, tuple[Event, ...]] = {}
+    active: dict[str, tuple[Event, ...]] = {}
     for one in events:
-        standing[one.kind.name] = (*standing.get(one.kind.name, ()), one)
+        active[one.kind.name] = (*active.get(one.kind.name, ()), one)
     roomy: dict[str, Any] = {
         "subject": Subject("a"),
         "gpus": 8,
@@ -61,7 +61,7 @@ def situation(*events: Event, **facts: Any) -> Situation:
         "shared_memory_total_bytes": 500.0 * GIB,
         "disk_busy_share": 0.1,
     }
-    return Situation(standing=standing, **(roomy | facts))
+    return Situation(active=active, **(roomy | facts))
 
 
 def advise(name: str, found: Situation) -> Advice | None:
@@ -179,7 +179,7 @@ def test_a_rule_speaks_where_its_facts_are(name: str) -> None:
 def test_a_rule_is_silent_without_its_condition(name: str) -> None:
     """Facts alone are no reason; something must stand."""
     other = event("duplicate_host")
-    assert advise(name, replace(FIRES[name], standing={"duplicate_host": (other,)})) is None
+    assert advise(name, replace(FIRES[name], active={"duplicate_host": (other,)})) is None
 
 
 @pytest.mark.parametrize("name", SILENT)
@@ -310,7 +310,7 @@ def test_advice_about_one_gpu_does_not_name_it_again() -> None:
     """Whoever shows advice says whom it is about; where it is about several, the words say which one they fit."""
     gpus = [Subject("a", "GPU-1"), Subject("a", "GPU-2")]
     said = [
-        Situation(subject=Subject("a"), standing={"thermal_slowdown": tuple(map(_hot, some))})
+        Situation(subject=Subject("a"), active={"thermal_slowdown": tuple(map(_hot, some))})
         for some in (gpus[:1], gpus)
     ]
     assert [one.first_words(one.events("thermal_slowdown")) for one in said] == ["84 °C", "GPU 1 on a: 84 °C"]

@@ -42,7 +42,16 @@ def groups(draw: st.DrawFn, layout: int = 1) -> RowGroup:
 def same(a: RowGroup, b: RowGroup) -> bool:
     arrays_equal = all(
         np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("sequences", "agent_ns", "boot_ns", "corrected_ns", "received_ns", "silences", "tenancy", "values")
+        for name in (
+            "sequences",
+            "agent_ns",
+            "boot_ns",
+            "corrected_ns",
+            "received_ns",
+            "unavailable",
+            "tenancy",
+            "values",
+        )
     )
     return arrays_equal and np.array_equal(a.valid, b.valid) and (a.layout, a.extras) == (b.layout, b.extras)
 

@@ -127,7 +127,7 @@ def test_it_is_cleared_once_its_exit_level_was_left_for_long_enough() -> None:
     assert cleared.state is State.CLEARED
     assert cleared.condition == raised.condition
     assert cleared.raised_ns == raised.time_ns
-    assert not conditions.standing()
+    assert not conditions.active()
 
 
 def test_unknown_changes_nothing() -> None:
@@ -138,7 +138,7 @@ def test_unknown_changes_nothing() -> None:
     assert len(take(conditions, 3, on)) == 3
     for second in range(4, 100, 5):
         assert not take(conditions, second, unknown)
-    assert len(conditions.standing()) == 3
+    assert len(conditions.active()) == 3
 
 
 def test_what_explains_comes_first_and_what_it_explains_is_not_raised() -> None:
@@ -213,7 +213,7 @@ def test_a_subject_that_is_no_more_takes_its_conditions_along() -> None:
     fewer = subjects([Subject("b", "G2")], [0])
     (gone,) = take(conditions, 4, claims(EFFECT, fewer, [True]))
     assert (gone.state, gone.subject, gone.because) == (State.CLEARED, GPUS.names[0], "no longer there")
-    assert [standing.subject for standing in conditions.standing()] == [Subject("b", "G2")]
+    assert [active.subject for active in conditions.active()] == [Subject("b", "G2")]
     assert not take(conditions, 5, claims(EFFECT, fewer, [False])) + take(conditions, 9, claims(EFFECT, fewer, [False]))
     assert told(take(conditions, 10, claims(EFFECT, fewer, [False]))) == [("effect", "cleared", Subject("b", "G2"))]
 
@@ -223,11 +223,11 @@ def test_what_stood_before_a_restart_goes_on() -> None:
     before = Conditions(KINDS)
     take(before, 0, claims(CAUSE, HOSTS, [True, True]))
     after = Conditions(KINDS)
-    after.load([standing.event for standing in before.standing()], START * SECOND)
+    after.load([active.event for active in before.active()], START * SECOND)
     assert not take(after, 1, claims(CAUSE, HOSTS, [True, False]))
     (cleared,) = take(after, 11, claims(CAUSE, HOSTS, [True, False]))
     assert cleared.subject == Subject("b")
-    assert cleared.condition in {standing.event.condition for standing in before.standing()}
+    assert cleared.condition in {active.event.condition for active in before.active()}
 
 
 def test_what_does_not_come_back_after_a_restart_is_over_in_the_end() -> None:
@@ -235,7 +235,7 @@ def test_what_does_not_come_back_after_a_restart_is_over_in_the_end() -> None:
     before = Conditions(KINDS)
     take(before, 0, claims(CAUSE, HOSTS, [True, True]))
     after = Conditions(KINDS)
-    after.load([standing.event for standing in before.standing()], START * SECOND)
+    after.load([active.event for active in before.active()], START * SECOND)
     alone = subjects([Subject("a")], [0])
     assert not take(after, FORGET_RESTORED_SECONDS - 1, claims(CAUSE, alone, [True]))
     (cleared,) = take(after, FORGET_RESTORED_SECONDS + 1, claims(CAUSE, alone, [True]))
@@ -243,7 +243,7 @@ def test_what_does_not_come_back_after_a_restart_is_over_in_the_end() -> None:
 
 
 def test_a_kind_that_is_switched_off_is_never_told() -> None:
-    """Neither raised nor standing, and what it would explain is told."""
+    """Neither raised nor active, and what it would explain is told."""
     conditions = Conditions(KINDS, disabled=["cause"])
     effect = claims(EFFECT, GPUS, [True, False, False])
     take(conditions, 0, effect, claims(CAUSE, HOSTS, [True, True]))
@@ -258,7 +258,7 @@ def test_places_are_told_where_something_else_stands() -> None:
     take(conditions, 0, claims(CAUSE, HOSTS, [True, False]), claims(OF_RUN, RUNS, [True]))
     run = place_of(Subject(run="r"))
     assert conditions.touched() == {"a", run}
-    assert [standing.subject for standing in conditions.standing_of(run)] == [Subject(run="r")]
+    assert [active.subject for active in conditions.active_of(run)] == [Subject(run="r")]
     take(conditions, 1, claims(CAUSE, HOSTS, [True, False]))
     assert conditions.touched() == set()
     for second in range(2, 20):
@@ -272,7 +272,7 @@ def test_a_kind_has_another_revision_when_something_else_of_it_stands() -> None:
 
     def look(second: float, *said: Claims) -> dict[str, tuple[int, int]]:
         take(conditions, second, *said)
-        return {name: (revision, len(standing)) for name, revision, standing in conditions.standing_by_kind()}
+        return {name: (revision, len(active)) for name, revision, active in conditions.active_by_kind()}
 
     mild = claims(CAUSE, HOSTS, [True, False], severity=[Severity.WARNING] * 2, left=[5000.0, 0.0])
     sooner = claims(CAUSE, HOSTS, [True, False], severity=[Severity.WARNING] * 2, left=[1000.0, 0.0])

@@ -44,16 +44,16 @@ class Fleet:
         self.busy = self.along(0.25)
         self.clock = self.along(1.5e9)
         self.used = self.along(40 * GIB)
-        self.standing: list[Event] = []
+        self.active: list[Event] = []
         self.ledger = WasteLedger()
         self.now = 1000.0
 
     def along(self, value: float) -> NDArray[np.float64]:
         return np.full(len(self.machines.gpus), value)
 
-    def raised(self, *standing: Event) -> None:
-        self.ledger.hear(standing)
-        self.standing = list(standing)
+    def raised(self, *active: Event) -> None:
+        self.ledger.hear(active)
+        self.active = list(active)
 
     def go(self, seconds: int, step: float = 1.0) -> None:
         for _ in range(seconds):
@@ -63,7 +63,7 @@ class Fleet:
                 "gpu_sm_clock_hertz": self.clock,
                 "gpu_memory_used_bytes": self.used,
             }
-            self.ledger.account(ArrayView(self.machines, self.now, gpu=gpus), lambda: self.standing)
+            self.ledger.account(ArrayView(self.machines, self.now, gpu=gpus), lambda: self.active)
 
     def run(self, host: int, run: str, gpus: Sequence[int] = (0, 1), rank: int = 0) -> None:
         names = [self.machines.gpus.names[2 * host + gpu].gpu for gpu in gpus]
@@ -134,7 +134,7 @@ def test_a_cause_that_is_over_takes_nothing_more(fleet: Fleet) -> None:
     fleet.raised(event("bottleneck_cpu", Subject(A)))
     fleet.go(2)
     fleet.ledger.hear([event("bottleneck_cpu", Subject(A))])
-    fleet.standing = []
+    fleet.active = []
     fleet.go(10)
     assert fleet.lost() == {A: {"disk": 6.0, "cpu": 3.0}}
 

@@ -4,20 +4,22 @@ import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Standing
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pages import PageOrder
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import counter, gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 NOW = 1_700_000_000 * 10**9
 POWER = gauge("gpu_power_watts", "watts", "Draw.", ("gpu",), 10)
 READ = counter("read_bytes_total", "bytes", "Read.")
-STANDS = Standing(BY_NAME["memory_exhaustion"], Severity.CRITICAL, Subject("a", "GPU-1"), left=60.0, probability=0.8)
+STANDS = ExportedCondition(
+    BY_NAME["memory_exhaustion"], Severity.CRITICAL, Subject("a", "GPU-1"), left=60.0, probability=0.8
+)
 
 
 def layout_of(*gpus: str) -> KnownLayout:
@@ -40,7 +42,7 @@ def busy_fleet() -> Fleet:
     a = fleet.ensure("a")
     a.tenancy = pb.Tenancy(members=[pb.Member(pid=42, run="r1", rank=0, user="ann")])
     a.inventory = pb.Inventory(kernel="6.1", gpus=[pb.Gpu(uuid="GPU-1", index=0, model="H100", driver_version="570")])
-    a.silences = (Silence("power", "", "", Reason.DENIED),)
+    a.unavailable = (UnavailableReading("power", "", "", Reason.DENIED),)
     a.agent_version, a.connected, a.clock_skew_seconds, a.backlog_bytes = "0.1.0", True, -0.25, 12
     say(fleet, "a", 0, layout_of("GPU-1", "GPU-2"), extras)
     say(fleet, "b", 0, layout_of("GPU-3"))
@@ -49,5 +51,5 @@ def busy_fleet() -> Fleet:
 
 def order_of(fleet: Fleet, second: int = 0) -> PageOrder:
     now_ns = NOW + second * 10**9
-    found = DiagnosisSnapshot(standing=[[STANDS]])
+    found = DiagnosisSnapshot(active=[[STANDS]])
     return PageOrder(b"# own", fleet.snapshot(now_ns), found, Format.TEXT, gzip=False, now_ns=now_ns)

@@ -21,7 +21,7 @@ def test_the_page_of_a_parcel_is_the_page_of_its_order() -> None:
     for second in range(4):
         if second == 2:
             say(fleet, "b", second, layout_of("GPU-4", "GPU-3"))
-            fleet.ensure("a").silences = ()
+            fleet.ensure("a").unavailable = ()
         if second == 3:
             fleet.remove("b")
         order = order_of(fleet, second)
@@ -54,9 +54,9 @@ def test_a_group_of_conditions_is_sent_once() -> None:
     seen = []
     for groups in ([one, other], [other], [one, other], []):
         order = order_of(fleet)
-        parcel = packer.pack(order._replace(diagnosis=order.diagnosis._replace(standing=groups)))
-        assert unpacker.unpack(sent(parcel)).diagnosis.standing == groups
-        seen.append([group if isinstance(group, int) else len(group) * 10 for group in parcel.standing])
+        parcel = packer.pack(order._replace(diagnosis=order.diagnosis._replace(active=groups)))
+        assert unpacker.unpack(sent(parcel)).diagnosis.active == groups
+        seen.append([group if isinstance(group, int) else len(group) * 10 for group in parcel.active])
     assert seen == [[10, 10], [1], [10, 0], []]
 
 
@@ -68,7 +68,7 @@ def test_what_lasts_is_the_same_object_at_the_other_end() -> None:
         assert one.layout is other.layout
         assert one.inventory is other.inventory
         assert one.tenancy is other.tenancy
-        assert one.silences is other.silences
+        assert one.unavailable is other.unavailable
     assert first[0].layout is not None
     assert first[1].layout is not None
     assert first[0].layout.layout.columns[0].metric is first[1].layout.layout.columns[0].metric

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from flyball_collector.apart import GoneError
 from flyball_collector.exporter.pages import Pages
 from flyball_collector.exporter.process import RenderingProcess
+from flyball_collector.worker_process import GoneError
 from tests.collector.exporter.busy_fleet import busy_fleet, order_of, say
 from tests.processes import wait_for
 

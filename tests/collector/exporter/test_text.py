@@ -17,7 +17,7 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Kind, Metric, counter, gauge, state
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 NOW = 1_700_000_000 * 10**9
@@ -52,9 +52,9 @@ flyball_host_info{instance="alpha",kernel="6.1"} 1
 # HELP flyball_gpu_info Always 1: what a GPU is, to be joined on the label gpu.
 # TYPE flyball_gpu_info gauge
 flyball_gpu_info{instance="alpha",driver="570",gpu="GPU-1",index="0",model="H100"} 1
-# HELP flyball_probe_silent Always 1: a probe that cannot give some or all of its readings, and why.
-# TYPE flyball_probe_silent gauge
-flyball_probe_silent{instance="alpha",probe="power",reason="denied"} 1
+# HELP flyball_probe_unavailable Always 1: a probe that cannot give some or all of its readings, and why.
+# TYPE flyball_probe_unavailable gauge
+flyball_probe_unavailable{instance="alpha",probe="power",reason="denied"} 1
 # HELP flyball_gpu_process_memory_used_bytes Memory of the GPU that a process holds.
 # TYPE flyball_gpu_process_memory_used_bytes gauge
 flyball_gpu_process_memory_used_bytes{instance="alpha",gpu="GPU-1",pid="42",rank="0",run="r1",user="ann"} 1024.0
@@ -107,7 +107,10 @@ def small_fleet() -> Fleet:
     alpha.inventory = pb.Inventory(
         kernel="6.1", gpus=[pb.Gpu(uuid="GPU-1", index=0, model="H100", driver_version="570")]
     )
-    alpha.silences = (Silence("power", "", "", Reason.DENIED), Silence("power", "cpu_power_watts", "", Reason.DENIED))
+    alpha.unavailable = (
+        UnavailableReading("power", "", "", Reason.DENIED),
+        UnavailableReading("power", "cpu_power_watts", "", Reason.DENIED),
+    )
     alpha.agent_version, alpha.connected, alpha.clock_skew_seconds = "0.1.0", True, -0.25
     say(fleet, "alpha", columns, [3125, None, 10**12, 1], extras=extras)
     say(fleet, "beta", columns, [1, 1, 1, 1], age=16)
@@ -231,24 +234,26 @@ def test_a_rendering_follows_the_fleet() -> None:
     assert page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT).decode() == GOLDEN
     say(fleet, "alpha", [Column(POWER, ("GPU-9",))], [10])
     fleet.ensure("alpha").inventory = pb.Inventory(kernel="6.2")
-    fleet.ensure("alpha").silences = ()
+    fleet.ensure("alpha").unavailable = ()
     fleet.remove("beta")
     body = page(writer.render(fleet.snapshot(NOW), Format.TEXT, NOW), Format.TEXT)
     assert body == render_fleet(fleet.snapshot(NOW), Format.TEXT, NOW)
     assert b'gpu="GPU-9"} 1.0' in body
     assert b'kernel="6.2"' in body
-    assert not any(gone in body for gone in (b"beta", b'GPU-1"', b"6.1", b"probe_silent"))
+    assert not any(gone in body for gone in (b"beta", b'GPU-1"', b"6.1", b"probe_unavailable"))
 
 
 def test_what_a_host_may_add_without_a_layout_is_bounded() -> None:
-    """Thousands of silences, processes or ranks of one host make a bounded number of series."""
+    """Thousands of unavailable readings, processes or ranks of one host make a bounded number of series."""
     fleet = Fleet()
-    fleet.ensure("a").silences = tuple(Silence(f"p{i}", "", "", Reason.FAILED) for i in range(5000))
+    fleet.ensure("a").unavailable = tuple(UnavailableReading(f"p{i}", "", "", Reason.FAILED) for i in range(5000))
     processes = [pb.GpuProcess(gpu="g", pid=i, memory_used_bytes=1) for i in range(5000)]
     steps = [pb.StepReport(run=f"r{i}", steps=1) for i in range(5000)]
     say(fleet, "a", [], [], extras=pb.Record(gpu_processes=processes, steps=steps).SerializeToString())
     body = render_fleet(fleet.snapshot(NOW), Format.TEXT, NOW)
-    assert [body.count(name) for name in (b"\nflyball_probe_silent{", b"\nflyball_gpu_process_memory_used_bytes{")] == [
+    assert [
+        body.count(name) for name in (b"\nflyball_probe_unavailable{", b"\nflyball_gpu_process_memory_used_bytes{")
+    ] == [
         64,
         128,
     ]

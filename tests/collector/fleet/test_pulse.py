@@ -12,7 +12,7 @@ from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import gauge
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 LAYOUT = KnownLayout(Layout((Column(gauge("watts", "watts", "Draw.")),)))
 
@@ -23,7 +23,10 @@ def fleet_of_two(now_ns: int) -> Fleet:
     for name, at in (("fresh", now_ns), ("gone", now_ns - 16 * 10**9)):
         values = np.array([5], dtype=np.int64)
         fleet.apply(Tick(name, bytes(16), 0, LAYOUT, values, None, at, at, at, at, 0, 0, b"", True))
-    fleet.ensure("fresh").silences = (Silence("gpu", "", "", Reason.ABSENT), Silence("power", "", "", Reason.DENIED))
+    fleet.ensure("fresh").unavailable = (
+        UnavailableReading("gpu", "", "", Reason.ABSENT),
+        UnavailableReading("power", "", "", Reason.DENIED),
+    )
     return fleet
 
 

@@ -195,7 +195,7 @@ def test_newcomers_of_a_large_fleet_are_admitted_together() -> None:
 
 
 def test_a_host_of_a_large_fleet_that_changes_its_layout_is_silent_until_it_is_admitted_with_it() -> None:
-    """Nothing of the new layout is read by the places of the old one; rates go on over the silence."""
+    """Nothing of the new layout is read by the places of the old one; rates go on over the unavailable reading."""
     fleet, alive = fleet_of(large_fleet=2), []
     for second in range(9):
         layout = layout_of(2 if second < 3 else 4)
@@ -246,7 +246,7 @@ def rows_of(seconds: Sequence[int], values: Sequence[Sequence[int | None]]) -> R
         boot_ns=at,
         corrected_ns=at,
         received_ns=at,
-        silences=zeros,
+        unavailable=zeros,
         tenancy=zeros,
         values=np.array([[v or 0 for v in line] for line in values], dtype=np.int64).reshape(len(seconds), 3),
         valid=np.array([[v is not None for v in line] for line in values], dtype=np.bool_).reshape(len(seconds), 3),

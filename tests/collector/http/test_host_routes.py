@@ -34,11 +34,11 @@ async def test_hosts_are_listed_with_their_state() -> None:
 
 
 async def test_a_host_says_what_is_silent_and_why() -> None:
-    """Silences come with reason and remedy, inventory with what is set, processes with their run and GPU memory."""
+    """UnavailableReadings come with reason and remedy, inventory with what is set, processes with their run and GPU memory."""
     parts = make_parts()
     machine = Machine("a", 1)
     state = parts.fleet.ensure("a")
-    state.silences = (denied(),)
+    state.unavailable = (denied(),)
     state.inventory = inventory_of(machine)
     state.tenancy = pb.Tenancy(members=[pb.Member(pid=7, run="r", user="ada", gpus=machine.gpus)])
     tick = machine.tick(0, 1)
@@ -49,8 +49,8 @@ async def test_a_host_says_what_is_silent_and_why() -> None:
     parts.fleet.apply(tick)
     async with serving(parts) as url:
         told = (await fetch(f"{url}/api/v1/hosts/a")).json()
-    assert told["silences"][0]["reason"] == "denied"
-    assert "CAP_DAC_READ_SEARCH" in told["silences"][0]["remedy"]
+    assert told["unavailable"][0]["reason"] == "denied"
+    assert "CAP_DAC_READ_SEARCH" in told["unavailable"][0]["remedy"]
     assert told["inventory"]["memory_bytes"] == 512 * 2**30
     assert "power_limit_watts" not in told["inventory"]["gpus"][0]
     assert told["processes"][0]["gpu_memory_bytes"] == 2**40
@@ -58,11 +58,13 @@ async def test_a_host_says_what_is_silent_and_why() -> None:
 
 
 async def test_an_unknown_reading_is_null_and_says_why() -> None:
-    """Absent is not zero: the value is null, and the silence that explains it stands beside it."""
+    """Absent is not zero: the value is null, and the unavailable reading that explains it stands beside it."""
     parts = make_parts()
     parts.fleet.apply(Machine("a", 1).tick(0, parts.clock(), unknown=("cpu_busy_ratio",)))
-    silence = denied()
-    parts.fleet.ensure("a").silences = (type(silence)("cpu", "", "", silence.reason, "no /proc/stat", "mount /proc"),)
+    unavailable_reading = denied()
+    parts.fleet.ensure("a").unavailable = (
+        type(unavailable_reading)("cpu", "", "", unavailable_reading.reason, "no /proc/stat", "mount /proc"),
+    )
     async with serving(parts) as url:
         told = (await fetch(f"{url}/api/v1/hosts/a/latest")).json()
     readings = {each["metric"]: each for each in told["readings"]}

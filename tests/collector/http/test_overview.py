@@ -47,7 +47,7 @@ async def test_what_stands_is_told_by_host() -> None:
         told = (await fetch(f"{url}/api/v1/overview")).json()
     assert told["hosts"]["names"] == ["a", "b", "c"]
     assert told["attention"] == [3, 2, 0]
-    assert told["standing"] == {"critical": 1, "warning": 2, "info": 1}
+    assert told["active"] == {"critical": 1, "warning": 2, "info": 1}
     assert [entry["kind"] for entry in told["worst"]] == ["memory_exhaustion", "disk_full", "straggler"]
 
 

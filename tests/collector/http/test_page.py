@@ -12,7 +12,7 @@ from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.diagnosis_testing import DISK, GPU, diagnosed
 from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 CHROMIUM = "/usr/bin/chromium"
@@ -47,12 +47,12 @@ def _gather(page: Page) -> list[str]:
 
 @browser_needed
 async def test_a_host_is_shown_and_its_text_stays_text(page: Page) -> None:
-    """The fleet shows a host and its GPUs, a click shows its charts, GPU cards, silences; hostile text stays text."""
+    """The fleet shows a host and its GPUs, a click shows its charts, GPU cards, unavailable readings; hostile text stays text."""
     clock = Clock()
     parts = make_parts(clock=clock)
     machine = Machine("node-1", 2)
     state = parts.fleet.ensure("node-1")
-    state.silences = (denied(), Silence("xid", HOSTILE, HOSTILE, denied().reason, HOSTILE, HOSTILE))
+    state.unavailable = (denied(), UnavailableReading("xid", HOSTILE, HOSTILE, denied().reason, HOSTILE, HOSTILE))
     state.inventory = inventory_of(machine)
     state.inventory.operating_system = HOSTILE
     state.tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=HOSTILE, user=HOSTILE, command=HOSTILE)])
@@ -180,8 +180,8 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await page.locator(".alarms a", has_text="a").first.click()
         await expect(page.locator("h1")).to_have_text("a")
         await expect(page.locator("main")).to_contain_text("bounded by disk")
-        await expect(page.locator(".standing li").first).to_contain_text("5 min left (3 min … 8 min)")
-        await expect(page.locator(".standing li").first).to_contain_text("GPU 3")
+        await expect(page.locator(".active li").first).to_contain_text("5 min left (3 min … 8 min)")
+        await expect(page.locator(".active li").first).to_contain_text("GPU 3")
         await expect(page.locator(".advice li").first).to_contain_text("GPU 3: reads wait")
         await expect(page.locator(f"table.plain [title='{GPU}']")).to_have_text("GPU 3")  # in the timeline
         assert GPU not in await page.locator("main").inner_text()
@@ -190,13 +190,13 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator("main")).to_contain_text("Timeline")
         await page.goto(f"{url}/#/timeline")
         await expect(page.locator("main")).to_contain_text("Stands now: 5")
-        await expect(page.locator(".standing li", has_text="host lost")).to_contain_text("now · ")
+        await expect(page.locator(".active li", has_text="host lost")).to_contain_text("now · ")
         await expect(page.locator("table.plain tbody tr")).to_have_count(5)
         parts.timeline.take([cleared(DISK)])
         await expect(page.locator("table.plain tbody tr")).to_have_count(6)
         hot = [make_event("power_brake", at=9, subject=Subject("c", f"GPU-{n}")) for n in range(8)]
         parts.timeline.take(hot)
-        await expect(page.locator(".standing")).to_contain_text("8 GPUs")
+        await expect(page.locator(".active")).to_contain_text("8 GPUs")
         await page.get_by_role("button", name="Critical").click()
         await expect(page.locator("table.plain tbody tr")).to_have_count(2)
         assert await page.locator("main img").count() == 0

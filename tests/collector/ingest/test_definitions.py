@@ -9,7 +9,7 @@ from flyball_collector.testing import make_definition, make_layout
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column, Layout, digest
 from flyball_proto.metric import Metric, gauge
-from flyball_proto.silence import Reason, Silence, silences_body
+from flyball_proto.unavailable_reading import Reason, UnavailableReading, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 LAYOUT = make_layout()
@@ -49,15 +49,17 @@ def test_a_layout_of_a_newer_agent_keeps_its_name() -> None:
     assert known.digest == digest(body) != LAYOUT.digest
 
 
-def test_silences_and_tenancies_are_learned() -> None:
+def test_unavailable_readings_and_tenancies_are_learned() -> None:
     """The other two kinds arrive as what they are."""
     shelf = Shelf()
     definitions = Definitions(LimitSettings(), shelf.put)
-    silence = Silence("nvidia", "", "", Reason.ABSENT)
-    assert definitions.learn(definition(pb.Definition.SILENCES, silences_body([silence]))) == (silence,)
+    unavailable_reading = UnavailableReading("nvidia", "", "", Reason.ABSENT)
+    assert definitions.learn(definition(pb.Definition.UNAVAILABLE, unavailable_body([unavailable_reading]))) == (
+        unavailable_reading,
+    )
     tenancy = pb.Tenancy(members=[pb.Member(pid=5, run="r")])
     assert definitions.learn(definition(pb.Definition.TENANCY, tenancy.SerializeToString())) == tenancy
-    assert [kind for kind, _, _ in shelf.documents] == ["silences", "tenancy"]
+    assert [kind for kind, _, _ in shelf.documents] == ["unavailable", "tenancy"]
 
 
 def test_a_kind_of_a_newer_version_is_ignored() -> None:

@@ -22,13 +22,13 @@ def door() -> Door:
 @given(st.lists(st.none() | st.integers(-(2**40), 2**40).map(float), min_size=11, max_size=11), st.integers(0, 2**53))
 def test_a_record_becomes_a_tick(values: list[float | None], sequence: int) -> None:
     """Values, validity, times and digests arrive as they were sent; unknown stays unknown."""
-    raw = make_record(sequence, LAYOUT, values, interval_ms=0, silences=7, tenancy=8)
+    raw = make_record(sequence, LAYOUT, values, interval_ms=0, unavailable=7, tenancy=8)
     tick = door().read(raw, EPOCH, 99)
     valid = tick.valid if tick.valid is not None else np.ones(11, np.bool_)
     found = [float(v) / 10 if ok else None for v, ok in zip(tick.values, valid, strict=True)]
     assert found == values
     assert (tick.host, tick.epoch, tick.sequence, tick.received_ns) == ("host1", EPOCH, sequence, 99)
-    assert (tick.silences, tick.tenancy, tick.extras) == (7, 8, b"")
+    assert (tick.unavailable, tick.tenancy, tick.extras) == (7, 8, b"")
 
 
 def test_extras_travel_alone() -> None:

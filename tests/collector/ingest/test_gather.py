@@ -24,7 +24,7 @@ def tick(sequence: int, *, large: bool = False, holes: bool = False) -> Tick:
     values = [None if holes and n % 2 else float(sequence + n) for n in range(count)]
     events = [pb.HostEvent(kind="oom_kill")] if sequence % 5 == 0 else []
     return DOOR.read(
-        make_record(sequence, layout, values, events=events, silences=sequence, tenancy=1), EPOCH, sequence
+        make_record(sequence, layout, values, events=events, unavailable=sequence, tenancy=1), EPOCH, sequence
     )
 
 
@@ -64,8 +64,8 @@ def test_rows_survive_packing(rows: list[tuple[int, bool, bool]], data: st.DataO
             assert np.array_equal(group.values[row], source.values)
             known = source.valid if source.valid is not None else np.ones(source.layout.count, np.bool_)
             assert np.array_equal(group.valid[row], known)
-            stamps = (group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.silences[row])
-            assert stamps == (source.agent_ns, source.boot_ns, source.received_ns, source.silences)
+            stamps = (group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.unavailable[row])
+            assert stamps == (source.agent_ns, source.boot_ns, source.received_ns, source.unavailable)
             assert group.extras.get(sequence, b"") == source.extras
 
 

@@ -131,7 +131,7 @@ async def test_open_blocks_are_written_when_the_collector_stops(store: FlakyStor
 
 async def test_a_silent_host_has_its_block_written(store: FlakyStore) -> None:
     """Ten silent seconds (here: less) are enough to write what a host said last."""
-    settings = CollectorSettings(grpc=LOOPBACK, silent_after_seconds=0.5, send_every_seconds=0.1)
+    settings = CollectorSettings(grpc=LOOPBACK, not_reporting_after_seconds=0.5, send_every_seconds=0.1)
     async with running_ingest(store, settings) as running:
         agent = await AgentDouble.connect(running.port)
         epoch = make_epoch(interval_ms=100)

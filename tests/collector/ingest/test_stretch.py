@@ -35,8 +35,8 @@ rows = st.tuples(
 
 
 def record(sequence: int, row: tuple[list[float | None], int, int, dict[str, Any]]) -> bytes:
-    values, silences, tenancy, extras = row
-    return make_record(sequence, LAYOUT, values, interval_ms=0, silences=silences, tenancy=tenancy, **extras)
+    values, unavailable, tenancy, extras = row
+    return make_record(sequence, LAYOUT, values, interval_ms=0, unavailable=unavailable, tenancy=tenancy, **extras)
 
 
 def alone(raws: Sequence[bytes]) -> list[Tick]:
@@ -54,9 +54,9 @@ def agrees(stretch: Stretch, ticks: Sequence[Tick], block_ticks: int) -> None:
             known = tick.valid if tick.valid is not None else np.ones(tick.layout.count, np.bool_)
             assert np.array_equal(group.values[row], tick.values)
             assert np.array_equal(group.valid[row], known)
-            told = (tick.sequence, tick.agent_ns, tick.boot_ns, tick.received_ns, tick.silences, tick.tenancy)
+            told = (tick.sequence, tick.agent_ns, tick.boot_ns, tick.received_ns, tick.unavailable, tick.tenancy)
             assert told == (
-                sequence, group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.silences[row],
+                sequence, group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.unavailable[row],
                 group.tenancy[row],
             )  # fmt: skip
             said = pb.Record.FromString(group.extras.get(sequence, b""))
@@ -80,7 +80,7 @@ def test_records_of_an_agent_are_a_stretch() -> None:
     """Alike in what they have, unlike in what it says: that is read together, events and all."""
     extras = [EXTRAS[1], EXTRAS[3]]
     raws = [
-        make_record(130 + n, LAYOUT, [None, *[float(n)] * 10], silences=n + 1, tenancy=3, **extras[n % 2])
+        make_record(130 + n, LAYOUT, [None, *[float(n)] * 10], unavailable=n + 1, tenancy=3, **extras[n % 2])
         for n in range(100)
     ]
     stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
@@ -90,32 +90,32 @@ def test_records_of_an_agent_are_a_stretch() -> None:
     agrees(stretch, alone(raws), 60)
 
 
-GOOD = make_record(500, LAYOUT, silences=7)
+GOOD = make_record(500, LAYOUT, unavailable=7)
 
 
 @pytest.mark.parametrize(
     "odd",
     [
-        make_record(502, LAYOUT, silences=7),
-        make_record(500, LAYOUT, silences=7),
+        make_record(502, LAYOUT, unavailable=7),
+        make_record(500, LAYOUT, unavailable=7),
         make_record(501, LAYOUT),
-        make_record(501, LAYOUT, [None] * 11, silences=7),
-        make_record(501, OTHER, silences=7),
-        make_record(501, OTHER, digest=LAYOUT.digest, silences=7),
-        make_record(501, LAYOUT, digest=1, silences=7),
-        make_record(501, LAYOUT, start_ns=-(2**61), silences=7),
-        make_record(501, LAYOUT, start_ns=2**62, silences=7),
-        make_record(501, LAYOUT, silences=7)[:-3],
-        make_record(501, LAYOUT, silences=7, events=[pb.HostEvent(text="x" * 300_000)]),
-        make_record(501, LAYOUT, silences=7) + pb.Record(sequence=9).SerializeToString(),
-        make_record(501, LAYOUT, silences=7, steps=[pb.StepReport()]) + b"\x08\x00",
-        make_record(501, LAYOUT, silences=7) + b"\xff\xff",
+        make_record(501, LAYOUT, [None] * 11, unavailable=7),
+        make_record(501, OTHER, unavailable=7),
+        make_record(501, OTHER, digest=LAYOUT.digest, unavailable=7),
+        make_record(501, LAYOUT, digest=1, unavailable=7),
+        make_record(501, LAYOUT, start_ns=-(2**61), unavailable=7),
+        make_record(501, LAYOUT, start_ns=2**62, unavailable=7),
+        make_record(501, LAYOUT, unavailable=7)[:-3],
+        make_record(501, LAYOUT, unavailable=7, events=[pb.HostEvent(text="x" * 300_000)]),
+        make_record(501, LAYOUT, unavailable=7) + pb.Record(sequence=9).SerializeToString(),
+        make_record(501, LAYOUT, unavailable=7, steps=[pb.StepReport()]) + b"\x08\x00",
+        make_record(501, LAYOUT, unavailable=7) + b"\xff\xff",
         b"",
     ],
 )
 def test_what_is_not_alike_is_left_to_the_door(odd: bytes) -> None:
     """A gap, a repetition, another layout, bytes too few or too many: nothing is guessed."""
-    for raws in ([GOOD, odd], [odd, make_record(502, LAYOUT, silences=7)]):
+    for raws in ([GOOD, odd], [odd, make_record(502, LAYOUT, unavailable=7)]):
         assert read_stretch(raws, LAYOUTS, RECEIVED_NS) is None
 
 
@@ -123,7 +123,7 @@ def test_what_is_not_alike_is_left_to_the_door(odd: bytes) -> None:
 def test_a_damaged_byte_is_never_read_as_something_else(place: int, byte: int, leading: bool) -> None:
     """With any byte of a record changed, a stretch still says only what the door would have said."""
     damaged = GOOD[:place] + bytes([byte]) + GOOD[place + 1 :]
-    before, after = (make_record(sequence, LAYOUT, silences=7) for sequence in (499, 501))
+    before, after = (make_record(sequence, LAYOUT, unavailable=7) for sequence in (499, 501))
     raws = [damaged, after] if leading else [before, damaged]
     stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
     if stretch is None:

@@ -68,7 +68,7 @@ def test_it_comes_back_from_what_was_written() -> None:
 )
 def test_nothing_is_left_behind(steps: list[tuple[int, str]]) -> None:
     """Whatever happens in whatever order: when all is told and over, no document is left."""
-    outbox, stored, standing = Outbox("r", Severity.WARNING), dict[tuple[str, str], Any](), dict[int, Event]()
+    outbox, stored, active = Outbox("r", Severity.WARNING), dict[tuple[str, str], Any](), dict[int, Event]()
 
     def write(puts: list[Any], forgets: list[tuple[str, str]]) -> None:
         stored.update({(kind, id_): body for kind, id_, body in puts})
@@ -80,16 +80,16 @@ def test_nothing_is_left_behind(steps: list[tuple[int, str]]) -> None:
 
     everything_ends = [(number, "clear") for number in range(4)]
     for clock, (number, step) in enumerate([*steps, *everything_ends]):
-        before = standing.get(number)
+        before = active.get(number)
         if step == "raise" and before is None:
-            standing[number] = make_event(at=clock, host=str(number))
-            stored |= take(outbox, standing[number])
+            active[number] = make_event(at=clock, host=str(number))
+            stored |= take(outbox, active[number])
         elif step == "change" and before is not None:
             severity = Severity.WARNING if before.severity is Severity.CRITICAL else Severity.CRITICAL
-            standing[number] = changed(before, after=clock, severity=severity)
-            stored |= take(outbox, standing[number], before)
+            active[number] = changed(before, after=clock, severity=severity)
+            stored |= take(outbox, active[number], before)
         elif step == "clear" and before is not None:
-            stored |= take(outbox, cleared(standing.pop(number), after=clock), before)
+            stored |= take(outbox, cleared(active.pop(number), after=clock), before)
         elif step == "settle":
             settle()
         elif step == "give up":

@@ -26,12 +26,12 @@ def ask(
     plan: Plan,
     seconds: float,
     waiting: Sequence[Event | Entry] = (),
-    standing: Sequence[Event] = (),
+    active: Sequence[Event] = (),
     told: dict[str, str] | None = None,
 ) -> Message | None:
     """What is due at that time."""
     entries = [entry if isinstance(entry, Entry) else entry_of(entry) for entry in waiting]
-    return plan.message(entries, lambda: [entry_of(e) for e in standing], told or {}, at(seconds), hurry=False)
+    return plan.message(entries, lambda: [entry_of(e) for e in active], told or {}, at(seconds), hurry=False)
 
 
 def alerts(message: Message | None) -> list[Any]:
@@ -64,7 +64,7 @@ def test_what_stands_is_sent_each_minute_and_no_more_often() -> None:
     plan, told = alertmanager(), {event.condition: "critical", mild.condition: "warning"}
     counts = []
     for second in range(200):
-        message = ask(plan, second, standing=[event, mild, untold], told=told)
+        message = ask(plan, second, active=[event, mild, untold], told=told)
         if message is not None:
             assert [alert["labels"]["kind"] for alert in alerts(message)] == ["memory_exhaustion"]
             plan.sent(message, at(second))
@@ -76,10 +76,10 @@ def test_many_alerts_come_in_parts() -> None:
     """A round over a thousand alerts is several messages; one that fails is made again."""
     events = [make_event(at=number / 10, host=f"n{number}") for number in range(450)]
     plan, told = alertmanager(), {event.condition: "critical" for event in events}
-    first = ask(plan, 100, standing=events, told=told)
-    assert first == ask(plan, 100, standing=events, told=told)
+    first = ask(plan, 100, active=events, told=told)
+    assert first == ask(plan, 100, active=events, told=told)
     hosts = []
-    while (message := ask(plan, 100, standing=events, told=told)) is not None:
+    while (message := ask(plan, 100, active=events, told=told)) is not None:
         hosts += [alert["labels"]["instance"] for alert in alerts(message)]
         plan.sent(message, at(100))
     assert sorted(hosts) == sorted(event.subject.host for event in events)

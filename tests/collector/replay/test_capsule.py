@@ -20,7 +20,7 @@ from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.stored_series import recording_of
 from flyball_collector.store.memory import MemoryStore
 from flyball_proto.layout import Layout
-from flyball_proto.silence import Reason, Silence, silences_body
+from flyball_proto.unavailable_reading import Reason, UnavailableReading, unavailable_body
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 LAYOUT = small_layout()
@@ -29,11 +29,11 @@ STEP = pb.Record(steps=[pb.StepReport(run="r", rank=3, steps=2, step_seconds=1.5
 
 
 def store() -> MemoryStore:
-    """Two minutes of two hosts, with a silence, an inventory, and a step that one of them tells."""
+    """Two minutes of two hosts, with a unavailable reading, an inventory, and a step that one of them tells."""
     made = MemoryStore()
     made.put_document("layout", f"{LAYOUT.digest:016x}", LAYOUT.layout.body)
-    silences = silences_body([Silence("nvidia", "", "", Reason.TIMED_OUT)])
-    made.put_document("silences", f"{7:016x}", silences)
+    unavailable = unavailable_body([UnavailableReading("nvidia", "", "", Reason.TIMED_OUT)])
+    made.put_document("unavailable", f"{7:016x}", unavailable)
     made.put_document("inventory", "a", pb.Inventory(kernel="6.1").SerializeToString())
     made.put_blocks([small_block(host, number, layout=LAYOUT) for host in "ab" for number in range(2)])
     return made
@@ -84,10 +84,10 @@ def test_a_capsule_plays_as_the_store_does(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_stored_yet_count_once() -> None:
-    """What is gathered and what is stored overlap; a record is played once, with its steps and silences."""
+    """What is gathered and what is stored overlap; a record is played once, with its steps and unavailable readings."""
     made = store()
     recent = rows(LAYOUT, range(100, 130), extras={129: STEP})
-    recent.silences[:] = 7
+    recent.unavailable[:] = 7
 
     def gathered(host: str, _start: int, _end: int) -> list[tuple[Layout, object]]:
         return [(LAYOUT.layout, recent)] if host == "a" else []
@@ -97,7 +97,7 @@ def test_rows_that_are_not_stored_yet_count_once() -> None:
     last = found.ticks[-1]
     assert last.told is not None
     assert last.told.steps[0].rank == 3
-    assert found.about.silences[last.silences][0].reason is Reason.TIMED_OUT
+    assert found.about.unavailable[last.unavailable][0].reason is Reason.TIMED_OUT
 
 
 def test_settings_of_another_version_are_taken_as_far_as_they_are_known() -> None:

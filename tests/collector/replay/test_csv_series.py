@@ -7,7 +7,7 @@ import pytest
 
 from flyball_collector.replay.csv_series import RUN, CsvSeries, read
 from flyball_collector.replay.errors import ReplayError
-from flyball_collector.replay.told import play_csv
+from flyball_collector.replay.played_events import play_csv
 
 
 def written(tmp_path: Path, text: str, name: str = "series.csv") -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyball_collector.replay.csv_series import read
 from flyball_collector.replay.holdings import Holdings, Noted
-from flyball_collector.replay.told import ToldEvent, play_csv
+from flyball_collector.replay.played_events import PlayedEvent, play_csv
 
 INTERVAL = 30
 TURN = 1800
@@ -30,7 +30,7 @@ def lines(*, slow_clock: bool = False, ends: bool = False, spins: bool = False) 
             )
 
 
-def told(tmp_path: Path, rows: Iterator[str]) -> list[ToldEvent]:
+def told(tmp_path: Path, rows: Iterator[str]) -> list[PlayedEvent]:
     """Everything but bottlenecks."""
     head = "timestamp,gpu,gpu_utilization_ratio,gpu_power_watts,gpu_power_limit_watts,gpu_sm_clock_hertz"
     path = tmp_path / "series.csv"

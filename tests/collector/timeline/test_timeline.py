@@ -116,12 +116,12 @@ async def test_what_stands_comes_back_after_a_restart(store: SqliteStore) -> Non
     async with running(store) as timeline:
         timeline.take([stays, ends])
         timeline.take([worse, cleared(ends)])
-        assert [entry.because for entry in timeline.standing()] == ["worse"]
+        assert [entry.because for entry in timeline.active()] == ["worse"]
     again = Timeline(store, OwnMetrics())
     assert not again.loaded.is_set()
     assert await again.load() == [worse]
     assert again.loaded.is_set()
-    assert [entry.condition for entry in again.standing()] == [stays.condition]
+    assert [entry.condition for entry in again.active()] == [stays.condition]
     assert len(await ids(again, Query())) == 4
 
 

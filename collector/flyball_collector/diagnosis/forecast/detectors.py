@@ -10,7 +10,7 @@ from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.stuck import StuckTelemetry
 from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.seldom import Seldom
+from flyball_collector.diagnosis.throttled import Throttled
 
 
 def build_forecasts(
@@ -22,7 +22,7 @@ def build_forecasts(
         memory,
         MemoryLeak(memory, settings),
         MemoryPressure(settings),
-        Seldom(DiskFull(settings), 4, 1),
-        Seldom(ThermalSlowdown(settings), 2),
-        Seldom(StuckTelemetry(settings), 4),
+        Throttled(DiskFull(settings), 4, 1),
+        Throttled(ThermalSlowdown(settings), 2),
+        Throttled(StuckTelemetry(settings), 4),
     ]

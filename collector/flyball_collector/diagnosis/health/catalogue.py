@@ -5,6 +5,8 @@ from flyball_collector.diagnosis.health.clock import ClockDetector
 from flyball_collector.diagnosis.health.degraded import DegradedDetector
 from flyball_collector.diagnosis.health.duplicate import DuplicateDetector
 from flyball_collector.diagnosis.health.ecc import EccDetector
+from flyball_collector.diagnosis.health.gpu_not_reporting import GpuNotReportingDetector
+from flyball_collector.diagnosis.health.host_reports import HostReports
 from flyball_collector.diagnosis.health.infiniband import InfinibandDetector
 from flyball_collector.diagnosis.health.lost_gpu import LostGpuDetector
 from flyball_collector.diagnosis.health.network import NetworkDetector
@@ -16,30 +18,28 @@ from flyball_collector.diagnosis.health.presence import PresenceDetector
 from flyball_collector.diagnosis.health.read_only import ReadOnlyDetector
 from flyball_collector.diagnosis.health.row_remap import RowRemapDetector
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.silent_gpu import SilentGpuDetector
-from flyball_collector.diagnosis.health.told import Told
 from flyball_collector.diagnosis.health.xid import XidDetector
-from flyball_collector.diagnosis.seldom import Seldom
+from flyball_collector.diagnosis.throttled import Throttled
 
 
 def health_detectors(settings: HealthSettings) -> list[Detector]:
     """One of each."""
-    told = Told()
+    reports = HostReports()
     return [
-        PresenceDetector(settings, told),
+        PresenceDetector(settings, reports),
         ClockDetector(settings),
         DuplicateDetector(),
         DegradedDetector(),
-        SilentGpuDetector(told),
-        XidDetector(settings, told),
+        GpuNotReportingDetector(reports),
+        XidDetector(settings, reports),
         LostGpuDetector(settings),
-        Seldom(EccDetector(), 2),
-        Seldom(RowRemapDetector(), 4, 1),
-        Seldom(NvlinkDetector(settings), 4, 2),
-        Seldom(PcieDetector(settings), 4, 3),
-        Seldom(PowerBrakeDetector(), 2, 1),
-        Seldom(InfinibandDetector(settings), 4),
-        Seldom(NetworkDetector(settings), 5, 3),
+        Throttled(EccDetector(), 2),
+        Throttled(RowRemapDetector(), 4, 1),
+        Throttled(NvlinkDetector(settings), 4, 2),
+        Throttled(PcieDetector(settings), 4, 3),
+        Throttled(PowerBrakeDetector(), 2, 1),
+        Throttled(InfinibandDetector(settings), 4),
+        Throttled(NetworkDetector(settings), 5, 3),
         ReadOnlyDetector(),
-        OomKillDetector(told),
+        OomKillDetector(reports),
     ]

@@ -8,7 +8,7 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.words import duration
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.met import ANY_AGENT
+from flyball_collector.diagnosis.seen_metrics import ANY_AGENT
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["clock_skew"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.met import ANY_AGENT
+from flyball_collector.diagnosis.seen_metrics import ANY_AGENT
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["duplicate_host"]

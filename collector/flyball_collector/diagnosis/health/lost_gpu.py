@@ -7,7 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.met import ANY_GPU
+from flyball_collector.diagnosis.seen_metrics import ANY_GPU
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 

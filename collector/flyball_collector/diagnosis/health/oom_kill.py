@@ -6,10 +6,10 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.growth import Growth
-from flyball_collector.diagnosis.health.told import Told, quoted
+from flyball_collector.diagnosis.health.host_reports import HostReports, quoted
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.met import ANY_AGENT, ANY_EVENT
+from flyball_collector.diagnosis.seen_metrics import ANY_AGENT, ANY_EVENT
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
 
@@ -25,8 +25,8 @@ class OomKillDetector:
     kinds: Sequence[EventKind] = (KIND,)
     needs: Sequence[str] = (ANY_AGENT, ANY_EVENT, "oom_kills_total", "cgroup_oom_kills_total")
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, reports: HostReports) -> None:
+        self._reports = reports
         self._host, self._group = Growth(_SECONDS), Growth(_SECONDS)
         self._kept = Kept(told=float("-inf"))
         self._victims: dict[str, str] = {}
@@ -34,7 +34,7 @@ class OomKillDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """Kills of the last five minutes."""
         self._kept.align(view.hosts)
-        for state, event, seconds in self._told.happenings(view):
+        for state, event, seconds in self._reports.happenings(view):
             place = view.hosts.places.get(Subject(state.name))
             if event.kind == "oom_kill" and place is not None:
                 self._kept["told"][place] = max(self._kept["told"][place], min(seconds, view.now))

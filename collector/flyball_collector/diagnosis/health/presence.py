@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims, Flags, Floats
+from flyball_collector.diagnosis.health.host_reports import HostReports, Presence
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.told import Presence, Told
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.unknown import known_or
@@ -29,15 +29,15 @@ class PresenceDetector:
     kinds: Sequence[EventKind] = (GAP, LOST)
     needs: Sequence[str] = ()
 
-    def __init__(self, settings: HealthSettings, told: Told) -> None:
+    def __init__(self, settings: HealthSettings, reports: HostReports) -> None:
         self._settings = settings
-        self._told = told
+        self._reports = reports
         self._kept = Kept(since=float("nan"), received=float("nan"))
         self._looked = float("-inf")
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Silent for how long, with or without a connection."""
-        there = self._told.presence(view)
+        there = self._reports.presence(view)
         self._kept.align(view.everyone)
         recorded = ~there.agent
         jumped = self._jumps(view, there)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.health.host_reports import Happening, HostReports
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.told import Happening, Told
 from flyball_collector.diagnosis.health.xid_catalogue import Xid, XidClass, look_up
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind, Severity
-from flyball_collector.diagnosis.met import ANY_AGENT, ANY_EVENT
+from flyball_collector.diagnosis.seen_metrics import ANY_AGENT, ANY_EVENT
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 
@@ -49,16 +49,16 @@ class XidDetector:
     kinds: Sequence[EventKind] = (KIND,)
     needs: Sequence[str] = (ANY_AGENT, ANY_EVENT, "gpu_recovery_action")
 
-    def __init__(self, settings: HealthSettings, told: Told) -> None:
+    def __init__(self, settings: HealthSettings, reports: HostReports) -> None:
         self._fresh = settings.xid_seconds
-        self._told = told
+        self._reports = reports
         self._seen: dict[Key, _Seen] = {}
         self._subjects: Subjects = subjects(())
         self._hosts: Subjects | None = None
 
     def observe(self, view: View) -> Iterable[Claims]:
         """What the drivers said lately."""
-        for happening in self._told.happenings(view):
+        for happening in self._reports.happenings(view):
             if happening.event.kind == "gpu_xid":
                 self._take(happening, view.now)
         self._ask_for_recovery(view)

@@ -7,14 +7,14 @@ from flyball_collector.diagnosis.peers.groups import Peers
 from flyball_collector.diagnosis.peers.power import PowerCapDetector
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.seldom import Seldom
+from flyball_collector.diagnosis.throttled import Throttled
 
 
 def peer_detectors(settings: PeerSettings, runs: Runs) -> list[Detector]:
     """One of each."""
     peers = Peers(runs)
     return [
-        Seldom(PowerCapDetector(settings, peers), 5),
-        Seldom(CoolingDetector(settings, peers), 10, 4),
+        Throttled(PowerCapDetector(settings, peers), 5),
+        Throttled(CoolingDetector(settings, peers), 10, 4),
         CoTenantDetector(settings),
     ]

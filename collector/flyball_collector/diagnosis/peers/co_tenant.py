@@ -7,8 +7,8 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.met import ANY_GPU
 from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.seen_metrics import ANY_GPU
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState

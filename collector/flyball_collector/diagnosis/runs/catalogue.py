@@ -10,15 +10,15 @@ from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.shares import SharesDetector
 from flyball_collector.diagnosis.runs.slow import SlowDetector
 from flyball_collector.diagnosis.runs.stragglers import StragglerDetector
-from flyball_collector.diagnosis.seldom import Seldom
+from flyball_collector.diagnosis.throttled import Throttled
 
 
 def run_detectors(settings: RunSettings, runs: Runs) -> list[Detector]:
     """One of each."""
     paces = Paces(runs, settings.slower_ratio)
     return [
-        Seldom(HangDetector(settings, runs), 5, 1),
-        Seldom(SlowStartDetector(settings, runs), 5, 2),
+        Throttled(HangDetector(settings, runs), 5, 1),
+        Throttled(SlowStartDetector(settings, runs), 5, 2),
         PaceTaker(paces),
         StragglerDetector(settings, paces),
         SlowDetector(settings, paces),

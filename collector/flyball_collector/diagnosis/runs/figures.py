@@ -8,10 +8,10 @@ import numpy as np
 from flyball_collector.diagnosis.cadence import Cadence
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.remaining import Progress
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.shares import input_share, waiting_share
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 EVERY_SECONDS = 10

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View

@@ -6,8 +6,8 @@ import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 _IN_A_ROW = 3

@@ -11,11 +11,11 @@ from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import EventKind
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.offsets import Offsets
 from flyball_collector.diagnosis.runs.onset import REPORTS, Moved, Onsets
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.scattered import Scattered
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 

@@ -12,10 +12,10 @@ from flyball_collector.diagnosis.cadence import Cadence, Parts
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.onset import deviation, medians
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]

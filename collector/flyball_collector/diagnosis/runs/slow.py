@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.met import ANY_STEP
 from flyball_collector.diagnosis.runs.lasting import Lasting, Slowness
 from flyball_collector.diagnosis.runs.paces import Pace, Paces
 from flyball_collector.diagnosis.runs.settings import RunSettings
+from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]

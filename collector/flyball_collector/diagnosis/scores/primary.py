@@ -35,13 +35,13 @@ class Primary:
         self._dwell = dwell_seconds
         self._kept = Kept(chosen=NONE, rival=NONE, since=float("nan"), changed=float("-inf"))
 
-    def choose(self, hosts: Subjects, standing: Flags, scores: Floats, now: float) -> Places:
-        """`standing` and `scores`: host × bottleneck. What no longer stands goes at once."""
+    def choose(self, hosts: Subjects, active: Flags, scores: Floats, now: float) -> Places:
+        """`active` and `scores`: host × bottleneck. What no longer stands goes at once."""
         kept = self._kept
         kept.align(hosts)
         if not scores.size:
             return kept["chosen"].copy()
-        weights = np.where(standing, np.maximum(known_or(0.0, scores), _LEAST), 0.0)
+        weights = np.where(active, np.maximum(known_or(0.0, scores), _LEAST), 0.0)
         rows = np.arange(len(weights))
         best = np.argmax(weights, axis=1)
         largest = weights[rows, best]

@@ -67,6 +67,6 @@ def weigh_primaries(detectors: Iterable[Detector], raised: Raised, primary: Prim
     table = next((table for table in tables if isinstance(table, ScoreTable)), None)
     if table is None:
         return None
-    standing = stand_by_host(tuple(table.scores), table.hosts, raised)
+    active = stand_by_host(tuple(table.scores), table.hosts, raised)
     scores = np.column_stack([*table.scores.values()]) if table.scores else np.zeros((len(table.hosts), 0))
-    return replace(table, primaries=primary.choose(table.hosts, standing, scores, now), raised=standing)
+    return replace(table, primaries=primary.choose(table.hosts, active, scores, now), raised=active)

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.keeping import Kept
-from flyball_collector.diagnosis.met import Met
 from flyball_collector.diagnosis.scores.quantities import SIGNALS, Floats, Signal, Sources, ratio_of
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.steps import Steps
+from flyball_collector.diagnosis.seen_metrics import SeenMetrics
 from flyball_collector.diagnosis.unknown import known_or
 from flyball_collector.diagnosis.view import View
 
@@ -73,7 +73,7 @@ class Signals:
         """Whether any of these signals has ever been known anywhere."""
         return any(self._heard[PLACES[name]] for name in names)
 
-    def _those_of(self, met: Met) -> list[tuple[int, Signal]]:
+    def _those_of(self, met: SeenMetrics) -> list[tuple[int, Signal]]:
         """The signals that can be known where these metrics were met."""
         if len(met) != self._met:
             self._met = len(met)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims, at
-from flyball_collector.diagnosis.conditions import Standing as StandingCondition
-from flyball_collector.diagnosis.conditions import live
+from flyball_collector.diagnosis.conditions import ActiveCondition, live
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
@@ -22,10 +21,10 @@ from flyball_collector.exporter.diagnosis.snapshot import (
     NO_WASTE,
     AdviceFigure,
     DiagnosisSnapshot,
+    ExportedCondition,
     Price,
     RunFigure,
     Scores,
-    Standing,
     WasteFigures,
     XidTime,
 )
@@ -41,7 +40,7 @@ class DiagnosisFindings:
         self._looked: tuple[View | None, ScoreTable | None] = (None, None)
         self._scores = NO_SCORES
         self._advice: dict[str, list[AdviceFigure]] = {}  # by host; those of runs under an empty name
-        self._groups: dict[str, tuple[int, list[Standing]]] = {}  # by kind, as of a revision
+        self._groups: dict[str, tuple[int, list[ExportedCondition]]] = {}  # by kind, as of a revision
         self._subjects: Subjects | None = None
         self._names: tuple[str, ...] = ()
 
@@ -51,7 +50,7 @@ class DiagnosisFindings:
         return DiagnosisSnapshot(
             scores=self._scores,
             primary=_primaries(self._table(), self._names),
-            standing=[group for kind in self._diagnosis.conditions.standing_by_kind() if (group := self._group(*kind))],
+            active=[group for kind in self._diagnosis.conditions.active_by_kind() if (group := self._group(*kind))],
             advice=[each for of_host in self._advice.values() for each in of_host],
             runs=_runs(self._diagnosis.detectors),
             waste=self._lost(),
@@ -62,9 +61,9 @@ class DiagnosisFindings:
     def of_runs(self) -> DiagnosisSnapshot:
         """Of runs alone: it costs by what stands, not by the fleet."""
         self._look()
-        standing = [each for each in self._diagnosis.conditions.standing() if not each.event.subject.host]
+        active = [each for each in self._diagnosis.conditions.active() if not each.event.subject.host]
         return DiagnosisSnapshot(
-            standing=[self._standing(standing)],
+            active=[self._active(active)],
             advice=self._advice.get("", []),
             runs=_runs(self._diagnosis.detectors),
             waste=NO_WASTE._replace(runs=self._lost_of_runs()),
@@ -78,14 +77,14 @@ class DiagnosisFindings:
         rows = slice(0, 0) if row is None else slice(row, row + 1)
         table = self._table()
         primary = "" if table is None or row is None else table.primary(row)
-        conditions = self._diagnosis.conditions.standing_of(name)
-        standing = self._standing(conditions)
+        conditions = self._diagnosis.conditions.active_of(name)
+        active = self._active(conditions)
         return DiagnosisSnapshot(
             scores=_cut(self._scores, rows),
             primary=[(name, primary)] if primary else [],
             explained=self._explained(name, row),
-            standing=[standing],
-            events=[self._in_words(each.event, numbers) for each, numbers in zip(conditions, standing, strict=True)],
+            active=[active],
+            events=[self._in_words(each.event, numbers) for each, numbers in zip(conditions, active, strict=True)],
             advice=self._advice.get(name, []),
             waste=self._lost_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
@@ -107,23 +106,23 @@ class DiagnosisFindings:
         for each in self._diagnosis.advisor.given:
             self._advice.setdefault(each.subject.host, []).append(_figure(each))
 
-    def _group(self, kind: str, revision: int, standing: Collection[StandingCondition]) -> list[Standing]:
+    def _group(self, kind: str, revision: int, active: Collection[ActiveCondition]) -> list[ExportedCondition]:
         """What stands of a kind; nearly every GPU may be in some condition, and few change in a second."""
         known, group = self._groups.get(kind, (-1, []))
         if known != revision or BY_NAME[kind].group is Group.RISK:
-            group = self._standing(standing)
+            group = self._active(active)
             self._groups[kind] = revision, group
         return group
 
-    def _standing(self, standing: Iterable[StandingCondition]) -> list[Standing]:
+    def _active(self, active: Iterable[ActiveCondition]) -> list[ExportedCondition]:
         latest = self._diagnosis.conditions.latest
-        return [_with_numbers(each.event, latest(each.kind.name)) for each in standing]
+        return [_with_numbers(each.event, latest(each.kind.name)) for each in active]
 
-    def _in_words(self, event: Event, standing: Standing) -> Event:
+    def _in_words(self, event: Event, active: ExportedCondition) -> Event:
         """A condition as it is now, not as it was when it was told: it stands beside this second's scores."""
         view = self._diagnosis.view
-        if standing.left is not None:
-            left, low, high = standing.left, standing.left_low, standing.left_high
+        if active.left is not None:
+            left, low, high = active.left, active.left_low, active.left_high
             event = replace(event, seconds_left=left, seconds_left_low=low, seconds_left_high=high)
         claims = self._diagnosis.conditions.latest(event.kind.name)
         if event.kind.group is not Group.BOTTLENECK or claims is None or view is None:
@@ -137,7 +136,7 @@ class DiagnosisFindings:
     def _explained(self, host: str, row: int | None) -> list[tuple[str, str]]:
         """Bottlenecks that would be raised but for something that stands."""
         conditions = self._diagnosis.conditions
-        kinds = {each.kind.name for each in conditions.standing_of(host)}
+        kinds = {each.kind.name for each in conditions.active_of(host)}
         found = []
         for kind in BOTTLENECKS if kinds and row is not None else ():
             because = next((name for name in kind.explained_by if name in kinds), None)
@@ -166,17 +165,17 @@ class DiagnosisFindings:
         return NO_WASTE if place is None else WasteFigures(NAMES, (name,), totals.lost[place : place + 1].copy(), ())
 
 
-def _with_numbers(event: Event, claims: Claims | None) -> Standing:
+def _with_numbers(event: Event, claims: Claims | None) -> ExportedCondition:
     """Of a risk what it foresees now: events are told once a minute at most."""
-    standing = Standing(event.kind, event.severity, event.subject)
+    active = ExportedCondition(event.kind, event.severity, event.subject)
     if event.kind.group is not Group.RISK:
-        return standing
+        return active
     place = claims.subjects.places.get(event.subject) if claims is not None else None
     if claims is None or place is None:
         left, low, high = event.seconds_left, event.seconds_left_low, event.seconds_left_high
-        return Standing(*standing[:3], left, low, high, event.confidence)
-    return Standing(
-        *standing[:3],
+        return ExportedCondition(*active[:3], left, low, high, event.confidence)
+    return ExportedCondition(
+        *active[:3],
         at(claims.seconds_left, place),
         at(claims.seconds_left_low, place),
         at(claims.seconds_left_high, place),

@@ -23,7 +23,7 @@ class Scores(NamedTuple):
     confidences: Sequence[tuple[str, Floats]] = ()  # the same, of those that are raised
 
 
-class Standing(NamedTuple):
+class ExportedCondition(NamedTuple):
     """A condition that stands; of what it foresees the newest numbers."""
 
     kind: EventKind
@@ -97,7 +97,9 @@ class DiagnosisSnapshot(NamedTuple):
     scores: Scores = NO_SCORES
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
     explained: Sequence[tuple[str, str]] = ()  # of one host: a bottleneck that is not raised, and the kind for which
-    standing: Sequence[Sequence[Standing]] = ()  # in groups; a group is the same object while nothing of it changes
+    active: Sequence[
+        Sequence[ExportedCondition]
+    ] = ()  # in groups; a group is the same object while nothing of it changes
     events: Sequence[Event] = ()  # of one host: the same conditions, as they are now
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()

@@ -12,8 +12,8 @@ from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.catalogue import header, sample_name
 from flyball_collector.exporter.diagnosis import metrics as m
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Standing
-from flyball_collector.exporter.diagnosis.standing import Shown, StandingLines
+from flyball_collector.exporter.diagnosis.active_lines import ActiveLines, Shown
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition, RunFigure
 from flyball_collector.exporter.escape import joined, labels_text
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.pieces import Pieces
@@ -42,11 +42,11 @@ _RUN_VALUES: tuple[tuple[Metric, Callable[[RunFigure], float | None]], ...] = (
     (m.RUN_LEFT_LOW, lambda run: run.left_low),
     (m.RUN_LEFT_HIGH, lambda run: run.left_high),
 )
-_RISK_VALUES: tuple[tuple[Metric, Callable[[Standing], float | None]], ...] = (
-    (m.RISK_LEFT, lambda standing: standing.left),
-    (m.RISK_LEFT_LOW, lambda standing: standing.left_low),
-    (m.RISK_LEFT_HIGH, lambda standing: standing.left_high),
-    (m.RISK_PROBABILITY, lambda standing: standing.probability),
+_RISK_VALUES: tuple[tuple[Metric, Callable[[ExportedCondition], float | None]], ...] = (
+    (m.RISK_LEFT, lambda active: active.left),
+    (m.RISK_LEFT_LOW, lambda active: active.left_low),
+    (m.RISK_LEFT_HIGH, lambda active: active.left_high),
+    (m.RISK_PROBABILITY, lambda active: active.probability),
 )
 
 
@@ -59,7 +59,7 @@ class DiagnosisWriter:
         self._columns: dict[tuple[str, str], tuple[Sequence[str], list[bytes]]] = {}  # along hosts
         self._instances: tuple[Sequence[str], list[str]] = ((), [])
         self._lines: dict[Hashable, bytes] = {}  # of the newest rendering
-        self._standing = StandingLines(lambda each: self._prefix(m.ACTIVE, each.subject.host, _condition(each)))
+        self._active_lines = ActiveLines(lambda each: self._prefix(m.ACTIVE, each.subject.host, _condition(each)))
 
     @property
     def series(self) -> int:
@@ -78,7 +78,7 @@ class DiagnosisWriter:
         """Lines of the `known` hosts, readings of those `heard` of lately, and of runs; in pieces, as the fleet's."""
         self._pieces.begin()
         before, self._lines = self._lines, {}
-        shown = self._standing.shown(snapshot.standing, known, heard, runs=runs)
+        shown = self._active_lines.shown(snapshot.active, known, heard, runs=runs)
         yield from self._hosts(snapshot, shown, format_, known, heard)
         yield from self._active(shown, format_)
         for metric, rows in self._rows(snapshot, shown, heard, runs=runs):
@@ -212,12 +212,12 @@ def _counts(shown: Iterable[Shown], hosts: Sequence[str]) -> list[tuple[str, NDA
     return [(severity.word, counts[severity]) for severity in Severity]
 
 
-def _condition(standing: Standing) -> Labels:
-    return (("kind", standing.kind.name), ("severity", standing.severity.word), *_subject(standing.subject))
+def _condition(active: ExportedCondition) -> Labels:
+    return (("kind", active.kind.name), ("severity", active.severity.word), *_subject(active.subject))
 
 
-def _risk(standing: Standing) -> Labels:
-    return (("risk", standing.kind.name), *_subject(standing.subject))
+def _risk(active: ExportedCondition) -> Labels:
+    return (("risk", active.kind.name), *_subject(active.subject))
 
 
 def _subject(subject: Subject) -> Labels:

@@ -60,7 +60,7 @@ export function about(entry, { linked = true } = {}) {
 }
 
 export function conditionList(entries, options = {}) {
-  return element("ul", { class: "standing" }, ...gathered(entries).map((entry) => element("li", {},
+  return element("ul", { class: "active" }, ...gathered(entries).map((entry) => element("li", {},
     badge(entry.severity), element("span", { class: "what" }, element("b", {}, words(entry.kind)), " ", about(entry, options)),
     element("span", { class: "why" }, entry.because),
     element("span", { class: "facts" }, [left(entry), sure(entry), entry.raised && `since ${moment(Date.parse(entry.raised) / 1000)}`].filter(Boolean).join(" · ")))));

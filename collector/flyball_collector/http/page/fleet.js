@@ -23,7 +23,7 @@ const COLUMNS = [
   { key: "trend", title: "Last minute", value: (host) => host.trendValue, wide: true },
   { key: "age", title: "Reported", value: (host) => host.age, number: true },
   { key: "skew", title: "Clock", value: (host) => (host.skew === null ? null : Math.abs(host.skew)), number: true, wide: true },
-  { key: "silences", title: "Not read", hint: "Readings that are silent; the host's page says why", value: (host) => host.silences, number: true, wide: true },
+  { key: "unavailable", title: "Not read", hint: "Readings that are silent; the host's page says why", value: (host) => host.unavailable, number: true, wide: true },
 ];
 
 export class FleetView {
@@ -103,7 +103,7 @@ export class FleetView {
       host.status = STATUSES[answer.status[index]];
       host.age = answer.age_seconds[index];
       host.skew = answer.clock_skew_seconds[index];
-      host.silences = answer.silences[index];
+      host.unavailable = answer.unavailable[index];
       host.attention = answer.attention[index];
       host.primary = answer.primary[index];
       host.cpu = answer.cpu_ratio[index];
@@ -138,19 +138,19 @@ export class FleetView {
       count("silent") ? part(String(count("silent")), "silent", "bad") : null,
       gpus ? part(String(gpus), gpus === 1 ? "GPU" : "GPUs") : null,
       gpus && busy !== null ? part(percent(busy), "busy") : null,
-      answer.standing.critical ? part(String(answer.standing.critical), "critical", "bad") : null,
-      answer.standing.warning ? part(String(answer.standing.warning), answer.standing.warning === 1 ? "warning" : "warnings", "warn") : null,
+      answer.active.critical ? part(String(answer.active.critical), "critical", "bad") : null,
+      answer.active.warning ? part(String(answer.active.warning), answer.active.warning === 1 ? "warning" : "warnings", "warn") : null,
       answer.warming ? part("warming up", "") : null,
     ].filter(Boolean));
   }
 
   // The worst few that stand, and the way to the rest.
-  alarm({ worst, standing }) {
+  alarm({ worst, active }) {
     const text = JSON.stringify(worst);
     if (text === this.alarmed) return;
     this.alarmed = text;
     const shown = gathered(worst).slice(0, SHOWN);
-    const more = standing.critical + standing.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
+    const more = active.critical + active.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
     const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more, and the timeline` : "Timeline");
     this.alarms.replaceChildren(...(worst.length ? [element("div", { class: "card alarms" }, conditionList(shown), link)] : []));
   }
@@ -217,12 +217,12 @@ class Row {
     this.gpuMemory = meter();
     this.spark = element("canvas", { class: "spark", width: 224, height: 48 });
     const number = (wide) => element("div", { class: `number ${wide}`.trim(), role: "cell" });
-    [this.hot, this.power, this.age, this.skew, this.silences] = [number(""), number("wide"), number(""), number("wide"), number("wide")];
+    [this.hot, this.power, this.age, this.skew, this.unavailable] = [number(""), number("wide"), number(""), number("wide"), number("wide")];
     const cell = (node, wide = "") => element("div", { role: "cell", class: wide }, node);
     this.node = element("a", { class: "row", role: "row", href: `#/host/${encodeURIComponent(name)}`, title: name },
       element("div", { class: "name", role: "cell" }, this.dot, element("span", {}, name)),
       this.diagnosis, cell(this.cpu.node), cell(this.memory.node), cell(this.gpus), cell(this.gpuMemory.node, "wide"), this.hot, this.power,
-      cell(this.spark, "wide"), this.age, this.skew, this.silences);
+      cell(this.spark, "wide"), this.age, this.skew, this.unavailable);
   }
 
   show(host) {
@@ -248,7 +248,7 @@ class Row {
     setClass(this.age, host.status === "silent" ? "number bad" : "number");
     setText(this.skew, skew(host.skew));
     setClass(this.skew, `number wide ${host.skew !== null && Math.abs(host.skew) > 0.05 ? "warn" : ""}`.trim());
-    setText(this.silences, host.silences ? String(host.silences) : "");
+    setText(this.unavailable, host.unavailable ? String(host.unavailable) : "");
     draw(this.spark, host.past);
   }
 

@@ -89,7 +89,7 @@ export class HostView {
     else if (answer.seen !== this.seen) this.seen = null;
     this.showHeading(answer.host);
     this.showNotices(answer.host);
-    this.showSilences(answer.silences);
+    this.showUnavailable(answer.unavailable);
     this.showEvents(answer.events);
     this.showUsers(answer);
     if (!this.reader || answer.time === null || !this.reader.take(answer.time, answer.values)) return;
@@ -148,11 +148,11 @@ export class HostView {
     this.notices.replaceChildren(...notices.map(([level, words]) => element("div", { class: `notice ${level}`.trim() }, words)));
   }
 
-  showSilences(silences) {
-    const text = JSON.stringify(silences);
-    if (text === this.silencesShown) return;
-    this.silencesShown = text;
-    this.silent.replaceChildren(...(silences.length ? [part("Silent, and why"), silenceTable(silences)] : []));
+  showUnavailable(unavailable) {
+    const text = JSON.stringify(unavailable);
+    if (text === this.unavailableShown) return;
+    this.unavailableShown = text;
+    this.silent.replaceChildren(...(unavailable.length ? [part("Silent, and why"), unavailableTable(unavailable)] : []));
   }
 
   showEvents(events) {
@@ -254,11 +254,11 @@ class GpuCard {
 const REASONS = ["failed", "timed_out", "denied", "stale", "unknown", "unsupported", "absent"];
 
 // What can be helped stands first; what many resources share is one row.
-function gathered(silences) {
+function gathered(unavailable) {
   const rows = new Map();
-  for (const { resource, ...silence } of silences) {
-    const key = JSON.stringify(silence);
-    if (!rows.has(key)) rows.set(key, { ...silence, resources: [] });
+  for (const { resource, ...unavailable_reading } of unavailable) {
+    const key = JSON.stringify(unavailable_reading);
+    if (!rows.has(key)) rows.set(key, { ...unavailable_reading, resources: [] });
     if (resource) rows.get(key).resources.push(resource);
   }
   return [...rows.values()].sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));
@@ -266,10 +266,10 @@ function gathered(silences) {
 
 const listed = (resources) => (resources.length > 1 ? element("span", { title: resources.join("\n") }, `${resources.length} resources`) : resources[0]);
 
-function silenceTable(silences) {
-  return card(table(["Probe", "What", "Reason", "Detail", "What to do"], gathered(silences).map((silence) => [
-    silence.probe, element("span", {}, silence.metric || "everything", ...(silence.resources.length ? [" of ", listed(silence.resources)] : [])),
-    element("span", { class: `reason ${silence.reason}` }, silence.reason.replace("_", " ")), silence.detail, silence.remedy || DASH])));
+function unavailableTable(unavailable) {
+  return card(table(["Probe", "What", "Reason", "Detail", "What to do"], gathered(unavailable).map((unavailable_reading) => [
+    unavailable_reading.probe, element("span", {}, unavailable_reading.metric || "everything", ...(unavailable_reading.resources.length ? [" of ", listed(unavailable_reading.resources)] : [])),
+    element("span", { class: `reason ${unavailable_reading.reason}` }, unavailable_reading.reason.replace("_", " ")), unavailable_reading.detail, unavailable_reading.remedy || DASH])));
 }
 
 function pairs(title, entries) {

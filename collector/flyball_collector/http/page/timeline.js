@@ -11,12 +11,12 @@ export class TimelineView {
   constructor(place) {
     this.severity = "info";
     this.chips = LEVELS.map(([level, label]) => element("button", { class: "chip", type: "button", "aria-pressed": String(level === this.severity), onclick: () => this.choose(level) }, label));
-    this.standing = element("div");
+    this.active = element("div");
     this.list = element("div");
     this.more = element("button", { class: "quiet", type: "button", onclick: () => this.older() }, "Older");
     this.more.hidden = true;
     this.old = [];
-    place.append(element("a", { href: "#/" }, "← All hosts"), element("div", { class: "title" }, element("h1", {}, "Timeline"), element("div", { class: "chips" }, ...this.chips)), this.standing, this.list, this.more);
+    place.append(element("a", { href: "#/" }, "← All hosts"), element("div", { class: "title" }, element("h1", {}, "Timeline"), element("div", { class: "chips" }, ...this.chips)), this.active, this.list, this.more);
   }
 
   path() { return "events"; }
@@ -39,15 +39,15 @@ export class TimelineView {
   }
 
   async show(answer) {
-    const standing = await ask("conditions", { severity: this.severity, limit: 50 }).catch(() => null);
-    const text = JSON.stringify([answer, standing, this.old.length]);
+    const active = await ask("conditions", { severity: this.severity, limit: 50 }).catch(() => null);
+    const text = JSON.stringify([answer, active, this.old.length]);
     if (text === this.shown) return;
     this.shown = text;
     this.newest = answer.events;
     if (this.next === undefined) this.next = answer.next;
-    if (standing) {
-      const rest = standing.total - standing.conditions.length;
-      this.standing.replaceChildren(...(standing.conditions.length ? [part(`Stands now: ${standing.total}`), card(conditionList(standing.conditions), rest > 0 ? element("p", { class: "muted" }, `and ${rest} more`) : null)] : []));
+    if (active) {
+      const rest = active.total - active.conditions.length;
+      this.active.replaceChildren(...(active.conditions.length ? [part(`Stands now: ${active.total}`), card(conditionList(active.conditions), rest > 0 ? element("p", { class: "muted" }, `and ${rest} more`) : null)] : []));
     }
     this.paint(answer.complete);
   }

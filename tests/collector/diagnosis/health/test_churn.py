@@ -7,7 +7,7 @@ import pytest
 from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.testing import Stage
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 HOST = (
     "oom_kills_total",
@@ -47,7 +47,7 @@ def test_no_detector_fails_while_hosts_come_and_go(seed: int) -> None:
         on.fleet.remove(name)
     on.host("last")
     on.step(5)
-    left = {standing.subject.host for standing in on.diagnosis.conditions.standing()}
+    left = {active.subject.host for active in on.diagnosis.conditions.active()}
     assert left <= {"last"}
 
 
@@ -73,7 +73,7 @@ def change(on: Stage, name: str, chance: random.Random) -> None:
             on.tell("oom_kill", host=name, resource="python", ago=chance.uniform(-50, 500))
         case 6:
             reason = chance.choice(list(Reason))
-            on.host(name).silences = (Silence("nvidia", "", "", reason, "detail"),)
+            on.host(name).unavailable = (UnavailableReading("nvidia", "", "", reason, "detail"),)
         case 7:
             on.host(name)
             on.drop(chance.choice(GPU), host=name, gpu=gpu)

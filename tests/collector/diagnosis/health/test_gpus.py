@@ -194,7 +194,7 @@ def test_the_power_brake_is_seen_by_its_time() -> None:
         on.set("gpu_throttle_seconds_total", 5.1 + second * 0.5, gpu="GPU-0", reason="hw_power_brake")
         told = on.kinds()
     assert told in (["power_brake raised"], [])
-    assert [standing.kind.name for standing in on.diagnosis.conditions.standing()] == ["power_brake"]
+    assert [active.kind.name for active in on.diagnosis.conditions.active()] == ["power_brake"]
     assert on.kinds(90) == ["power_brake cleared"]
     on.set("gpu_throttle_active", 1, gpu="GPU-0", reason="hw_power_brake")
     assert on.kinds(8) == ["power_brake raised"]
@@ -212,7 +212,7 @@ def test_the_power_brake_is_seen_by_its_time() -> None:
 def test_a_host_that_falls_silent_keeps_its_faults_and_one_that_goes_loses_them(
     detector: Detector, metric: str, labels: dict[str, str]
 ) -> None:
-    """Silence heals nothing; removal ends everything."""
+    """UnavailableReading heals nothing; removal ends everything."""
     on = Stage(detector)
     on.host("b")
     on.set(metric, 1, gpu="GPU-0", **labels)

@@ -5,23 +5,23 @@ import pytest
 from flyball_collector.diagnosis.health.clock import ClockDetector
 from flyball_collector.diagnosis.health.degraded import DegradedDetector
 from flyball_collector.diagnosis.health.duplicate import DuplicateDetector
+from flyball_collector.diagnosis.health.gpu_not_reporting import GpuNotReportingDetector
+from flyball_collector.diagnosis.health.host_reports import HostReports, quoted
 from flyball_collector.diagnosis.health.infiniband import InfinibandDetector
 from flyball_collector.diagnosis.health.network import NetworkDetector
 from flyball_collector.diagnosis.health.oom_kill import OomKillDetector
 from flyball_collector.diagnosis.health.presence import PresenceDetector
 from flyball_collector.diagnosis.health.read_only import ReadOnlyDetector
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.silent_gpu import SilentGpuDetector
 from flyball_collector.diagnosis.health.testing import Stage
-from flyball_collector.diagnosis.health.told import Told, quoted
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 SETTINGS = HealthSettings()
 
 
 def presence() -> Stage:
-    on = Stage(PresenceDetector(SETTINGS, Told()))
+    on = Stage(PresenceDetector(SETTINGS, HostReports()))
     on.host("a")
     on.host("b")
     on.step(3)
@@ -74,7 +74,7 @@ def test_an_agent_that_comes_back_after_its_goodbye_has_no_gap_until_it_falls_si
 
 
 def test_an_agent_that_says_hello_and_nothing_more_has_a_gap() -> None:
-    """After an orderly restart, silence counts from the hello on."""
+    """After an orderly restart, unavailable reading counts from the hello on."""
     on = presence()
     on.mute.add("a")
     on.host("a").connected, on.host("a").said_goodbye = False, True
@@ -175,24 +175,27 @@ def test_an_agent_that_cannot_write_or_loses_records_is_degraded() -> None:
 
 def test_a_driver_that_does_not_answer_is_told_with_its_reason() -> None:
     """Timed out and failed count; absent, denied, single metrics and single GPUs (which are told as lost) do not."""
-    on = Stage(SilentGpuDetector(Told()))
+    on = Stage(GpuNotReportingDetector(HostReports()))
     state = on.host("a")
     harmless = (
-        Silence("nvidia", "", "", Reason.ABSENT),
-        Silence("amd", "", "", Reason.DENIED),
-        Silence("nvidia", "gpu_fan_speed_ratio", "GPU-0", Reason.FAILED),
-        Silence("nvidia", "", "index 1", Reason.FAILED, "the GPU is lost"),
-        Silence("disk", "", "", Reason.FAILED),
+        UnavailableReading("nvidia", "", "", Reason.ABSENT),
+        UnavailableReading("amd", "", "", Reason.DENIED),
+        UnavailableReading("nvidia", "gpu_fan_speed_ratio", "GPU-0", Reason.FAILED),
+        UnavailableReading("nvidia", "", "index 1", Reason.FAILED, "the GPU is lost"),
+        UnavailableReading("disk", "", "", Reason.FAILED),
     )
-    state.silences = harmless
+    state.unavailable = harmless
     assert on.kinds(40) == []
-    state.silences = (*harmless, Silence("nvidia", "", "", Reason.TIMED_OUT, "hangs\x1b[31m", "restart the driver"))
+    state.unavailable = (
+        *harmless,
+        UnavailableReading("nvidia", "", "", Reason.TIMED_OUT, "hangs\x1b[31m", "restart the driver"),
+    )
     [event] = on.step(40)
     assert "timed out" in event.because
     assert "restart the driver" in event.because
     assert "\x1b" not in event.because
-    state.silences = ()
-    assert on.kinds(65) == ["gpu_silent cleared"]
+    state.unavailable = ()
+    assert on.kinds(65) == ["gpu_not_reporting cleared"]
 
 
 def test_three_link_downs_in_twelve_hours_are_flapping() -> None:
@@ -322,7 +325,7 @@ def test_after_a_restart_a_closed_file_system_stays_told() -> None:
 
 def test_a_kill_for_want_of_memory_is_told_once() -> None:
     """Growth of the counter counts, not its level; a restart of the counter is no kill; it clears after a while."""
-    on = Stage(OomKillDetector(Told()))
+    on = Stage(OomKillDetector(HostReports()))
     on.set("oom_kills_total", 12)
     assert on.kinds(5) == []
     on.set("oom_kills_total", 0)
@@ -336,7 +339,7 @@ def test_a_kill_for_want_of_memory_is_told_once() -> None:
 
 def test_a_kill_of_the_control_group_and_one_that_an_event_tells_count() -> None:
     """A container's limit kills too; the victim's name is quoted, bounded and without control characters."""
-    on = Stage(OomKillDetector(Told()))
+    on = Stage(OomKillDetector(HostReports()))
     on.set("cgroup_oom_kills_total", 0)
     on.step()
     on.set("cgroup_oom_kills_total", 1)
@@ -351,7 +354,7 @@ def test_a_kill_of_the_control_group_and_one_that_an_event_tells_count() -> None
 
 def test_an_old_kill_that_is_read_again_is_no_new_one() -> None:
     """Events count by their own time."""
-    on = Stage(OomKillDetector(Told()))
+    on = Stage(OomKillDetector(HostReports()))
     on.tell("oom_kill", resource="python", ago=3000)
     assert on.kinds(5) == []
 

@@ -4,9 +4,9 @@ import pytest
 
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.health.host_reports import HostReports
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.testing import Stage
-from flyball_collector.diagnosis.health.told import Told
 from flyball_collector.diagnosis.health.xid import XidDetector
 from flyball_collector.diagnosis.health.xid_catalogue import BY_CODE, XIDS, XidClass, look_up
 from flyball_collector.diagnosis.kinds import Severity
@@ -14,7 +14,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 def stage() -> Stage:
-    found = Stage(XidDetector(HealthSettings(), Told()))
+    found = Stage(XidDetector(HealthSettings(), HostReports()))
     found.set("gpu_power_watts", 100, gpu="GPU-0")
     found.set("gpu_power_watts", 100, gpu="GPU-1")
     return found
@@ -119,7 +119,7 @@ def test_an_xid_that_is_read_again_after_a_restart_is_no_new_one() -> None:
     after.diagnosis.conditions.load([event], int(after.now * 1e9))
     after.host().events = told  # read from the store
     assert after.step(5) == []
-    assert after.diagnosis.conditions.standing()[0].event.condition == event.condition
+    assert after.diagnosis.conditions.active()[0].event.condition == event.condition
 
     later = stage()
     later.now = before.now + 2000
@@ -165,7 +165,7 @@ def test_a_host_that_is_removed_takes_its_xids_along() -> None:
 
 def test_a_flood_is_bounded() -> None:
     """Codes without end do not fill the memory."""
-    detector = XidDetector(HealthSettings(), Told())
+    detector = XidDetector(HealthSettings(), HostReports())
     on = Stage(detector)
     for batch in range(70):
         on.host().events = ()

@@ -98,12 +98,12 @@ def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0
     assert player.diagnosis.failures == {}
     table = table_of(player.diagnosis)
     assert table is not None
-    standing = {
+    active = {
         s.kind.name.removeprefix("bottleneck_")
-        for s in player.diagnosis.conditions.standing()
+        for s in player.diagnosis.conditions.active()
         if s.kind.group is Group.BOTTLENECK
     }
-    return standing, table.primary(0), player
+    return active, table.primary(0), player
 
 
 def wavering(second: int, watts: float = 620.0) -> dict[str, float]:
@@ -139,9 +139,9 @@ def test_a_starved_gpu_waits_for_data() -> None:
 def test_a_starved_gpu_is_seen_without_the_trainings_word() -> None:
     """The saw-tooth alone is one group of evidence: no surer than that."""
     machine = Machine()
-    standing, _, player = diagnosed(lambda n: (machine.second(card=sawtooth(n)), []))
-    assert standing == {"data_wait"}
-    (said,) = [s.event for s in player.diagnosis.conditions.standing() if s.kind.name == "bottleneck_data_wait"]
+    active, _, player = diagnosed(lambda n: (machine.second(card=sawtooth(n)), []))
+    assert active == {"data_wait"}
+    (said,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.name == "bottleneck_data_wait"]
     assert said.confidence <= 0.6
     assert said.evidence["gpu_swing_ratio"] > 0.3
 
@@ -264,8 +264,8 @@ QUIET: Mapping[str, Callable[[int, Machine], Told]] = {
 def test_nobody_is_blamed_for_what_harms_nobody(name: str) -> None:
     """The GPU computes and the steps do not wait: whatever the host looks like."""
     machine = Machine()
-    standing, _, _ = diagnosed(lambda n: QUIET[name](n, machine), 120)
-    assert standing <= {"gpu_compute"}
+    active, _, _ = diagnosed(lambda n: QUIET[name](n, machine), 120)
+    assert active <= {"gpu_compute"}
 
 
 HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Told]]] = {
@@ -299,9 +299,9 @@ def test_hosts_without_a_gpu_are_diagnosed_too(name: str) -> None:
     """One cause each, and it alone is named, with words and numbers."""
     kind, tell = HARMED[name]
     machine = Machine(gpu=False)
-    standing, primary, player = diagnosed(lambda n: tell(n, machine))
-    assert (standing, primary) == ({kind}, kind)
-    (said,) = [s.event for s in player.diagnosis.conditions.standing() if s.kind.group is Group.BOTTLENECK]
+    active, primary, player = diagnosed(lambda n: tell(n, machine))
+    assert (active, primary) == ({kind}, kind)
+    (said,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.group is Group.BOTTLENECK]
     assert said.state in {State.RAISED, State.CHANGED}
     assert any(letter.isdigit() for letter in said.because)
     assert not any(math.isnan(value) for value in said.evidence.values())
@@ -369,11 +369,11 @@ def test_what_is_over_is_cleared() -> None:
 def test_nothing_is_primary_before_it_is_raised() -> None:
     """The largest score of all is not primary while its condition waits for its time; scores are shown all the same."""
     machine = Machine()
-    standing, primary, player = diagnosed(lambda _: (machine.second(), steps()), 90)
+    active, primary, player = diagnosed(lambda _: (machine.second(), steps()), 90)
     table = table_of(player.diagnosis)
     assert table is not None
     assert table.scores["gpu_compute"][0] > 0.3
-    assert (standing, primary) == (set(), "")
+    assert (active, primary) == (set(), "")
     assert all(np.isnan(values[0]) for _, values in table.confidences())
 
 
@@ -385,8 +385,8 @@ def test_primary_scores_and_conditions_agree(seconds: int) -> None:
     def second(n: int) -> Told:
         return (machine.second(card=sawtooth(n)), steps(0.5)) if n < 60 else (machine.second(), steps())
 
-    standing, primary, player = diagnosed(second, seconds)
+    active, primary, player = diagnosed(second, seconds)
     table = table_of(player.diagnosis)
     assert table is not None
-    assert {name for name, values in table.confidences() if np.isfinite(values[0])} == standing
-    assert primary in (standing or {""})
+    assert {name for name, values in table.confidences() if np.isfinite(values[0])} == active
+    assert primary in (active or {""})

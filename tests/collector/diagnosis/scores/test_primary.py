@@ -15,12 +15,12 @@ DWELL = 60.0
 LINE = tuple[float, float, float]
 
 
-def chosen(*scores: LINE, standing: tuple[bool, ...] | None = None) -> list[int]:
+def chosen(*scores: LINE, active: tuple[bool, ...] | None = None) -> list[int]:
     """What is primary at each second of these scores; what scores nothing does not stand, unless it is said."""
     primary = Primary(dead_band=0.1, dwell_seconds=DWELL)
     found = []
     for second, line in enumerate(scores):
-        stands = np.array([standing if standing is not None else [score > 0 for score in line]])
+        stands = np.array([active if active is not None else [score > 0 for score in line]])
         found.append(int(primary.choose(HOSTS, stands, np.array([line]), float(second))[0]))
     return found
 
@@ -37,9 +37,9 @@ def test_the_largest_of_what_stands_is_primary_at_once() -> None:
 
 def test_what_does_not_stand_is_never_primary() -> None:
     """However large its score is; and what stands comes first even where its score is unknown."""
-    assert chosen((0.9, 0.1, 0.2), standing=(False, True, False)) == [DISK]
-    assert chosen((0.9, float("nan"), 0.2), standing=(False, True, False)) == [DISK]
-    assert chosen((0.9, 0.9, 0.9), standing=(False, False, False)) == [NONE]
+    assert chosen((0.9, 0.1, 0.2), active=(False, True, False)) == [DISK]
+    assert chosen((0.9, float("nan"), 0.2), active=(False, True, False)) == [DISK]
+    assert chosen((0.9, 0.9, 0.9), active=(False, False, False)) == [NONE]
 
 
 def test_what_no_longer_stands_goes_in_that_second() -> None:

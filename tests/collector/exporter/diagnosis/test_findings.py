@@ -16,7 +16,7 @@ from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Price, Standing, price_of
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition, Price, price_of
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.fleet.events import HostEvent
@@ -70,8 +70,8 @@ class Broken:
         raise ZeroDivisionError(view.now)
 
 
-def stands_in(snapshot: DiagnosisSnapshot) -> list[Standing]:
-    return [each for group in snapshot.standing for each in group]
+def stands_in(snapshot: DiagnosisSnapshot) -> list[ExportedCondition]:
+    return [each for group in snapshot.active for each in group]
 
 
 def readings() -> dict[Key, float]:
@@ -131,7 +131,7 @@ def test_a_risk_has_its_newest_numbers() -> None:
     ]
     view = watched.diagnosis.view
     assert view is not None
-    (told,) = [each.event for each in watched.diagnosis.conditions.standing_of("a") if each.kind is risk.kind]
+    (told,) = [each.event for each in watched.diagnosis.conditions.active_of("a") if each.kind is risk.kind]
     assert told.seconds_left is not None
     assert risk.left == 1e9 + 100.0 - view.now
     assert risk.left < told.seconds_left
@@ -143,13 +143,13 @@ def test_a_risk_has_its_newest_numbers() -> None:
 def test_a_group_is_the_same_while_nothing_of_it_changes() -> None:
     """What is not foreseen is made once; a risk has other numbers each second."""
     watched = Watched(40)
-    first, again = watched.findings.of_fleet().standing, watched.findings.of_fleet().standing
+    first, again = watched.findings.of_fleet().active, watched.findings.of_fleet().active
     assert {group[0].kind.name for group in first} >= {"memory_exhaustion", "bottleneck_disk"}
     for one, other in zip(first, again, strict=True):
         assert (one is other) == (one[0].kind.name != "memory_exhaustion"), one[0].kind.name
     watched.diagnosis.conditions.load([replace(watched.events[0], subject=Subject("c"))], 0)
     kind = watched.events[0].kind
-    (group,) = [group for group in watched.findings.of_fleet().standing if group[0].kind is kind]
+    (group,) = [group for group in watched.findings.of_fleet().active if group[0].kind is kind]
     assert "c" in {each.subject.host for each in group}
 
 
@@ -181,8 +181,8 @@ def test_runs_alone() -> None:
     assert not len(findings.of_runs().scores.hosts)
 
 
-def _by_kind(standing: Standing) -> tuple[str, str]:
-    return standing.kind.name, standing.subject.gpu
+def _by_kind(active: ExportedCondition) -> tuple[str, str]:
+    return active.kind.name, active.subject.gpu
 
 
 def test_detectors_that_fail_are_counted() -> None:
@@ -262,13 +262,13 @@ def swung(seconds: int) -> Watched:
 def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
     """What is primary stands; confidence, score and words of what stands are this second's, not those of its event."""
     found = swung(seconds).findings.of_host("a")
-    standing = {event.kind.name.removeprefix("bottleneck_"): event for event in found.events}
+    active = {event.kind.name.removeprefix("bottleneck_"): event for event in found.events}
     scores = {name: float(values[0]) for name, values in found.scores.bottlenecks}
     confidences = {name: float(values[0]) for name, values in found.scores.confidences}
-    assert {name for name, value in confidences.items() if np.isfinite(value)} == set(standing)
-    assert len(found.primary) == min(len(standing), 1)
-    assert {name for _, name in found.primary} <= set(standing)
-    for name, event in standing.items():
+    assert {name for name, value in confidences.items() if np.isfinite(value)} == set(active)
+    assert len(found.primary) == min(len(active), 1)
+    assert {name for _, name in found.primary} <= set(active)
+    for name, event in active.items():
         assert event.confidence == pytest.approx(confidences[name])
         assert event.level is not None
         assert event.level * event.confidence == pytest.approx(scores[name])

@@ -8,18 +8,18 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.exporter.diagnosis.active_lines import MAX_OF_KIND
 from flyball_collector.exporter.diagnosis.metrics import METRICS
 from flyball_collector.exporter.diagnosis.snapshot import (
     AdviceFigure,
     DiagnosisSnapshot,
+    ExportedCondition,
     Price,
     RunFigure,
     Scores,
-    Standing,
     WasteFigures,
     XidTime,
 )
-from flyball_collector.exporter.diagnosis.standing import MAX_OF_KIND
 from flyball_collector.exporter.diagnosis.text import MAX_RUNS, DiagnosisWriter
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.text import page
@@ -27,8 +27,8 @@ from flyball_collector.exporter.text import page
 BOTH = ("a", "b")
 
 
-def standing(kind: str, subject: Subject, severity: Severity = Severity.WARNING, **numbers: float) -> Standing:
-    return Standing(BY_NAME[kind], severity, subject, **numbers)
+def active(kind: str, subject: Subject, severity: Severity = Severity.WARNING, **numbers: float) -> ExportedCondition:
+    return ExportedCondition(BY_NAME[kind], severity, subject, **numbers)
 
 
 FULL = DiagnosisSnapshot(
@@ -39,16 +39,16 @@ FULL = DiagnosisSnapshot(
         [("disk", np.array([np.nan, np.nan])), ("pcie", np.array([0.7, np.nan]))],
     ),
     primary=[("a", "disk"), ("b", "disk")],
-    standing=[
+    active=[
         [
-            standing("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
-            standing("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
-            standing(
+            active("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
+            active("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
+            active(
                 "memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL, left=60.0, left_low=50.0, probability=0.8
             ),
-            standing("host_lost", Subject("b"), Severity.CRITICAL),
-            standing("straggler", Subject("a", run="r", rank=3)),
-            standing("run_hang", Subject(run="r"), Severity.CRITICAL),
+            active("host_lost", Subject("b"), Severity.CRITICAL),
+            active("straggler", Subject("a", run="r", rank=3)),
+            active("run_hang", Subject(run="r"), Severity.CRITICAL),
         ]
     ],
     advice=[AdviceFigure("a", "", "more_workers", 0.1, None), AdviceFigure("", "r", "batch_calls", 0.5, 2.0)],
@@ -159,25 +159,25 @@ def test_a_hosts_own_page_has_no_instance_and_no_runs() -> None:
 def test_labels_are_escaped_and_cut() -> None:
     """What a host calls its mounts cannot break a line; two that are the same after the cut come once."""
     full = [
-        standing("disk_full", Subject("a", resource='/x"\n\\'), left=1.0),
-        standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "1"), left=2.0),
-        standing("disk_full", Subject("a", resource="/" + "y" * 1000 + "2"), left=3.0),
+        active("disk_full", Subject("a", resource='/x"\n\\'), left=1.0),
+        active("disk_full", Subject("a", resource="/" + "y" * 1000 + "1"), left=2.0),
+        active("disk_full", Subject("a", resource="/" + "y" * 1000 + "2"), left=3.0),
     ]
-    found = text(DiagnosisSnapshot(standing=[full]), known=("a",), heard=("a",))
+    found = text(DiagnosisSnapshot(active=[full]), known=("a",), heard=("a",))
     (left,) = [family for family in parse_text(found) if family.name == "flyball_risk_left_seconds"]
     assert [(s.labels["resource"], s.value) for s in left.samples] == [('/x"\n\\', 1.0), ("/" + "y" * 199, 2.0)]
 
 
 def test_a_host_has_no_more_series_than_its_share() -> None:
     """A thousand mounts of one host leave the others' conditions alone; runs are bounded too."""
-    many = [standing("disk_full", Subject("a", resource=f"/{n}"), left=1.0) for n in range(1000)]
-    other = standing("disk_full", Subject("b", resource="/data"), left=1.0)
+    many = [active("disk_full", Subject("a", resource=f"/{n}"), left=1.0) for n in range(1000)]
+    other = active("disk_full", Subject("b", resource="/data"), left=1.0)
     runs = [RunFigure(f"r{n:05}", 1) for n in range(5000)]
     lost = WasteFigures((), (), np.zeros((0, 0)), [(run.run, "disk", 1.0) for run in runs])
-    found = lines(text(DiagnosisSnapshot(standing=[many, [other]], runs=runs, waste=lost)))
-    active = [line for line in found if line.startswith("flyball_condition_active")]
-    assert len(active) == MAX_OF_KIND + 1
-    assert any('resource="/data"' in line for line in active)
+    found = lines(text(DiagnosisSnapshot(active=[many, [other]], runs=runs, waste=lost)))
+    shown = [line for line in found if line.startswith("flyball_condition_active")]
+    assert len(shown) == MAX_OF_KIND + 1
+    assert any('resource="/data"' in line for line in shown)
     assert 'flyball_conditions{instance="a",severity="warning"} 1000.0' in found
     assert sum(line.startswith("flyball_run_ranks") for line in found) == MAX_RUNS
     assert sum(line.startswith("flyball_run_wasted") for line in found) == MAX_RUNS

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flyball_collector.diagnosis.kinds import Group, Severity
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.exporter.diagnosis.snapshot import Standing
+from flyball_collector.exporter.diagnosis.snapshot import ExportedCondition
 
 MAX_OF_KIND = 64
 """Conditions of one kind that a host may show: mounts and interfaces are its own word."""
@@ -21,27 +21,32 @@ class Shown(NamedTuple):
     """What is to be said of a group."""
 
     lines: list[bytes]  # up to the value; what looks the same after it was cut to its length comes once
-    risks: list[Standing]
+    risks: list[ExportedCondition]
     counts: Counter[tuple[str, Severity]]  # by host; also of those that are too many to be shown
 
 
 class _Kept(NamedTuple):
-    group: Sequence[Standing]
+    group: Sequence[ExportedCondition]
     hosts: frozenset[str]
     lines: dict[Key, bytes]
     whole: Shown
 
 
-class StandingLines:
+class ActiveLines:
     """A group holds all conditions of a kind, or of a host."""
 
-    def __init__(self, line: Callable[[Standing], bytes]) -> None:
+    def __init__(self, line: Callable[[ExportedCondition], bytes]) -> None:
         """`line` makes that of a condition."""
         self._line = line
         self._kept: dict[str, _Kept] = {}  # by kind
 
     def shown(
-        self, groups: Iterable[Sequence[Standing]], known: Collection[str], heard: Collection[str], *, runs: bool
+        self,
+        groups: Iterable[Sequence[ExportedCondition]],
+        known: Collection[str],
+        heard: Collection[str],
+        *,
+        runs: bool,
     ) -> list[Shown]:
         """Conditions of hosts that are `heard` of, of `known` ones what silence does not end, and of runs."""
         before, self._kept = self._kept, {}
@@ -49,7 +54,11 @@ class StandingLines:
         return [self._of(group, before, known, listening) for group in groups if group]
 
     def _of(
-        self, group: Sequence[Standing], before: Mapping[str, _Kept], known: Collection[str], heard: frozenset[str]
+        self,
+        group: Sequence[ExportedCondition],
+        before: Mapping[str, _Kept],
+        known: Collection[str],
+        heard: frozenset[str],
     ) -> Shown:
         kind = group[0].kind.name
         kept = before.get(kind)
@@ -60,33 +69,33 @@ class StandingLines:
             return kept.whole
         return _show([each for each in group if _is_shown(each, known, heard)], kept.lines)
 
-    def _make(self, group: Sequence[Standing], before: Mapping[Key, bytes]) -> _Kept:
+    def _make(self, group: Sequence[ExportedCondition], before: Mapping[Key, bytes]) -> _Kept:
         hosts = frozenset(each.subject.host for each in group)
         lines = {key: before.get(key) or self._line(each) for key, each in zip(map(_key, group), group, strict=True)}
         return _Kept(group, hosts, lines, _show(group, lines))
 
 
-def _key(standing: Standing) -> Key:
-    return standing.kind.name, standing.severity, standing.subject
+def _key(active: ExportedCondition) -> Key:
+    return active.kind.name, active.severity, active.subject
 
 
-def _is_shown(standing: Standing, known: Collection[str], heard: frozenset[str]) -> bool:
-    host = standing.subject.host
-    return host in heard or (bool(host) and host in known and standing.kind.name in OF_SILENT_HOSTS)
+def _is_shown(active: ExportedCondition, known: Collection[str], heard: frozenset[str]) -> bool:
+    host = active.subject.host
+    return host in heard or (bool(host) and host in known and active.kind.name in OF_SILENT_HOSTS)
 
 
-def _show(standing: Sequence[Standing], lines: Mapping[Key, bytes]) -> Shown:
-    bounded = list(_bounded(standing))
+def _show(active: Sequence[ExportedCondition], lines: Mapping[Key, bytes]) -> Shown:
+    bounded = list(_bounded(active))
     return Shown(
         list(dict.fromkeys(lines[_key(each)] for each in bounded)),
         [each for each in bounded if each.kind.group is Group.RISK],
-        Counter((each.subject.host, each.severity) for each in standing),
+        Counter((each.subject.host, each.severity) for each in active),
     )
 
 
-def _bounded(standing: Iterable[Standing]) -> Iterator[Standing]:
+def _bounded(active: Iterable[ExportedCondition]) -> Iterator[ExportedCondition]:
     counts: Counter[tuple[str, str]] = Counter()
-    for each in standing:
+    for each in active:
         of = each.subject.host, each.kind.name
         counts[of] += 1
         if counts[of] <= MAX_OF_KIND:

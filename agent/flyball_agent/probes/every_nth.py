@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 Answer = TypeVar("Answer")
 
 
-class Seldom(Generic[Answer]):
+class EveryNth(Generic[Answer]):
     """Asks at the first and then at each `every`-th reading."""
 
     __slots__ = ("_answer", "_ask", "_countdown", "_every")

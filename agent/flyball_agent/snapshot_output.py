@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from flyball_agent.snapshot import ProbeSnapshot, Snapshot, by_resource
 from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
-from flyball_proto.silence import Silence
+from flyball_proto.unavailable_reading import UnavailableReading
 
 
 def as_text(snapshot: Snapshot) -> str:
@@ -36,7 +36,7 @@ def as_json(snapshot: Snapshot) -> str:
                 {
                     "probe": probe.name,
                     "readings": [_reading(column, value) for column, value in probe.readings],
-                    "silences": [silence_fields(silence) for silence in probe.silences],
+                    "unavailable": [unavailable_fields(missing) for missing in probe.unavailable],
                 }
                 for probe in snapshot.probes
             ],
@@ -53,23 +53,23 @@ def as_json(snapshot: Snapshot) -> str:
     )
 
 
-def silence_fields(silence: Silence) -> dict[str, str]:
-    """A silence for machines."""
+def unavailable_fields(missing: UnavailableReading) -> dict[str, str]:
+    """A unavailable reading for machines."""
     return {
-        "probe": silence.probe,
-        "metric": silence.metric,
-        "resource": silence.resource,
-        "reason": silence.reason.word,
-        "detail": silence.detail,
-        "remedy": silence.remedy,
+        "probe": missing.probe,
+        "metric": missing.metric,
+        "resource": missing.resource,
+        "reason": missing.reason.word,
+        "detail": missing.detail,
+        "remedy": missing.remedy,
     }
 
 
-def silence_words(silence: Silence) -> str:
-    """A silence for people: what, why, and what to do."""
-    what = " of ".join(part for part in (silence.metric, silence.resource) if part)
-    remedy = f" → {silence.remedy}" if silence.remedy else ""
-    return f"{what + ': ' if what else ''}{silence.reason.word.replace('_', ' ')}: {silence.detail}{remedy}"
+def reason_words(missing: UnavailableReading) -> str:
+    """A unavailable reading for people: what, why, and what to do."""
+    what = " of ".join(part for part in (missing.metric, missing.resource) if part)
+    remedy = f" → {missing.remedy}" if missing.remedy else ""
+    return f"{what + ': ' if what else ''}{missing.reason.word.replace('_', ' ')}: {missing.detail}{remedy}"
 
 
 def human(column: Column, value: float | None) -> str:
@@ -107,8 +107,8 @@ def _probe_lines(probe: ProbeSnapshot) -> Iterator[str]:
             indent = "    "
         for column, value in readings:
             yield f"{indent}{column.metric.name:<48} {human(column, value):>20}"
-    for silence in probe.silences:
-        yield f"  – {silence_words(silence)}"
+    for missing in probe.unavailable:
+        yield f"  – {reason_words(missing)}"
 
 
 def _reading(column: Column, value: float | None) -> dict[str, object]:

@@ -5,13 +5,13 @@ from operator import attrgetter
 
 from flyball_collector.fleet.host import HostState
 
-ANY_GPU, ANY_STEP, ANY_AGENT, ANY_EVENT, ANY_SILENCE = (
-    "any GPU", "any step", "any agent", "any event", "any silence",
+ANY_GPU, ANY_STEP, ANY_AGENT, ANY_EVENT, ANY_UNAVAILABLE = (
+    "any GPU", "any step", "any agent", "any event", "any unavailable reading",
 )  # fmt: skip
 """Stand among the metrics for what is no metric; a recording has no agent, and often no more than one of the others."""
 
 
-class Met:
+class SeenMetrics:
     """Names of metrics that any host has had so far, and of `ANY_…`; nothing is ever forgotten."""
 
     def __init__(self) -> None:
@@ -32,6 +32,6 @@ class Met:
         """What hosts tell beside their readings; each is looked for until it is met."""
         if ranks:
             self._names.add(ANY_STEP)
-        for name, attribute in ((ANY_AGENT, "agent_version"), (ANY_EVENT, "events"), (ANY_SILENCE, "silences")):
+        for name, attribute in ((ANY_AGENT, "agent_version"), (ANY_EVENT, "events"), (ANY_UNAVAILABLE, "unavailable")):
             if name not in self._names and any(map(attrgetter(attribute), states)):
                 self._names.add(name)

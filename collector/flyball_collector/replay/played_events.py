@@ -14,7 +14,7 @@ from flyball_collector.replay.csv_series import CsvSeries
 Time = float | int | str
 
 
-class ToldEvent(TypedDict):
+class PlayedEvent(TypedDict):
     """One event; `time` is the input's own word for it, or a date by ISO 8601 where the input has none."""
 
     time: Time
@@ -33,7 +33,7 @@ class ToldEvent(TypedDict):
     evidence: dict[str, float]
 
 
-Played = Iterator[tuple[float, list[ToldEvent]]]
+Played = Iterator[tuple[float, list[PlayedEvent]]]
 """How much of all is done, 0 … 1, and what was said meanwhile."""
 
 
@@ -81,7 +81,7 @@ def as_written(text: str) -> Time:
     return text
 
 
-def _told(event: Event, time: Time, worker: str | None) -> ToldEvent:
+def _told(event: Event, time: Time, worker: str | None) -> PlayedEvent:
     subject = event.subject
     return {
         "time": time,

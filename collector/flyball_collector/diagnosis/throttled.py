@@ -9,7 +9,7 @@ from flyball_collector.diagnosis.kinds import EventKind
 from flyball_collector.diagnosis.view import View
 
 
-class Seldom:
+class Throttled:
     """Asks another detector when it is its turn; meanwhile what it said stands."""
 
     def __init__(self, detector: Detector, seconds: int, phase: int = 0) -> None:

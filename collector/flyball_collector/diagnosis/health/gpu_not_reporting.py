@@ -5,34 +5,34 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.health.told import Told, quoted
+from flyball_collector.diagnosis.health.host_reports import HostReports, quoted
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.met import ANY_AGENT, ANY_SILENCE
+from flyball_collector.diagnosis.seen_metrics import ANY_AGENT, ANY_UNAVAILABLE
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
-from flyball_proto.silence import Reason, Silence
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
-KIND = BY_NAME["gpu_silent"]
+KIND = BY_NAME["gpu_not_reporting"]
 
 _PROBES = frozenset({"nvidia", "amd", "intel"})
 _REASONS = frozenset({Reason.FAILED, Reason.TIMED_OUT})
 
 
-class SilentGpuDetector:
+class GpuNotReportingDetector:
     """Hardware that is not there, or that the agent may not read, is no fault of the driver."""
 
-    name = "silent_gpu"
+    name = "gpu_not_reporting"
     kinds: Sequence[EventKind] = (KIND,)
-    needs: Sequence[str] = (ANY_AGENT, ANY_SILENCE)
+    needs: Sequence[str] = (ANY_AGENT, ANY_UNAVAILABLE)
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
-        self._silent: dict[str, Silence] = {}
+    def __init__(self, reports: HostReports) -> None:
+        self._reports = reports
+        self._silent: dict[str, UnavailableReading] = {}
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Hosts whose accelerator probe is wholly silent for a bad reason."""
-        for state in self._told.silences_changed(view):
-            whole = [s for s in state.silences if s.probe in _PROBES and not s.metric and not s.resource]
+        for state in self._reports.unavailable_changed(view):
+            whole = [s for s in state.unavailable if s.probe in _PROBES and not s.metric and not s.resource]
             found = [s for s in whole if s.reason in _REASONS]
             if found:
                 self._silent[state.name] = found[0]
@@ -56,6 +56,6 @@ class SilentGpuDetector:
         )
 
     def _words(self, host: str) -> str:
-        silence = self._silent[host]
-        remedy = f"; to do: {quoted(silence.remedy)}" if silence.remedy else ""
-        return f"probe {silence.probe}: {silence.reason.word.replace('_', ' ')}, {quoted(silence.detail)}{remedy}"
+        unavailable_reading = self._silent[host]
+        remedy = f"; to do: {quoted(unavailable_reading.remedy)}" if unavailable_reading.remedy else ""
+        return f"probe {unavailable_reading.probe}: {unavailable_reading.reason.word.replace('_', ' ')}, {quoted(unavailable_reading.detail)}{remedy}"

@@ -34,7 +34,7 @@ PROBE_FAILURES = counter(
 
 
 @dataclass(slots=True)
-class Accounts:
+class SelfMetrics:
     """Counts that the agent's parts keep of themselves; plain numbers, so that any thread may read them."""
 
     tick_lateness_seconds: float = 0.0
@@ -52,7 +52,7 @@ class Accounts:
     slots: Sequence[Slot] = field(default=())
 
 
-class OwnProbe:
+class SelfProbe:
     """The agent's own cost and losses."""
 
     name = "agent"
@@ -63,8 +63,8 @@ class OwnProbe:
         CLIENT_ERRORS, PROBE_SECONDS, PROBE_FAILURES,
     )  # fmt: skip
 
-    def __init__(self, accounts: Accounts) -> None:
-        self._accounts = accounts
+    def __init__(self, self_metrics: SelfMetrics) -> None:
+        self._self_metrics = self_metrics
         self._slots: Sequence[Slot] | None = None
         self._columns: tuple[Column, ...] = ()
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
@@ -75,7 +75,7 @@ class OwnProbe:
             os.close(self._statm)
 
     def read(self) -> Sample:
-        a = self._accounts
+        a = self._self_metrics
         if a.slots is not self._slots:
             self._slots = a.slots
             self._columns = self._make_columns()
@@ -102,7 +102,7 @@ class OwnProbe:
         plain = [Column(metric) for metric in self.metrics if not metric.labels]
         of_probes = [
             Column(metric, (slot.probe.name,))
-            for slot in self._accounts.slots
+            for slot in self._self_metrics.slots
             for metric in (PROBE_SECONDS, PROBE_FAILURES)
         ]
         return (*plain, *of_probes)

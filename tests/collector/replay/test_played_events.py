@@ -7,8 +7,8 @@ import pytest
 from flyball_collector.diagnosis.player import Player, recording
 from flyball_collector.replay.csv_rows import read_rows
 from flyball_collector.replay.csv_series import CsvSeries, read
+from flyball_collector.replay.played_events import as_written, play_csv
 from flyball_collector.replay.sorted_rows import SortedRows
-from flyball_collector.replay.told import as_written, play_csv
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_frozen_readings_are_told_as_stuck_and_not_as_busy(tmp_path: Path) -> No
 
 
 def test_an_exhaustion_ends_also_where_other_hosts_report_in_between(tmp_path: Path) -> None:
-    """Hosts whose samples come at seconds of their own do not keep each other's conditions standing."""
+    """Hosts whose samples come at seconds of their own do not keep each other's conditions active."""
     file = tmp_path / "series.csv"
     lines = ["timestamp,host,memory_used_ratio"]
     for number in range(200):

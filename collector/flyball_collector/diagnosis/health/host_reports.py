@@ -1,4 +1,4 @@
-"""What hosts tell beside their readings, once a second for every detector: presence, clocks, events, silences."""
+"""What hosts tell beside their readings, once a second for every detector: presence, clocks, events, unavailable readings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.view import View, flags_of, numbers_of
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
-from flyball_proto.silence import Silence  # noqa: TC001  it stands in annotations of attributes
+from flyball_proto.unavailable_reading import UnavailableReading  # noqa: TC001  it stands in annotations of attributes
 
 _SECOND = 1e9
 
@@ -34,13 +34,13 @@ class Presence:
     agent: NDArray[np.bool_]  # an agent speaks; otherwise it is a recording
 
 
-class Told:
+class HostReports:
     """Looks at the states of a view once, whoever asks first."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._events: dict[str, tuple[HostEvent, ...]] = {}
-        self._silences: dict[str, tuple[Silence, ...]] = {}
+        self._unavailable: dict[str, tuple[UnavailableReading, ...]] = {}
         self._new: list[Happening] = []
         self._changed: list[HostState] = []
         self._presence: Presence | None = None
@@ -50,8 +50,8 @@ class Told:
         self._look(view)
         return self._new
 
-    def silences_changed(self, view: View) -> Sequence[HostState]:
-        """Hosts whose silences are others than in the last view."""
+    def unavailable_changed(self, view: View) -> Sequence[HostState]:
+        """Hosts whose unavailable readings are others than in the last view."""
         self._look(view)
         return self._changed
 
@@ -79,15 +79,17 @@ class Told:
             skew = state.clock_skew_seconds or 0.0
             self._new += [Happening(state, e, e.time_ns / _SECOND - skew) for e in state.events if e not in before]
             self._events[state.name] = state.events
-        self._changed = [state for state in view.states if self._silences.get(state.name, ()) is not state.silences]
-        self._silences.update((state.name, state.silences) for state in self._changed)
-        if len(self._events) + len(self._silences) > 4 * len(view.states) + 64:
+        self._changed = [
+            state for state in view.states if self._unavailable.get(state.name, ()) is not state.unavailable
+        ]
+        self._unavailable.update((state.name, state.unavailable) for state in self._changed)
+        if len(self._events) + len(self._unavailable) > 4 * len(view.states) + 64:
             self._forget({state.name for state in view.states})
 
     def _forget(self, names: set[str]) -> None:
         """Let go of hosts that are no more."""
         self._events = {name: events for name, events in self._events.items() if name in names}
-        self._silences = {name: silences for name, silences in self._silences.items() if name in names}
+        self._unavailable = {name: unavailable for name, unavailable in self._unavailable.items() if name in names}
 
 
 def quoted(text: str, longest: int = 120) -> str:

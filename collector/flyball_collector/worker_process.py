@@ -19,7 +19,7 @@ class GoneError(Exception):
     """The process ended before its answer was whole; the message says how."""
 
 
-class Apart:
+class WorkerProcess:
     """Started when it is first needed, and again after it was lost. One thread at a time."""
 
     def __init__(self, module: str, *arguments: str, limit_seconds: float) -> None:

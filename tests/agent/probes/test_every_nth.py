@@ -2,13 +2,13 @@
 
 import pytest
 
-from flyball_agent.probes.seldom import Seldom
+from flyball_agent.probes.every_nth import EveryNth
 
 
 def test_asks_each_nth_time() -> None:
     """The first answer is fresh, then each third; in between it is repeated."""
     answers = iter(range(10))
-    seldom = Seldom(lambda: next(answers), 3)
+    seldom = EveryNth(lambda: next(answers), 3)
     assert [seldom.value() for _ in range(7)] == [0, 0, 0, 1, 1, 1, 2]
 
 
@@ -23,7 +23,7 @@ def test_asks_again_after_a_failure() -> None:
             raise answer
         return answer
 
-    seldom = Seldom(ask, 2)
+    seldom = EveryNth(ask, 2)
     assert [seldom.value(), seldom.value()] == [1, 1]
     with pytest.raises(OSError, match="gone"):
         seldom.value()
