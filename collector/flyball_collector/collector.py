@@ -9,9 +9,10 @@ from pathlib import Path
 
 import structlog
 
-from flyball_collector.diagnosis.accounts import Accounts
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.waste_keeper import WasteKeeper
+from flyball_collector.engine.accounts import Accounts
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.start_up import StartUp
 from flyball_collector.events import Events
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.diagnosis.snapshot import price_of
@@ -37,8 +38,8 @@ from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.store.open import open_store
 from flyball_daemon import dump, logs
-from flyball_daemon.notify import Notifier
 from flyball_daemon.settings import Loaded, SettingsError
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 _log = structlog.get_logger(__name__)
 
@@ -56,18 +57,23 @@ class Collector:
     """Runs once, until a signal or `stop`."""
 
     def __init__(
-        self, loaded: Loaded[CollectorSettings], *, reread: Reread | None = None, notifier: Notifier | None = None
+        self,
+        loaded: Loaded[CollectorSettings],
+        *,
+        reread: Reread | None = None,
+        notifier: SystemdNotifier | None = None,
     ) -> None:
         self._loaded = loaded
         self._settings = loaded.settings
         self._reread = reread
-        self._notifier = notifier or Notifier()
+        self._notifier = notifier or SystemdNotifier()
         self._stopping = asyncio.Event()
         self._metrics = OwnMetrics()
         every = self._settings.send_every_seconds
         window = Window(hold_seconds=1.5 + every, gap_seconds=max(10.0, 3 * every))
         self._fleet = Fleet(self._settings.limits.hosts, window)
-        self._diagnosis = Diagnosis(self._fleet, self._settings.diagnosis)
+        self._start_up = StartUp.cold()
+        self._diagnosis = Diagnosis(self._fleet, self._settings.diagnosis, start_up=self._start_up)
         self._accounts = Accounts(self._diagnosis, self._metrics)
         self.grpc_port = 0
         self.http_port = 0
@@ -103,7 +109,7 @@ class Collector:
         waste = WasteKeeper(self._accounts.waste, store)
         stack.push_async_callback(waste.save)
         ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), contexts)
-        events = Events(settings, store, self._fleet, self._diagnosis, self._metrics, time.time_ns)
+        events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
         parts = self._parts(store, ingest, tokens, events)
         stack.callback(parts.renderings.close)
         application = build_application(parts)

@@ -14,8 +14,8 @@ from flyball_collector.settings import ENVIRONMENT_PREFIX, FILE, CollectorSettin
 from flyball_collector.store_command import StoreCommandError
 from flyball_collector.store_command import run as run_store_command
 from flyball_daemon import logs
-from flyball_daemon.notify import Notifier
 from flyball_daemon.settings import Loaded, SettingsError, load
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 _EXAMPLES = f"""\
 examples:
@@ -60,7 +60,9 @@ def read_settings(options: argparse.Namespace) -> Loaded[CollectorSettings]:
 
 def _serve(loaded: Loaded[CollectorSettings], options: argparse.Namespace) -> int:
     logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
-    collector = Collector(loaded, reread=lambda: read_settings(options), notifier=Notifier.from_environment(os.environ))
+    collector = Collector(
+        loaded, reread=lambda: read_settings(options), notifier=SystemdNotifier.from_environment(os.environ)
+    )
     tune_interpreter()
     asyncio.run(collector.run())
     return 0
@@ -86,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", "-c", type=Path, metavar="FILE", help=f"settings instead of {FILE}")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
     parser.add_argument("--insecure", action="store_true", help="listen beyond loopback without TLS and tokens")
-    parser.add_argument("--version", action="version", version=f"flyball-collector {version('flyball')}")
+    parser.add_argument("--version", action="version", version=f"flyball-collector {version('flyball-fleet')}")
     commands = parser.add_subparsers(dest="command", metavar="store")
     store = commands.add_parser("store", help="back up or measure the store").add_subparsers(
         dest="action", required=True

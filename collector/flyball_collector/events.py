@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.forecast.past import read_past
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.host_news import HostNews
+from flyball_collector.timeline.journal import Journal
 from flyball_collector.timeline.timeline import Timeline
 
 _log = structlog.get_logger(__name__)
@@ -36,12 +39,14 @@ class Events:
         store: Store,
         fleet: Fleet,
         diagnosis: Diagnosis,
+        start_up: StartUp,
         metrics: OwnMetrics,
         clock: Callable[[], int],
     ) -> None:
-        self.timeline = Timeline(store, metrics)
-        self.notifier = Notifier(settings.notify, self.timeline, store, metrics, clock)
-        self.timeline.listener = self.notifier.hear
+        self.journal = Journal(store, metrics)
+        active = ActiveEntries()
+        self.notifier = Notifier(settings.notify, self.journal, active, store, metrics, clock)
+        self.timeline = Timeline(store, self.journal, active, self.notifier.hear)
         self._store = store
         self._fleet = fleet
         self._diagnosis = diagnosis
@@ -51,7 +56,7 @@ class Events:
         self._untold: deque[Event] = deque()
         self._more = asyncio.Event()
         self._written = asyncio.Event()
-        diagnosis.holds = True
+        self._start_up = start_up
 
     def tell(self, events: Sequence[Event]) -> None:
         """What diagnosis found in this second; of very much the rest is taken in slices, so that the loop goes on."""
@@ -68,14 +73,14 @@ class Events:
         stood = await self.timeline.load()
         await self.notifier.load()
         self._diagnosis.conditions.load(stood, self._clock())
-        self._diagnosis.loaded = True
+        self._start_up.conditions_loaded = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._write(), name="timeline")
             tasks.create_task(self._take_rest(), name="timeline-rest")
             tasks.create_task(self.notifier.run(), name="notifier")
             while warming():  # noqa: ASYNC110  it ends once, and nobody needs to know when at once
                 await asyncio.sleep(_LOOK_SECONDS / 10)
-            self._diagnosis.holds = False
+            self._start_up.windows_warm = True
             tasks.create_task(self._look(), name="host-news")
             tasks.create_task(self._recall(behind), name="past")
 
@@ -103,9 +108,9 @@ class Events:
             try:
                 await asyncio.wait_for(self._written.wait(), _STOP_SECONDS)
             except TimeoutError:
-                _log.error("timeline_not_written_at_end", waiting=len(self.timeline.journal))
+                _log.error("timeline_not_written_at_end", waiting=len(self.journal))
         self.notifier.shut_down()
-        self.timeline.journal.shut_down()
+        self.journal.shut_down()
 
     def _take(self) -> None:
         events = [self._untold.popleft() for _ in range(min(_AT_ONCE, len(self._untold)))]
@@ -123,8 +128,8 @@ class Events:
 
     async def _write(self) -> None:
         await self.timeline.run()
-        if len(self.timeline.journal):
-            _log.error("timeline_not_written_at_end", waiting=len(self.timeline.journal))
+        if len(self.journal):
+            _log.error("timeline_not_written_at_end", waiting=len(self.journal))
         self._written.set()
 
     async def _look(self) -> None:

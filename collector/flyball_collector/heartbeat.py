@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_daemon.notify import Notifier
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 _BEAT_SECONDS = 0.25
 _STATUS_SECONDS = 10.0
@@ -13,7 +13,7 @@ _STATUS_SECONDS = 10.0
 class Heartbeat:
     """Beats four times a second, for as long as it is let."""
 
-    def __init__(self, notifier: Notifier, metrics: OwnMetrics, status: Callable[[], str]) -> None:
+    def __init__(self, notifier: SystemdNotifier, metrics: OwnMetrics, status: Callable[[], str]) -> None:
         self._notifier = notifier
         self._metrics = metrics
         self._status = status

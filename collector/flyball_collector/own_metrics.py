@@ -150,6 +150,6 @@ class OwnMetrics:
 
 def _version() -> str:
     try:
-        return version("flyball")
+        return version("flyball-fleet")
     except PackageNotFoundError:
         return "unknown"

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.notify.settings import NotifySettings
 
 FILE = "/etc/flyball/collector.toml"

@@ -18,7 +18,7 @@ from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Document, Store, StoreUnavailable
 from flyball_collector.store.memory import MemoryStore
-from flyball_collector.wire.doorway import Contexts
+from flyball_collector.wire.acceptor import Contexts
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import gauge

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from flyball_collector.advice.advisor import Advisor
 from flyball_collector.diagnosis.conditions import Conditions
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Layout

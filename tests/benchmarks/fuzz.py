@@ -12,13 +12,13 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from flyball_agent.errors import SpoolDamaged
-from flyball_agent.record import Definition, Epoch, Tick
+from flyball_agent.record import Definition, Epoch, TickRecord
 from flyball_agent.runs.messages import BadLine
 from flyball_agent.runs.messages import decode as decode_line
 from flyball_agent.settings import AgentSettings
 from flyball_agent.spool.format import (
     HEADER,
-    Entry,
+    SpoolEntry,
     EntryKind,
     decode_definition,
     decode_epoch,
@@ -33,12 +33,12 @@ from flyball_collector.blocks.codec import decode as decode_block
 from flyball_collector.blocks.codec import encode as encode_block
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.testing import rows, small_layout
-from flyball_collector.http.times import parse_time
 from flyball_collector.ingest.door import Door
 from flyball_collector.ingest.hello import check_hello
 from flyball_collector.ingest.rejection import Malformed, Rejection
 from flyball_collector.security.tokens import TokensError, parse_tokens
 from flyball_collector.tick import KnownLayout
+from flyball_collector.times import parse_time
 from flyball_daemon.settings import SettingsError, load
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
@@ -71,7 +71,7 @@ def targets(directory: Path) -> list[Target]:
     life = Epoch(epoch, time.time_ns(), "boot", 1000)
     definition = Definition.of(pb.Definition.LAYOUT, LAYOUT.body)
     segment = HEADER + encode_epoch(life) + encode_definition(definition)
-    segment += b"".join(encode_record(Tick(n, raw, (definition,))) for n, raw in enumerate(records))
+    segment += b"".join(encode_record(TickRecord(n, raw, (definition,))) for n, raw in enumerate(records))
     toml = directory / "agent.toml"
 
     def read_toml(data: bytes) -> object:
@@ -85,7 +85,7 @@ def targets(directory: Path) -> list[Target]:
     }
 
     def read_segment(data: bytes) -> object:
-        found = [entry for entry in scan(data, entries_start(data)) if isinstance(entry, Entry)]
+        found = [entry for entry in scan(data, entries_start(data)) if isinstance(entry, SpoolEntry)]
         return [readers[entry.kind](entry.body) for entry in found]
 
     unavailable = unavailable_body([UnavailableReading("nvidia", "", "", Reason.ABSENT, "no driver", "install it")])

@@ -17,16 +17,16 @@ import numpy as np
 import psutil
 
 from flyball_collector.command import tune_interpreter
-from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, EventKind
 from flyball_collector.diagnosis.scores.base import BASE_NAMES
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.accounts import Accounts
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.negotiation import Format
 from flyball_collector.exporter.renderings import Renderings

@@ -20,8 +20,8 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from flyball_collector.collector import Collector, CollectorError, changed_keys
 from flyball_collector.settings import CollectorSettings
-from flyball_daemon.notify import Notifier
 from flyball_daemon.settings import Loaded, load
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 
 def settings(*assignments: str) -> Loaded[CollectorSettings]:
@@ -58,7 +58,7 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
 
 async def test_it_serves_both_doors_and_stops_in_order(systemd: socket.socket) -> None:
     """Ready means that both doors answer; stopping is told before anything closes."""
-    collector = Collector(settings(), notifier=Notifier(systemd.getsockname(), watchdog_seconds=0.3))
+    collector = Collector(settings(), notifier=SystemdNotifier(systemd.getsockname(), watchdog_seconds=0.3))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(collector.run())
         await asyncio.wait_for(collector.ready.wait(), 10)

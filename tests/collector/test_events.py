@@ -9,10 +9,11 @@ import pytest
 
 from flyball_collector.blocks.testing import START_NS, small_block
 from flyball_collector.diagnosis.claims import Floats
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.start_up import StartUp
 from flyball_collector.events import Events
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.fleet import Fleet
@@ -34,8 +35,9 @@ class Made:
     def __init__(self, store: Store) -> None:
         settings = CollectorSettings()
         self.fleet, self.metrics = Fleet(), OwnMetrics()
-        self.diagnosis = Diagnosis(self.fleet, settings.diagnosis, ())
-        self.events = Events(settings, store, self.fleet, self.diagnosis, self.metrics, lambda: START_NS)
+        self.start_up = StartUp.cold()
+        self.diagnosis = Diagnosis(self.fleet, settings.diagnosis, (), start_up=self.start_up)
+        self.events = Events(settings, store, self.fleet, self.diagnosis, self.start_up, self.metrics, lambda: START_NS)
         self.warming = self.behind = False
 
 
@@ -52,7 +54,7 @@ async def running(made: Made) -> AsyncIterator[Made]:
 
 async def until_released(made: Made) -> None:
     async with asyncio.timeout(10):
-        while made.diagnosis.holds:  # noqa: ASYNC110  a test may
+        while not made.start_up.windows_warm:  # noqa: ASYNC110  a test may
             await asyncio.sleep(0.01)
 
 
@@ -67,14 +69,17 @@ async def test_nothing_is_raised_before_what_stood_is_known() -> None:
     again.warming = True
     async with running(again):
         await asyncio.sleep(0.3)
-        assert again.diagnosis.holds
-        early = again.diagnosis.loaded
+        assert not again.start_up.windows_warm
+        early = again.start_up.conditions_loaded
         store.down = False
         async with asyncio.timeout(10):
             await again.events.timeline.loaded.wait()
         await asyncio.sleep(0.3)
-        assert again.diagnosis.holds
-        assert (early, again.diagnosis.loaded) == (False, True)  # what is urgent may be told while windows are cold
+        assert not again.start_up.windows_warm
+        assert (early, again.start_up.conditions_loaded) == (
+            False,
+            True,
+        )  # what is urgent may be told while windows are cold
         again.warming = False
         await until_released(again)
         assert [active.event for active in again.diagnosis.conditions.active()] == [event]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyball_collector.heartbeat import Heartbeat
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_daemon.notify import Notifier
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 
 def test_the_watchdog_is_fed_thrice_in_its_interval_and_the_status_seldom(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_the_watchdog_is_fed_thrice_in_its_interval_and_the_status_seldom(tmp_pa
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
         systemd.setblocking(False)
-        notifier = Notifier(systemd.getsockname(), watchdog_seconds=3.0)
+        notifier = SystemdNotifier(systemd.getsockname(), watchdog_seconds=3.0)
         heart = Heartbeat(notifier, OwnMetrics(), lambda: "2 hosts")
         told = []
         for step in range(4 * 30):
@@ -30,7 +30,7 @@ def test_the_watchdog_is_fed_thrice_in_its_interval_and_the_status_seldom(tmp_pa
 async def test_a_loop_that_is_held_up_shows_it() -> None:
     """Lag is what the loop was late, not what it slept."""
     metrics = OwnMetrics()
-    task = asyncio.create_task(Heartbeat(Notifier(), metrics, lambda: "").run())
+    task = asyncio.create_task(Heartbeat(SystemdNotifier(), metrics, lambda: "").run())
     await asyncio.sleep(0)
     time.sleep(0.5)  # noqa: ASYNC251  the loop must hang
     await asyncio.sleep(0.01)

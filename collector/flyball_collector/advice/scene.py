@@ -1,6 +1,6 @@
 """From a view and what stands in it to situations: one for each host and each run that something is said of."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite
 from types import MappingProxyType
@@ -26,13 +26,6 @@ _SECONDS = 60
 LOCAL = "localhost"
 """The round trip over loopback, which no service answers."""
 
-_PARTS = (
-    *("_of_processors", "_of_memory", "_of_disks", "_of_services"),
-    *("_gpu_busy", "_gpu_tensor", "_gpu_sm", "_gpu_power", "_gpu_memory"),
-)
-"""What holds arrays along hosts by the name of their fact. Where a metric is read from is found out when it is first
-asked for, which takes milliseconds each."""
-
 
 class Scene:
     """The facts of one moment, as arrays; a situation takes its host's numbers from them."""
@@ -53,11 +46,12 @@ class Scene:
         self._opened = opened
         self._habits = habits
         self._members = members if members is not None else Membership(view.ranks.keys)
+        self._made: dict[Part, dict[str, Floats]] = {}
 
     def prepare(self) -> Iterator[None]:
         """Make the arrays, a few between two yields; else they are made when they are first asked for."""
-        for part in _PARTS:
-            getattr(self, part)
+        for part in PARTS:
+            self._part(part)
             yield
 
     def situations(self, events: Iterable[Event]) -> Iterator[Situation]:
@@ -108,79 +102,96 @@ class Scene:
 
     @cached_property
     def _arrays(self) -> dict[str, Floats]:
-        parts: list[dict[str, Floats]] = [getattr(self, part) for part in _PARTS]
-        arrays = {name: values for part in parts for name, values in part.items()}
+        arrays = {name: values for part in PARTS for name, values in self._part(part).items()}
         return arrays | {"connections_opened_per_second": self._opened, "waiting_while_idle_share": self._overlaps}
 
-    @cached_property
-    def _of_processors(self) -> dict[str, Floats]:
-        view = self._view
-        return {
-            "cpu_busy_share": view.host("cpu_busy_ratio", _SECONDS),
-            "cores": np.fmin(view.host("cpu_threads_online"), view.host("cgroup_cpu_limit_cores")),
-            "io_stalled_share": view.host("pressure_seconds_total", _SECONDS, resource="io", extent="full"),
-        }
-
-    @cached_property
-    def _of_memory(self) -> dict[str, Floats]:
-        view = self._view
-        limit, working = view.host("cgroup_memory_limit_bytes"), view.host("cgroup_memory_working_bytes")
-        shared, used = view.host("shared_memory_total_bytes"), view.host("shared_memory_used_bytes")
-        return {
-            "memory_available_bytes": np.fmin(view.host("memory_available_bytes"), limit - working),
-            "memory_total_bytes": np.fmin(view.host("memory_total_bytes"), limit),
-            "shared_memory_free_bytes": shared - used,
-            "shared_memory_total_bytes": shared,
-        }
-
-    @cached_property
-    def _of_disks(self) -> dict[str, Floats]:
-        """The busiest of each host."""
-        disks = self._view.resources("disk_busy_seconds_total")
-        busy = self._view.resource("disk_busy_seconds_total", _SECONDS)
-        return {"disk_busy_share": self._view.largest_by_host(busy, disks.hosts)}
-
-    @cached_property
-    def _of_services(self) -> dict[str, Floats]:
-        """The slowest round trip to a service of each host."""
-        view = self._view
-        targets = view.resources("latency_seconds")
-        remote = np.array([labels.get("target") != LOCAL for labels in view.labels("latency_seconds")], dtype=bool)
-        seconds = np.where(remote, view.resource("latency_seconds", _SECONDS), np.nan)
-        return {"call_seconds": view.largest_by_host(seconds, targets.hosts)}
-
-    @cached_property
-    def _gpu_busy(self) -> dict[str, Floats]:
-        return {"gpu_busy_share": self._mean("gpu_utilization_ratio")}
-
-    @cached_property
-    def _gpu_tensor(self) -> dict[str, Floats]:
-        return {"tensor_active_share": self._mean("gpu_tensor_active_ratio")}
-
-    @cached_property
-    def _gpu_sm(self) -> dict[str, Floats]:
-        return {"sm_active_share": self._mean("gpu_sm_active_ratio")}
-
-    @cached_property
-    def _gpu_power(self) -> dict[str, Floats]:
-        limit = self._view.gpu("gpu_power_limit_watts")
-        share = np.full(len(limit), np.nan)
-        np.divide(self._view.gpu("gpu_power_watts", _SECONDS), limit, out=share, where=limit > 0)
-        return {"gpu_power_share": mean_by_host(self._view, share)}
-
-    @cached_property
-    def _gpu_memory(self) -> dict[str, Floats]:
-        """The smallest of a host's GPUs: a rank must fit there too."""
-        view = self._view
-        return {"gpu_memory_total_bytes": -view.largest_by_host(-view.gpu("gpu_memory_total_bytes"), view.gpus.hosts)}
+    def _part(self, part: "Part") -> dict[str, Floats]:
+        if part not in self._made:
+            self._made[part] = part(self._view)
+        return self._made[part]
 
     @cached_property
     def _gpu_counts(self) -> Places:
         return np.bincount(self._view.gpus.hosts, minlength=len(self._view.hosts))
 
-    def _mean(self, metric: str) -> Floats:
-        return mean_by_host(self._view, self._view.gpu(metric, _SECONDS))
 
+def _of_processors(view: View) -> dict[str, Floats]:
+    return {
+        "cpu_busy_share": view.host("cpu_busy_ratio", _SECONDS),
+        "cores": np.fmin(view.host("cpu_threads_online"), view.host("cgroup_cpu_limit_cores")),
+        "io_stalled_share": view.host("pressure_seconds_total", _SECONDS, resource="io", extent="full"),
+    }
+
+
+def _of_memory(view: View) -> dict[str, Floats]:
+    limit, working = view.host("cgroup_memory_limit_bytes"), view.host("cgroup_memory_working_bytes")
+    shared, used = view.host("shared_memory_total_bytes"), view.host("shared_memory_used_bytes")
+    return {
+        "memory_available_bytes": np.fmin(view.host("memory_available_bytes"), limit - working),
+        "memory_total_bytes": np.fmin(view.host("memory_total_bytes"), limit),
+        "shared_memory_free_bytes": shared - used,
+        "shared_memory_total_bytes": shared,
+    }
+
+
+def _of_disks(view: View) -> dict[str, Floats]:
+    """The busiest of each host."""
+    disks = view.resources("disk_busy_seconds_total")
+    busy = view.resource("disk_busy_seconds_total", _SECONDS)
+    return {"disk_busy_share": view.largest_by_host(busy, disks.hosts)}
+
+
+def _of_services(view: View) -> dict[str, Floats]:
+    """The slowest round trip to a service of each host."""
+    targets = view.resources("latency_seconds")
+    remote = np.array([labels.get("target") != LOCAL for labels in view.labels("latency_seconds")], dtype=bool)
+    seconds = np.where(remote, view.resource("latency_seconds", _SECONDS), np.nan)
+    return {"call_seconds": view.largest_by_host(seconds, targets.hosts)}
+
+
+def _gpu_busy(view: View) -> dict[str, Floats]:
+    return {"gpu_busy_share": _mean(view, "gpu_utilization_ratio")}
+
+
+def _gpu_tensor(view: View) -> dict[str, Floats]:
+    return {"tensor_active_share": _mean(view, "gpu_tensor_active_ratio")}
+
+
+def _gpu_sm(view: View) -> dict[str, Floats]:
+    return {"sm_active_share": _mean(view, "gpu_sm_active_ratio")}
+
+
+def _gpu_power(view: View) -> dict[str, Floats]:
+    limit = view.gpu("gpu_power_limit_watts")
+    share = np.full(len(limit), np.nan)
+    np.divide(view.gpu("gpu_power_watts", _SECONDS), limit, out=share, where=limit > 0)
+    return {"gpu_power_share": mean_by_host(view, share)}
+
+
+def _gpu_memory(view: View) -> dict[str, Floats]:
+    """The smallest of a host's GPUs: a rank must fit there too."""
+    return {"gpu_memory_total_bytes": -view.largest_by_host(-view.gpu("gpu_memory_total_bytes"), view.gpus.hosts)}
+
+
+def _mean(view: View, metric: str) -> Floats:
+    return mean_by_host(view, view.gpu(metric, _SECONDS))
+
+
+Part = Callable[[View], dict[str, Floats]]
+"""Makes arrays along hosts, by the name of their fact."""
+
+PARTS: tuple[Part, ...] = (
+    _of_processors,
+    _of_memory,
+    _of_disks,
+    _of_services,
+    _gpu_busy,
+    _gpu_tensor,
+    _gpu_sm,
+    _gpu_power,
+    _gpu_memory,
+)
+"""Each takes some milliseconds the first time, because it has to find where its metrics are."""
 
 _TOLD = {
     "data_wait_share": ("data_wait_ratio",),

@@ -59,7 +59,14 @@ def no_index(_host: str, _gpu: str) -> int | None:
 class Conditions:
     """Every condition that stands. Its input are claims, its output events; time is the view's."""
 
-    def __init__(self, kinds: Sequence[EventKind] = KINDS, *, disabled: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[EventKind] = KINDS,
+        *,
+        disabled: Collection[str] = (),
+        hosts_of_run: Callable[[str], Collection[str]] = no_hosts,
+        gpu_index_of: Callable[[str, str], int | None] = no_index,
+    ) -> None:
         self._order = _explainers_first(kinds)
         self._disabled = frozenset(disabled)
         self._kept = {kind.name: Book() for kind in kinds}
@@ -72,8 +79,8 @@ class Conditions:
         self._touched: set[str] = set()  # places where something else stands than when they were last asked for
         self._restored: dict[tuple[str, Subject], int] = {}  # and since when
         self._explaining = Explaining(self._near, self.latest)
-        self.hosts_of_run: Callable[[str], Collection[str]] = no_hosts
-        self.gpu_index_of: Callable[[str, str], int | None] = no_index
+        self.hosts_of_run = hosts_of_run
+        self._gpu_index_of = gpu_index_of
 
     def active(self) -> list[ActiveCondition]:
         """Everything that stands, in no particular order."""
@@ -180,7 +187,7 @@ class Conditions:
             state=state,
             kind=claims.kind,
             subject=subject,
-            gpu_index=self.gpu_index_of(subject.host, subject.gpu) if subject.gpu else None,
+            gpu_index=self._gpu_index_of(subject.host, subject.gpu) if subject.gpu else None,
             severity=claims.severity_of(place),
             confidence=float(claims.confidence[place]),
             seconds_left=at(claims.seconds_left, place),

@@ -119,27 +119,9 @@ class View:
         """How many readings are behind `gpu(metric, horizon)`."""
         return self._samples(self._plan.gpu(metric, where), horizon)
 
-    def resource_samples(self, metric: str, horizon: int) -> NDArray[np.int64]:
-        """How many readings are behind `resource(metric, horizon)`."""
-        return self._samples(self._plan.resources(metric).spots, horizon)
-
     def host_history(self, metric: str, seconds: int, **where: str) -> tuple[Floats, NDArray[np.float32]]:
         """Times in seconds, and values time × host. Costs by the value: ask for what is needed."""
         return self._history(self._plan.host(metric, where).rows, seconds)
-
-    def gpu_history(
-        self, metric: str, seconds: int, places: Places | None = None, **where: str
-    ) -> tuple[Floats, NDArray[np.float32]]:
-        """Times in seconds, and values time × GPU, of all GPUs or of those at `places`."""
-        rows = self._plan.gpu(metric, where).rows
-        return self._history(rows if places is None else rows[places], seconds)
-
-    def resource_history(
-        self, metric: str, seconds: int, places: Places | None = None
-    ) -> tuple[Floats, NDArray[np.float32]]:
-        """Times in seconds, and values time × resource, of all of them or of those at `places`."""
-        rows = self._plan.resources(metric).spots.rows
-        return self._history(rows if places is None else rows[places], seconds)
 
     def sum_by_host(self, values: Floats, hosts: Places) -> Floats:
         """Sums along hosts of values whose hosts stand at these positions; unknown where nothing is known."""

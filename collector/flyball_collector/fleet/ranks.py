@@ -27,7 +27,7 @@ MAX_RANKS = 65_536
 FORGET_AFTER_SECONDS = 300.0
 """A rank that has said nothing for this long is over, unless its process still belongs to the run …"""
 
-KEEP_AT_MOST_SECONDS = 86_400.0
+KEEP_AT_MAX_SECONDS = 86_400.0
 """… and then it may hang."""
 
 FINE_RANKS = 1024
@@ -38,7 +38,7 @@ SECTIONS_EVERY = 4
 DISMISS_EVERY_SECONDS = 10.0
 
 _SECOND = 10**9
-_MOST_WAITING = 8192
+_MAX_WAITING = 8192
 
 
 class RankKey(NamedTuple):
@@ -80,7 +80,7 @@ class Ranks:
         """Take a record's reports; they count at the next look at the table."""
         self._waiting.append((host, at_ns, received_ns, reports))
         self._waiting_reports += len(reports)
-        if self._waiting_reports >= _MOST_WAITING:
+        if self._waiting_reports >= _MAX_WAITING:
             self.settle()
 
     def advance(self, now_ns: int, states: Mapping[str, HostState]) -> None:
@@ -250,7 +250,7 @@ class Ranks:
             key = self._keys[row]
             assert key is not None  # noqa: S101  it is in use
             age = now - self._sums["received"][row]
-            if age > KEEP_AT_MOST_SECONDS or not _holds(states.get(key.host), key.run):
+            if age > KEEP_AT_MAX_SECONDS or not _holds(states.get(key.host), key.run):
                 del self._of_host[key.host][key.run, key.rank]
                 self._release(row)
 

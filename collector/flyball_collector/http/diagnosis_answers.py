@@ -8,9 +8,9 @@ import msgspec
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure
-from flyball_collector.http.times import Moment, moment
 from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import Entry, entry_of
+from flyball_collector.times import Moment, moment
 
 _PREFIX = "bottleneck_"
 _MEANINGS = {kind.name.removeprefix(_PREFIX): kind.meaning for kind in BOTTLENECKS}

@@ -23,11 +23,11 @@ from flyball_collector.http.diagnosis_answers import (
 from flyball_collector.http.errors import ApiError, near
 from flyball_collector.http.host_routes import find_host
 from flyball_collector.http.parts import Here, Parts
-from flyball_collector.http.times import moment
 from flyball_collector.timeline.answer import entry_answer
 from flyball_collector.timeline.entry import Entry
+from flyball_collector.times import moment
 
-_MOST_HOSTS = 64  # of a run whose scores are looked at for one answer
+_MAX_HOSTS = 64  # of a run whose scores are looked at for one answer
 _RANK_COLUMNS = ("received", "world_size", "step")
 
 HostName = Annotated[str, PathParameter(max_length=1024)]
@@ -91,7 +91,7 @@ async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
     hosts = sorted(
         {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in active.get(name, ()) if e.host}
     )
-    found = {host: parts.findings.of_host(host) for host in hosts[:_MOST_HOSTS]}
+    found = {host: parts.findings.of_host(host) for host in hosts[:_MAX_HOSTS]}
     mine = [
         fresh
         for entry in parts.timeline.active()

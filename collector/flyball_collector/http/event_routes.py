@@ -10,11 +10,11 @@ from litestar.params import QueryParameter
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.http.errors import ApiError, bad_value, near
 from flyball_collector.http.parts import Here
-from flyball_collector.http.times import parse_time
 from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import NOTE_KINDS, STATES
 from flyball_collector.timeline.query import Query
+from flyball_collector.times import parse_time
 
 SeverityName = Literal["info", "warning", "critical"]
 KindNames = Annotated[list[str] | None, QueryParameter(name="kind", description="Only these kinds; may be repeated.")]

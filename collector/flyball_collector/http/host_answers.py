@@ -9,7 +9,7 @@ from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.steps import StepTotals
 from flyball_collector.http.plain import Plain, plain
 from flyball_collector.http.status import Status
-from flyball_collector.http.times import Moment, moment
+from flyball_collector.times import Moment, moment
 from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
 from flyball_proto.unavailable_reading import UnavailableReading
@@ -22,7 +22,7 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One host in a few words; null is unknown."""
 
     name: str
-    status: str  # up, silent, ended or waiting
+    status: str  # up, not_reporting, ended or waiting
     connected: bool
     last_report: Moment | None
     age_seconds: float | None

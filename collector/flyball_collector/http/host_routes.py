@@ -82,7 +82,7 @@ async def list_hosts(
     parts: Here,
     name: Annotated[str, QueryParameter(description="Only hosts whose name contains this.")] = "",
     status: Annotated[
-        Literal["up", "silent", "ended", "waiting"] | None, QueryParameter(description="Only these.")
+        Literal["up", "not_reporting", "ended", "waiting"] | None, QueryParameter(description="Only these.")
     ] = None,
     sort: Annotated[Sort, QueryParameter(description="Order of the list.")] = "name",
     descending: Annotated[bool, QueryParameter(description="The other way round.")] = False,

@@ -59,7 +59,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time_unix: float
     warming: bool = False
     hosts: FleetNames | None = None
-    status: list[int]  # 0 up, 1 silent, 2 ended, 3 waiting
+    status: list[int]  # 0 up, 1 not reporting, 2 ended, 3 waiting
     age_seconds: list[float]
     clock_skew_seconds: list[float | None]
     unavailable: list[int]

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 
 from flyball_collector.advice.advice import Advice
 from flyball_collector.blocks.block import RowGroup
-from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import Findings, NothingFound, Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.notify.silences import Silences

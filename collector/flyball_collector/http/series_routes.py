@@ -27,9 +27,9 @@ from flyball_collector.http.series_query import (
     read_minutes,
     read_seconds,
 )
-from flyball_collector.http.times import Moment, moment, parse_time
 from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.store.contract import Store
+from flyball_collector.times import Moment, moment, parse_time
 from flyball_proto.layout import Layout
 
 MAX_METRICS = 32

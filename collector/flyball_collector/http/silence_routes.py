@@ -13,10 +13,10 @@ from litestar.params import JSONBody, PathParameter
 from flyball_collector.http.errors import ApiError, bad_value
 from flyball_collector.http.guard import who
 from flyball_collector.http.parts import Here
-from flyball_collector.http.times import Moment, moment, parse_time
 from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.notify.silences import LONGEST_SECONDS, SILENCE, Silence, check_matchers
 from flyball_collector.security.tokens import Role
+from flyball_collector.times import Moment, moment, parse_time
 
 _log = structlog.stdlib.get_logger(__name__)
 

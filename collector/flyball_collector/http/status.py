@@ -9,7 +9,7 @@ class Status(IntEnum):
     """The numbers are those of the overview."""
 
     UP = 0
-    SILENT = 1  # said nothing for too long
+    NOT_REPORTING = 1  # no record for too long
     ENDED = 2  # its agent said goodbye
     WAITING = 3  # known, but no record has come
 
@@ -24,4 +24,4 @@ def status_of(host: HostState, now_ns: int, not_reporting_after_ns: int) -> Stat
         return Status.WAITING
     if host.said_goodbye and not host.connected:
         return Status.ENDED
-    return Status.UP if now_ns - host.received_ns <= not_reporting_after_ns else Status.SILENT
+    return Status.UP if now_ns - host.received_ns <= not_reporting_after_ns else Status.NOT_REPORTING

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from flyball_collector.diagnosis.engine import Diagnosis
+from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.application import build_application
@@ -26,6 +26,8 @@ from flyball_collector.settings import CollectorSettings, HttpSettings
 from flyball_collector.store.contract import Store
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.tick import KnownLayout, Tick
+from flyball_collector.timeline.active_entries import ActiveEntries
+from flyball_collector.timeline.journal import Journal
 from flyball_collector.timeline.timeline import Timeline
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import counter, gauge
@@ -186,7 +188,7 @@ def make_parts(
         settings=settings,
         fleet=fleet,
         store=store,
-        timeline=Timeline(store, own),
+        timeline=Timeline(store, Journal(store, own), ActiveEntries()),
         silences=Silences(),
         diagnosis=Diagnosis(fleet, settings.diagnosis),
         clock=clock,

@@ -6,6 +6,6 @@ from importlib.metadata import PackageNotFoundError, version
 def own_version() -> str:
     """The version of the installed package."""
     try:
-        return version("flyball")
+        return version("flyball-fleet")
     except PackageNotFoundError:
         return "unknown"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-_MOST_REFUSED_RANGES = 1000
+_MAX_REFUSED_RANGES = 1000
 
 
 class Outbox:
@@ -24,7 +24,7 @@ class Outbox:
     @property
     def overflowing(self) -> bool:
         """The agent provokes refusals and does not read them."""
-        return bool(self._refused) and sum(len(list(r)) for r in self._refused.values()) > _MOST_REFUSED_RANGES
+        return bool(self._refused) and sum(len(list(r)) for r in self._refused.values()) > _MAX_REFUSED_RANGES
 
     def welcome(self, welcome: pb.Welcome) -> None:
         self._welcomes = [welcome]

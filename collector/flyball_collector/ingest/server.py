@@ -25,10 +25,10 @@ from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.wire.call import Call
-from flyball_collector.wire.doorway import Contexts
+from flyball_collector.wire.acceptor import Contexts
 from flyball_collector.wire.events import Limits
 from flyball_collector.wire.health import Health
-from flyball_collector.wire.listening import listen
+from flyball_collector.wire.listening_sockets import open_listening_sockets
 from flyball_collector.wire.server import Server
 from flyball_collector.wire.status import StatusCode
 from flyball_proto import PROTOCOL_VERSION
@@ -78,8 +78,8 @@ class IngestServer:
         self._server = Server(
             {f"/{SERVICE}/Connect": self._connect, **self._health.handlers},
             Limits(settings.limits.message_bytes),
-            most_streams=settings.limits.streams,
-            most_age_seconds=settings.grpc.max_connection_age_seconds,
+            max_streams=settings.limits.streams,
+            max_age_seconds=settings.grpc.max_connection_age_seconds,
             contexts=contexts,
         )
 
@@ -112,9 +112,9 @@ class IngestServer:
         self._writer.drop_documents(name)
 
     async def start(self) -> int:
-        """Listen and work; returns the port. OSError where it cannot listen."""
+        """Listen and work; returns the port. OSError where it cannot open_listening_sockets."""
         address = self._settings.grpc.listen
-        listeners = await asyncio.to_thread(listen, *split_listen(address))
+        listeners = await asyncio.to_thread(open_listening_sockets, *split_listen(address))
         port = int(listeners[0].getsockname()[1])
         self._server.start(listeners)
         self._warming = asyncio.create_task(self._warm(), name="ingest-warm")
@@ -252,4 +252,4 @@ def _welcome(settings: CollectorSettings) -> pb.Welcome:
         send_every_ms=round(settings.send_every_seconds * 1000),
         max_message_bytes=settings.limits.replay_message_bytes,
     )
-    return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball"), settings=told)
+    return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball-fleet"), settings=told)

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 _BATCH_BLOCKS = 64
 _BATCH_SECONDS = 0.25
 _BATCH_DOCUMENTS = 1024
-_MOST_DOCUMENTS = 65536
+_MAX_DOCUMENTS = 65536
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
 _BEFORE_BLOCKS = frozenset({"layout", "unavailable", "tenancy"})
@@ -57,7 +57,7 @@ class BlockWriter:
     def put_document(self, kind: str, name: str, body: bytes) -> None:
         """Write a document soon; a newer body replaces one that waits."""
         waiting = self._definitions if kind in _BEFORE_BLOCKS else self._documents
-        if len(waiting) >= _MOST_DOCUMENTS and (kind, name) not in waiting:
+        if len(waiting) >= _MAX_DOCUMENTS and (kind, name) not in waiting:
             del waiting[next(iter(waiting))]
         waiting[kind, name] = body
         self._wake.set()
@@ -117,7 +117,7 @@ class BlockWriter:
     async def _round(self) -> bool:
         """One batch: definitions first, for blocks refer to them."""
         return (
-            await self._write_documents(self._definitions, _MOST_DOCUMENTS)
+            await self._write_documents(self._definitions, _MAX_DOCUMENTS)
             and await self._write_blocks()
             and await self._write_documents(self._documents, _BATCH_DOCUMENTS)
         )

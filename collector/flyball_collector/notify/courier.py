@@ -15,8 +15,9 @@ from flyball_collector.notify.post import Answer, PostError, Target, place, post
 from flyball_collector.notify.silences import Silences
 from flyball_collector.notify.webhook import SIGNATURE, signature
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.entry import Entry
-from flyball_collector.timeline.timeline import Timeline
+from flyball_collector.timeline.journal import Journal
 
 _log = structlog.get_logger(__name__)
 
@@ -48,7 +49,8 @@ class Courier:
         receiver: Receiver,
         outbox: Outbox,
         plan: Plan,
-        timeline: Timeline,
+        journal: Journal,
+        active: ActiveEntries,
         silences: Silences,
         metrics: OwnMetrics,
         clock: Callable[[], int],
@@ -56,7 +58,8 @@ class Courier:
         self.receiver = receiver
         self.outbox = outbox
         self._plan = plan
-        self._timeline = timeline
+        self._journal = journal
+        self._entries = active
         self._silences = silences
         self._clock = clock
         self._count = {outcome: metrics.notifications.labels(receiver.name, outcome) for outcome in OUTCOMES}
@@ -113,7 +116,7 @@ class Courier:
 
     def _active(self) -> list[Entry]:
         now_ns = self._clock()
-        return [entry for entry in self._timeline.active() if self._silences.silence_of(entry, now_ns) is None]
+        return [entry for entry in self._entries.all() if self._silences.silence_of(entry, now_ns) is None]
 
     def _is_held(self, entry: Entry, now_ns: int) -> bool:
         """A silence holds what is raised; the end of what was told is told."""
@@ -136,7 +139,7 @@ class Courier:
 
     def _give_up(self, ids: Sequence[str], outcome: str) -> None:
         if ids:
-            self._timeline.journal.add((), self.outbox.give_up(ids))
+            self._journal.add((), self.outbox.give_up(ids))
             self._count[outcome].inc(len(ids))
 
     async def _post(self, message: Message) -> Answer:
@@ -155,7 +158,7 @@ class Courier:
         self._plan.sent(message, self._clock())
         self._alone -= {entry.id for entry in message.entries}
         if message.entries:
-            self._timeline.journal.add(*self.outbox.settle(message.entries))
+            self._journal.add(*self.outbox.settle(message.entries))
             self._count["delivered"].inc(len(message.entries))
 
     def _refused(self, message: Message, answer: Answer) -> None:

@@ -19,9 +19,10 @@ from flyball_collector.notify.webhook import WebhookPlan
 from flyball_collector.notify.words import Links
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.store.contract import Document, Store, StoreError
+from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.documents import Name, Put
 from flyball_collector.timeline.entry import Entry
-from flyball_collector.timeline.timeline import Timeline
+from flyball_collector.timeline.journal import Journal
 
 _log = structlog.get_logger(__name__)
 
@@ -29,18 +30,25 @@ _LONGEST_WAIT_SECONDS = 10.0
 
 
 class Notifier:
-    """Set it as the timeline's listener; `load` before anything is taken, then `run`."""
+    """Listens to the timeline. Call `load` before the timeline takes anything, then `run`."""
 
     def __init__(
-        self, settings: NotifySettings, timeline: Timeline, store: Store, metrics: OwnMetrics, clock: Callable[[], int]
+        self,
+        settings: NotifySettings,
+        journal: Journal,
+        active: ActiveEntries,
+        store: Store,
+        metrics: OwnMetrics,
+        clock: Callable[[], int],
     ) -> None:
         self.silences = Silences()
-        self._timeline = timeline
+        self._journal = journal
+        self._active = active
         self._store = store
         self._clock = clock
         links = Links(_checked("external_url", settings.external_url), _checked("runbook_url", settings.runbook_url))
         self.couriers = tuple(
-            Courier(receiver, Outbox(receiver.name, least), plan, timeline, self.silences, metrics, clock)
+            Courier(receiver, Outbox(receiver.name, least), plan, journal, active, self.silences, metrics, clock)
             for receiver, least, plan in (*_alertmanagers(settings, links), *_webhooks(settings, links))
         )
 
@@ -65,14 +73,14 @@ class Notifier:
         strange: list[Name] = [(SILENCE, silence.id) for silence in self.silences.over(self._clock())]
         strange += self._share_out(waiting, told)
         if strange:
-            self._timeline.journal.add((), strange)
-        active = {entry.condition for entry in self._timeline.active()}
+            self._journal.add((), strange)
+        active = {entry.condition for entry in self._active.all()}
         for courier in self.couriers:
             stale = [c for c in courier.outbox.told if c not in active and not courier.outbox.waits_for(c)]
-            self._timeline.journal.add((), courier.outbox.forget_told(stale))
-        for entry in self._timeline.active():
+            self._journal.add((), courier.outbox.forget_told(stale))
+        for entry in self._active.all():
             if puts := self._catch_up(entry):
-                self._timeline.journal.add(puts)
+                self._journal.add(puts)
 
     async def run(self) -> None:
         """Never returns."""

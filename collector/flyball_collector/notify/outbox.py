@@ -16,7 +16,7 @@ WAITING = "notification"
 TOLD = "notified"
 """The severity under which a receiver knows a condition that stands, by RECEIVER/CONDITION."""
 
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class Outbox:
     def too_old(self, before_ns: int) -> list[str]:
         """What has waited since before then, and the oldest of what is too much."""
         late = [id_ for id_, waiting in self.waiting.items() if waiting.taken_ns < before_ns]
-        return late or list(self.waiting)[: max(0, len(self.waiting) - MOST_WAITING)]
+        return late or list(self.waiting)[: max(0, len(self.waiting) - MAX_WAITING)]
 
     def entries(self) -> Iterator[Entry]:
         """What waits, oldest first."""

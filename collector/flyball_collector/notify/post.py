@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-_MOST_ANSWER_BYTES = 4096
+_MAX_ANSWER_BYTES = 4096
 
 
 class PostError(Exception):
@@ -47,7 +47,7 @@ def post(target: Target, body: bytes, headers: Mapping[str, str]) -> Answer:
     try:
         connection.request("POST", path, body, sent)
         with connection.getresponse() as response:
-            text = response.read(_MOST_ANSWER_BYTES).decode(errors="replace")
+            text = response.read(_MAX_ANSWER_BYTES).decode(errors="replace")
         cut.check()  # cut off in its headers, an answer looks whole
         return Answer(response.status, one_line(text))
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from flyball_collector.http.times import moment
 from flyball_collector.notify.message import Message
 from flyball_collector.notify.words import Links, alert_name, description, summary
 from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import Entry
+from flyball_collector.times import moment
 
 VERSION = 1
 SIGNATURE = "X-Flyball-Signature"

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.codec import decode, encode
 from flyball_collector.blocks.errors import BlockError
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.stored_series import Find, HostRows
 from flyball_collector.store.definitions import definition_id

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from flyball_collector.diagnosis.player import About, Key, Outline, Sample, usual_intervals
+from flyball_collector.engine.player import About, Key, Outline, Sample, usual_intervals
 from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, Row, read_rows
 from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.holdings import Holdings, Noted
@@ -19,7 +19,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 RUN = "replay"
 """The run that steps of a CSV file belong to."""
 
-MOST_GAPS = 10_000
+MAX_GAPS = 10_000
 """The usual time between two samples of a host is that of the first so many."""
 
 
@@ -57,7 +57,7 @@ class _Survey:
         self.samples += 1
         self.newest[row.host] = row.seconds
         gaps = self.gaps.setdefault(row.host, array("d"))
-        if last is not None and len(gaps) < MOST_GAPS:
+        if last is not None and len(gaps) < MAX_GAPS:
             gaps.append(row.seconds - last)
 
     def outline(self, holdings: Holdings) -> Outline:

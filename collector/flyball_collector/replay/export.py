@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.player import Player
 from flyball_collector.diagnosis.scores.score_table import table_of
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.player import Player
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
 from flyball_collector.replay.collect import RecentRows, collect, definitions_of
 from flyball_collector.replay.errors import ReplayError

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.player import Player, Recording, Sample, streamed
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.player import Player, Recording, Sample, streamed
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay.csv_series import CsvSeries
 
 Time = float | int | str

@@ -7,7 +7,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
-from flyball_collector.diagnosis.player import About, Recording, usual_intervals
+from flyball_collector.engine.player import About, Recording, usual_intervals
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from flyball_collector.http.times import moment
 from flyball_collector.timeline.entry import Entry
+from flyball_collector.times import moment
 
 
 class EntryAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ _BATCH = 1000
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
 
-MOST_WAITING = 50_000
+MAX_WAITING = 50_000
 """Changes kept while the store is down: some 100 MB. Of what merely changed or was noted, four fifths of that."""
 
 
@@ -33,10 +33,10 @@ class Change(NamedTuple):
 class Journal:
     """Takes changes on the event loop; each is written once, in the order in which it was taken."""
 
-    def __init__(self, store: Store, metrics: OwnMetrics, *, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, store: Store, metrics: OwnMetrics, *, max_waiting: int = MAX_WAITING) -> None:
         self._store = store
         self._metrics = metrics
-        self._most = most_waiting
+        self._most = max_waiting
         self._waiting: deque[Change] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="timeline-writer")
         self._wake = asyncio.Event()

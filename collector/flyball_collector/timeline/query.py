@@ -12,7 +12,7 @@ from flyball_collector.timeline.entry import Entry, EntryError, decode, time_bou
 
 _log = structlog.get_logger(__name__)
 
-MOST_LOOKED_AT = 20_000
+MAX_LOOKED_AT = 20_000
 """Entries that one page looks at; when few of them fit the filter, the caller goes on where it ended."""
 
 _AT_ONCE = 500
@@ -79,7 +79,7 @@ def read_page(store: Store | None, query: Query, memory: Iterable[Entry]) -> Pag
         looked_at += len(ids)
         if whole:
             break
-        if looked_at >= MOST_LOOKED_AT:
+        if looked_at >= MAX_LOOKED_AT:
             return Page(tuple(found), ids[-1])
         low, high = (seen_high, high) if query.oldest_first else (low, seen_low)
     return Page(tuple(found), "")

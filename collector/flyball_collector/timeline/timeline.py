@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import structlog
 
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.documents import (
     CONDITION,
     EVENT,
@@ -46,22 +46,26 @@ def nobody(_: Entry, __: Entry | None) -> Iterable[Put]:
 class Timeline:
     """One for the collector. Everything but reading happens on the event loop."""
 
-    def __init__(self, store: Store, metrics: OwnMetrics, *, remembered: int = REMEMBERED) -> None:
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        active: ActiveEntries,
+        listener: Listener = nobody,
+        *,
+        remembered: int = REMEMBERED,
+    ) -> None:
         self._store = store
         self._recent: deque[Entry] = deque(maxlen=remembered)
         self._recent_ids: set[str] = set()
-        self._active: dict[str, Entry] = {}
-        self._sorted: tuple[Entry, ...] | None = ()
-        self.journal = Journal(store, metrics)
-        self.listener: Listener = nobody
+        self._active = active
+        self.journal = journal
+        self._listener = listener
         self.loaded = asyncio.Event()
 
     def active(self) -> Sequence[Entry]:
         """The newest entry of every condition that stands, the worst first, then the oldest."""
-        if self._sorted is None:
-            entries = self._active.values()
-            self._sorted = tuple(sorted(entries, key=lambda entry: (-entry.badness, entry.raised_ns, entry.id)))
-        return self._sorted
+        return self._active.all()
 
     def recent(self) -> list[Entry]:
         """The newest entries, newest first."""
@@ -75,15 +79,9 @@ class Timeline:
         """Remember an entry and have it written; one that is known already changes nothing."""
         if entry.id in self._recent_ids:
             return entry
-        before = self._active.get(entry.condition)
+        before = self._active.take(entry)
         self._remember(entry)
-        if entry.condition:
-            self._sorted = None
-        if entry.stands:
-            self._active[entry.condition] = entry
-        else:
-            self._active.pop(entry.condition, None)
-        puts = [*puts_of(entry), *self.listener(entry, before)]
+        puts = [*puts_of(entry), *self._listener(entry, before)]
         self.journal.add(puts, forgets_of(entry), minor=entry.state not in {State.RAISED, State.CLEARED})
         return entry
 
@@ -93,10 +91,9 @@ class Timeline:
         while entries is None:
             await asyncio.sleep(random.uniform(0.1, 1.0) * wait)  # noqa: S311  jitter, not a secret
             entries, wait = await self._stored_conditions(), min(2 * wait, _LONGEST_WAIT_SECONDS)
+        self._active.load(entries)
         for entry in entries:
-            self._active.setdefault(entry.condition, entry)
             self._remember(entry)
-        self._sorted = None
         self.loaded.set()
         return [event for entry in entries if (event := event_of(entry)) is not None]
 

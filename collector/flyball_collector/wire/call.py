@@ -3,14 +3,26 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
 from flyball_collector.wire.status import CallEnded, StatusCode
 
-if TYPE_CHECKING:
-    from flyball_collector.wire.peer import Peer
-
 AtOnce = Callable[[bytes], bool]
+
+
+class Connected(Protocol):
+    """The connection that carries a call."""
+
+    names: frozenset[str]
+
+    def taken(self, stream: int, size: int) -> None:
+        """Note that a message was taken, so that the other side may send more."""
+
+    async def write(self, stream: int, message: bytes) -> None:
+        """Send a message; return when the other side and the kernel have taken it."""
+
+    def end(self, stream: int, code: StatusCode, message: str) -> None:
+        """Send the status with which a call ended."""
 
 
 class Call:
@@ -18,7 +30,7 @@ class Call:
 
     __slots__ = ("_at_once", "_finished", "_messages", "_peer", "_reader", "names", "stream", "task")
 
-    def __init__(self, peer: "Peer", stream: int) -> None:
+    def __init__(self, peer: Connected, stream: int) -> None:
         self._peer = peer
         self.stream = stream
         self.names = peer.names  # that the verified certificate of the other side stands for

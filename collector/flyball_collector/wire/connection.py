@@ -8,9 +8,9 @@ from flyball_collector.wire.events import Broken, Cancelled, Event, Finished, Li
 from flyball_collector.wire.frames import ErrorCode, ProtocolFault
 from flyball_collector.wire.hpack import Decoder
 from flyball_collector.wire.messages import Assembler
-from flyball_collector.wire.receiving import CONNECTION_WINDOW, Receiver, unpadded
+from flyball_collector.wire.receiver import CONNECTION_WINDOW, FrameReceiver, unpadded
 from flyball_collector.wire.request import NotGrpc, read_request
-from flyball_collector.wire.sending import Sender
+from flyball_collector.wire.sender import FrameSender
 from flyball_collector.wire.status import CallEnded, StatusCode
 from flyball_collector.wire.stream import Stream
 
@@ -40,8 +40,8 @@ class Connection:
             )
             + frames.window_update(0, CONNECTION_WINDOW)
         )
-        self._sender = Sender(self.outgoing)
-        self._receiver = Receiver(self.outgoing, limits)
+        self._sender = FrameSender(self.outgoing)
+        self._receiver = FrameReceiver(self.outgoing, limits)
 
     @property
     def streams(self) -> int:
@@ -271,7 +271,7 @@ class Connection:
             self.outgoing += frames.frame(frames.PING, frames.ACK, 0, payload)
 
     def _on_window_update(self, stream_id: int, _flags: int, payload: bytes, _events: list[Event]) -> None:
-        count = int.from_bytes(payload) & frames.MOST_WINDOW_BYTES
+        count = int.from_bytes(payload) & frames.MAX_WINDOW_BYTES
         if count == 0:
             raise _fault("a window that is widened by nothing")
         if stream_id == 0:

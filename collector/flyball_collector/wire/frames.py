@@ -7,7 +7,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # section 3.4
 HEADER_BYTES = 9
 FRAME_BYTES = 16_384  # the least that everybody takes (section 4.2); neither asked for more nor sent
 DEFAULT_WINDOW_BYTES = 65_535  # section 6.9.2
-MOST_WINDOW_BYTES = (1 << 31) - 1
+MAX_WINDOW_BYTES = (1 << 31) - 1
 LAST_STREAM = (1 << 31) - 1
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = 0, 1, 2, 3, 4

@@ -9,10 +9,10 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from flyball_collector.wire.call import Call, Handler
 from flyball_collector.wire.status import StatusCode
 
-_SERVICE = "grpc.health.v1.Health"
+_SERVICE = "grpc.health.v1.HealthService"
 
 
-class Health:
+class HealthService:
     """Says for each service whether it is served; the empty name stands for all."""
 
     def __init__(self, services: Collection[str]) -> None:

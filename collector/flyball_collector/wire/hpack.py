@@ -10,14 +10,14 @@ Header = tuple[bytes, bytes]
 
 TABLE_BYTES = 4096  # RFC 9113, section 6.5.2: what an encoder may use unless it is told otherwise, and it is not
 _ENTRY_BYTES = 32  # section 4.1: what an entry counts beside its text
-_MOST_INTEGER = 1 << 31
+_MAX_INTEGER = 1 << 31
 
 
 class Decoder:
     """Headers of one connection; each block of them must be decoded, for it may change the table."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._limit = TABLE_BYTES
         self._entries: deque[Header] = deque()
         self._size = 0
@@ -25,7 +25,7 @@ class Decoder:
     def decode(self, block: bytes) -> list[Header]:
         """The headers of a block; raises `ProtocolFault`."""
         headers: list[Header] = []
-        left, at = self._most_bytes, 0
+        left, at = self._max_bytes, 0
         while at < len(block):
             header, at = self._field(block, at, first=not headers)
             if header is None:
@@ -33,7 +33,7 @@ class Decoder:
             headers.append(header)
             left -= _size(header)
             if left < 0:
-                raise ProtocolFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {self._most_bytes} bytes of headers")
+                raise ProtocolFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {self._max_bytes} bytes of headers")
         return headers
 
     def _field(self, block: bytes, at: int, *, first: bool) -> tuple[Header | None, int]:
@@ -158,7 +158,7 @@ def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
         value += (byte & 0x7F) << shift
         shift += 7
         if not byte & 0x80:
-            if value < _MOST_INTEGER:
+            if value < _MAX_INTEGER:
                 return value, at
             break
     raise _fault("a number without end")

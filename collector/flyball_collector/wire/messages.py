@@ -18,10 +18,10 @@ def framed(message: bytes) -> bytes:
 class Assembler:
     """Joins the messages of one stream; raises `CallEnded` where there can be none."""
 
-    __slots__ = ("_most_bytes", "_part", "encoding")
+    __slots__ = ("_max_bytes", "_part", "encoding")
 
-    def __init__(self, most_bytes: int, encoding: bytes = b"identity") -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int, encoding: bytes = b"identity") -> None:
+        self._max_bytes = max_bytes
         self._part: bytes | bytearray = b""
         self.encoding = encoding
 
@@ -37,7 +37,7 @@ class Assembler:
         messages, at, size = [], 0, len(data)
         while size - at >= PREFIX.size:
             compressed, length = PREFIX.unpack_from(data, at)
-            if length > self._most_bytes:
+            if length > self._max_bytes:
                 raise self._too_long(f"{length} bytes")
             end = at + PREFIX.size + length
             if end > size:
@@ -61,10 +61,10 @@ class Assembler:
             raise CallEnded(StatusCode.INTERNAL, "a compressed message in a stream that named no grpc-encoding")
         inflating = zlib.decompressobj(window_bits)
         try:
-            plain = inflating.decompress(message, self._most_bytes + 1)
+            plain = inflating.decompress(message, self._max_bytes + 1)
         except zlib.error as error:
             raise CallEnded(StatusCode.INTERNAL, f"a message that cannot be decompressed: {error}") from None
-        if len(plain) > self._most_bytes:
+        if len(plain) > self._max_bytes:
             raise self._too_long("more")
         if not inflating.eof:
             raise CallEnded(StatusCode.INTERNAL, "a compressed message that is not whole")
@@ -72,5 +72,5 @@ class Assembler:
 
     def _too_long(self, size: str) -> CallEnded:
         return CallEnded(
-            StatusCode.RESOURCE_EXHAUSTED, f"a message of {size}, where {self._most_bytes} are the most that is taken"
+            StatusCode.RESOURCE_EXHAUSTED, f"a message of {size}, where {self._max_bytes} are the most that is taken"
         )

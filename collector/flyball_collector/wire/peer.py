@@ -31,7 +31,7 @@ class Peer:
         epoll: select.epoll,
         begin: Begin,
         clock: Callable[[], float],
-        most_age_seconds: float,
+        max_age_seconds: float,
     ) -> None:
         self._socket = connected
         self.fileno = connected.fileno()
@@ -44,7 +44,7 @@ class Peer:
         self._writers: list[asyncio.Future[None]] = []
         self._watched = select.EPOLLIN
         self.born = self.heard = self.flushed = self.busy = clock()
-        self.leaves = self.born + most_age_seconds
+        self.leaves = self.born + max_age_seconds
         self.asked: float | None = None  # since when a ping waits for its answer
         self.closing: float | None = None  # since when it only waits for the other side to close
         self.lost = False

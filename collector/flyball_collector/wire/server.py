@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 import structlog
 
 from flyball_collector.wire.call import Call, Handler
-from flyball_collector.wire.doorway import Contexts, Doorway
+from flyball_collector.wire.acceptor import Contexts, Acceptor
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.patience import PATIENCE, Patience, tend
+from flyball_collector.wire.timeouts import TIMEOUTS, Timeouts, enforce_timeouts
 from flyball_collector.wire.peer import Peer
 from flyball_collector.wire.status import CallEnded, StatusCode
 
@@ -36,23 +36,23 @@ class Server:
         handlers: Mapping[str, Handler],
         limits: Limits,
         *,
-        most_streams: int,
-        most_age_seconds: float,
+        max_streams: int,
+        max_age_seconds: float,
         contexts: Contexts | None = None,
-        patience: Patience = PATIENCE,
+        patience: Timeouts = TIMEOUTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handlers = handlers
         self._limits = limits
-        self._most_connections = most_streams + _SPARE_CONNECTIONS
-        self._most_age_seconds = most_age_seconds
+        self._max_connections = max_streams + _SPARE_CONNECTIONS
+        self._max_age_seconds = max_age_seconds
         self._contexts = contexts
         self._patience = patience
         self._clock = clock
         self._epoll = select.epoll()
         self._peers: dict[int, Peer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._doorway: Doorway | None = None
+        self._doorway: Acceptor | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -70,7 +70,7 @@ class Server:
         """Serve who comes; the listening sockets are the server's from now on."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._epoll.fileno(), self._look)
-        self._doorway = Doorway(listeners, self._contexts, self._arrive, self._most_connections)
+        self._doorway = Acceptor(listeners, self._contexts, self._arrive, self._max_connections)
         self._doorway.open()
         self._sweeper = asyncio.create_task(self._sweep(), name="wire-sweep")
 
@@ -112,9 +112,9 @@ class Server:
         if self._stopped:
             connected.close()
             return
-        if len(self._peers) >= self._most_connections:
+        if len(self._peers) >= self._max_connections:
             self._make_room()
-        age = self._most_age_seconds * random.uniform(1 - AGE_SPREAD, 1 + AGE_SPREAD)  # noqa: S311  no secret
+        age = self._max_age_seconds * random.uniform(1 - AGE_SPREAD, 1 + AGE_SPREAD)  # noqa: S311  no secret
         peer = Peer(connected, names, self._limits, self._epoll, self._begin, self._clock, age)
         self._peers[peer.fileno] = peer
         peer.ready()
@@ -188,5 +188,5 @@ class Server:
             for peer in tuple(self._peers.values()):
                 peer.rest()
                 if not late:  # where the process stood still, what came meanwhile is not read yet: nobody is judged
-                    tend(peer, now, self._patience)
+                    enforce_timeouts(peer, now, self._patience)
                 self._tidy(peer)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from flyball_agent.clock import SystemClock
+from flyball_agent.clock import KernelClock
 from flyball_agent.host import build_probes, new_epoch
 from flyball_agent.probes.latency import LatencyProbe
-from flyball_agent.record import Extras, Tick
+from flyball_agent.record import Extras, TickRecord
 from flyball_agent.runner import Runner
-from flyball_agent.runs.book import RunBook
+from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_agent.runs.tenancy_probe import TenancyProbe
@@ -33,7 +33,7 @@ from flyball_agent.spool.format import (
     entries_start,
     scan,
 )
-from flyball_collector.diagnosis.player import Recording
+from flyball_collector.engine.player import Recording
 from flyball_collector.ingest.door import Door
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Layout
@@ -53,8 +53,8 @@ class Recorder:
     def __init__(self, socket_path: Path, latency_target: str) -> None:
         probes = ProbeSettings(latency_targets=(latency_target,))
         settings = AgentSettings(host=HOST, socket_path=str(socket_path), probes=probes)
-        clock, accounts = SystemClock(), SelfMetrics()
-        self._book = RunBook()
+        clock, accounts = KernelClock(), SelfMetrics()
+        self._book = RunRegistry()
         found = build_probes(settings)
         self._latency = [probe for probe in found.all if isinstance(probe, LatencyProbe)]
         self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, self._book)
@@ -65,7 +65,7 @@ class Recorder:
             epoch=self.epoch, runner=runner, extras=self._extras, sinks=(self._keep,), clock=clock, self_metrics=accounts
         )
         self._lock = threading.Lock()
-        self._ticks: list[Tick] | None = None
+        self._ticks: list[TickRecord] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="run-socket", daemon=True)
 
@@ -95,7 +95,7 @@ class Recorder:
             ticks, self._ticks = self._ticks or [], None
         path.write_bytes(encode(encode_epoch(self.epoch), ticks))
 
-    def _keep(self, tick: Tick) -> None:
+    def _keep(self, tick: TickRecord) -> None:
         with self._lock:
             if self._ticks is not None:
                 self._ticks.append(tick)
@@ -115,7 +115,7 @@ class Recorder:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(STOP_SECONDS)
 
 
-def encode(epoch: bytes, ticks: list[Tick]) -> bytes:
+def encode(epoch: bytes, ticks: list[TickRecord]) -> bytes:
     """A spool file: each definition before the first record that needs it."""
     parts, defined = [HEADER, epoch], set[int]()
     for tick in ticks:
@@ -162,5 +162,5 @@ def anonymous(path: Path) -> bytes:
         if (spooled := decode_record(entry.body) if entry.kind == EntryKind.RECORD else None) is not None:
             record = pb.Record.FromString(spooled.record)
             record.tenancy = 0
-            kept.append(encode_record(Tick(spooled.sequence, record.SerializeToString(), ())))
+            kept.append(encode_record(TickRecord(spooled.sequence, record.SerializeToString(), ())))
     return gzip.compress(b"".join(kept), mtime=0)

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from flyball_agent.runs.book import RunBook
+from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
 from flyball_agent.self_metrics import SelfMetrics
 from tests.benchmarks.labelled.loop import Model, Sections
@@ -39,7 +39,7 @@ def test_it_learns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [0, 1])
 async def test_it_reports_to_the_agent(tmp_path: Path, workers: int) -> None:
     """Steps, their seconds, the wait for data and the sections come through the socket; the trace has every step."""
-    book, accounts = RunBook(), SelfMetrics()
+    book, accounts = RunRegistry(), SelfMetrics()
     server = RunSocket(tmp_path / "s", book, accounts)
     await server.start()
     with Child("loop", json.dumps(msgspec.to_builtins(a_plan(tmp_path, workers=workers)))) as loop:

@@ -6,7 +6,7 @@ import socket
 import time
 from pathlib import Path
 
-from flyball_collector.diagnosis.player import Player
+from flyball_collector.engine.player import Player
 from tests.benchmarks.labelled.record import HOST, Recorder, read
 
 

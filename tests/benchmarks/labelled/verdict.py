@@ -9,10 +9,10 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Floats, at
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import KINDS, Group
-from flyball_collector.diagnosis.player import Player
 from flyball_collector.diagnosis.scores.score_table import table_of
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.player import Player
+from flyball_collector.engine.settings import DiagnosisSettings
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.record import HOST, read
 

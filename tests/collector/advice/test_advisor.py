@@ -13,9 +13,9 @@ from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.conditions import ActiveCondition
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 GIB = 1024.0**3

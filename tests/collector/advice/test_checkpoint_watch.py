@@ -3,7 +3,7 @@
 import pytest
 
 from flyball_collector.advice.checkpoint_watch import CheckpointWatch
-from flyball_collector.diagnosis.health.testing import Stage
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 

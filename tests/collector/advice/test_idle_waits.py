@@ -5,7 +5,7 @@ import pytest
 
 from flyball_collector.advice.idle_waits import LOOKS, IdleWaits
 from flyball_collector.advice.rank_facts import Membership
-from flyball_collector.diagnosis.health.testing import Stage
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 

@@ -10,9 +10,9 @@ from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.testing.hosts import Stage
 
 HOSTS = tuple(f"host-{number:03}" for number in range(200))
 
@@ -140,6 +140,6 @@ def test_what_advice_costs_is_told_and_nothing_where_it_rests() -> None:
     looked = on.diagnosis.seconds["advice"]
     on.step(12)
     assert 0 < on.diagnosis.seconds["advice"] < looked
-    on.diagnosis.holds = True
+    on.start_up.windows_warm = False
     on.step()
     assert on.diagnosis.seconds["advice"] == 0.0

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from flyball_collector.advice.rank_facts import Membership, facts_of, medians, shares
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _SECONDS = st.one_of(st.just(float("nan")), st.floats(0.0, 1e6, width=32))

@@ -82,8 +82,7 @@ def test_a_claim_must_hold_for_its_time_before_it_is_raised() -> None:
 def test_a_gpu_has_the_number_that_it_had_when_it_was_told() -> None:
     """After a reboot the next word has the new number, and the end that of the last word; hosts have none."""
     numbers = {"G0": 3}
-    conditions = Conditions(KINDS)
-    conditions.gpu_index_of = lambda host, gpu: numbers.get(gpu) if host == "a" else None
+    conditions = Conditions(KINDS, gpu_index_of=lambda host, gpu: numbers.get(gpu) if host == "a" else None)
     mild, bad = (claims(EFFECT, GPUS, [True, True, False], severity=[level] * 3) for level in (1, 2))
     take(conditions, 0, mild)
     raised = take(conditions, 3, mild)
@@ -170,8 +169,7 @@ def test_what_stands_already_ends_when_its_cause_is_seen() -> None:
 
 def test_a_run_is_explained_by_what_stands_on_its_hosts() -> None:
     """A run has no host of its own; those of its ranks count, and others do not."""
-    conditions = Conditions(KINDS)
-    conditions.hosts_of_run = lambda run: {"r": ["b"]}.get(run, [])
+    conditions = Conditions(KINDS, hosts_of_run=lambda run: {"r": ["b"]}.get(run, []))
     slow = claims(OF_RUN, RUNS, [True])
     assert told(take(conditions, 0, slow, claims(CAUSE, HOSTS, [True, False])))[1][0] == "of_run"
     events = take(conditions, 1, slow, claims(CAUSE, HOSTS, [True, True]))

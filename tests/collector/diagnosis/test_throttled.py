@@ -7,12 +7,12 @@ import pytest
 
 from flyball_collector.diagnosis.cadence import FEW
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.engine import build_detectors
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.throttled import Throttled
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.engine import build_detectors
+from flyball_collector.engine.settings import DiagnosisSettings
 
 
 class _Watcher:

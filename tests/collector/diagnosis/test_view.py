@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.player import Key, Player, Sample, recording
 
 GPU = (("gpu", "GPU-0"), ("index", "0"))
 OTHER = (("gpu", "GPU-1"), ("index", "1"))

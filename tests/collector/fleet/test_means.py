@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
+from flyball_collector.engine.player import Key, Player, Sample, recording
 
 METRIC = "cpu_busy_ratio"
 

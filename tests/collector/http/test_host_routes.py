@@ -13,7 +13,7 @@ OPERATOR = {"X-Flyball-Operator": "1"}
 
 
 async def test_hosts_are_listed_with_their_state() -> None:
-    """A host that reports is up, one that stopped is silent, one that never did waits; filters and pages apply."""
+    """A host that reports is up, one that stopped is not_reporting, one that never did waits; filters and pages apply."""
     clock = Clock()
     parts = make_parts(clock=clock)
     for seed, name in enumerate(("b", "a")):
@@ -22,13 +22,13 @@ async def test_hosts_are_listed_with_their_state() -> None:
     async with serving(parts) as url:
         told = (await fetch(f"{url}/api/v1/hosts")).json()
         assert [(host["name"], host["status"]) for host in told["hosts"]] == [
-            ("a", "silent"),
+            ("a", "not_reporting"),
             ("b", "up"),
             ("c", "waiting"),
         ]
         assert told["hosts"][2]["last_report"] is None
-        silent = (await fetch(f"{url}/api/v1/hosts?status=silent")).json()
-        assert [host["name"] for host in silent["hosts"]] == ["a"]
+        stopped = (await fetch(f"{url}/api/v1/hosts?status=not_reporting")).json()
+        assert [host["name"] for host in stopped["hosts"]] == ["a"]
         page = (await fetch(f"{url}/api/v1/hosts?sort=name&descending=true&offset=1&limit=1")).json()
         assert (page["total"], [host["name"] for host in page["hosts"]]) == (3, ["b"])
 

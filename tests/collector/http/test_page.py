@@ -96,9 +96,9 @@ async def test_silence_is_said(page: Page) -> None:
         await expect(page.locator(".empty")).to_contain_text("flyball agent --set collector=")
         parts.fleet.apply(Machine("node-1", 1).tick(0, clock.now_ns))
         clock.now_ns += 60 * 10**9
-        await expect(page.locator(".row .dot.silent")).to_have_count(1)
+        await expect(page.locator(".row .dot.not_reporting")).to_have_count(1)
         await page.goto(f"{url}/#/host/node-1")
-        await expect(page.locator(".notice")).to_contain_text("silent since")
+        await expect(page.locator(".notice")).to_contain_text("has not reported since")
         await page.goto(f"{url}/#/host/nobody")
         await expect(page.locator(".empty")).to_contain_text("No host of this name")
     await expect(page.locator("#link")).to_contain_text("does not answer")

@@ -23,6 +23,8 @@ from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.store.contract import Store
 from flyball_collector.store.sqlite import SqliteStore
 from flyball_collector.testing import FlakyStore
+from flyball_collector.timeline.active_entries import ActiveEntries
+from flyball_collector.timeline.journal import Journal
 from flyball_collector.timeline.testing import changed, cleared, make_event
 from flyball_collector.timeline.timeline import Timeline
 from tests.alertmanager_schema import check_alerts
@@ -64,9 +66,9 @@ class Running:
 
     def __init__(self, settings: NotifySettings, store: Store) -> None:
         self.metrics = OwnMetrics()
-        self.timeline = Timeline(store, self.metrics)
-        self.notifier = Notifier(settings, self.timeline, store, self.metrics, time.time_ns)
-        self.timeline.listener = self.notifier.hear
+        journal, active = Journal(store, self.metrics), ActiveEntries()
+        self.notifier = Notifier(settings, journal, active, store, self.metrics, time.time_ns)
+        self.timeline = Timeline(store, journal, active, self.notifier.hear)
 
     def outcomes(self) -> dict[str, float]:
         samples = [s for m in self.metrics.notifications.collect() for s in m.samples if s.name.endswith("_total")]

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.notify.outbox import MOST_WAITING, TOLD, WAITING, Outbox
+from flyball_collector.notify.outbox import MAX_WAITING, TOLD, WAITING, Outbox
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import NOW_NS, changed, cleared, make_event
 
@@ -105,6 +105,6 @@ def test_what_waits_too_long_or_is_too_much_goes() -> None:
         take(outbox, make_event(at=second))
     assert len(outbox.too_old(NOW_NS + 3 * 10**9)) == 3
     assert outbox.too_old(NOW_NS) == []
-    for second in range(MOST_WAITING):
+    for second in range(MAX_WAITING):
         take(outbox, make_event(at=100 + second))
     assert outbox.too_old(NOW_NS) == list(outbox.waiting)[:10]

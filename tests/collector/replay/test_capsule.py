@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flyball_collector.blocks.testing import SECOND_NS, START_NS, rows, small_block, small_layout
-from flyball_collector.diagnosis.player import Player
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.player import Player
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
 from flyball_collector.replay.capsule import Capsule, settings_of
 from flyball_collector.replay.collect import collect, definitions_of

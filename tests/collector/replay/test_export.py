@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flyball_collector.blocks.testing import SECOND_NS, START_NS, small_block, small_layout
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
 from flyball_collector.replay.collect import nothing_recent
 from flyball_collector.replay.errors import ReplayError

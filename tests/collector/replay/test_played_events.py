@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_collector.diagnosis.player import Player, recording
+from flyball_collector.engine.player import Player, recording
 from flyball_collector.replay.csv_rows import read_rows
 from flyball_collector.replay.csv_series import CsvSeries, read
 from flyball_collector.replay.played_events import as_written, play_csv

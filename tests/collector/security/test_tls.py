@@ -14,7 +14,7 @@ from flyball_collector.security.pem import CertificateError
 from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.listening import listen
+from flyball_collector.wire.listening_sockets import open_listening_sockets
 from flyball_collector.wire.server import Server
 
 EMPTY: Callable[[bytes], bytes] = bytes
@@ -36,8 +36,8 @@ async def serving(files: TlsFiles) -> AsyncIterator[str]:
     async def names(call: Call) -> None:
         await call.write(",".join(sorted(call.names)).encode())
 
-    server = Server({"/t/m": names}, Limits(1000), most_streams=10, most_age_seconds=60, contexts=ServerContexts(files))
-    (listener,) = listen("127.0.0.1", 0)
+    server = Server({"/t/m": names}, Limits(1000), max_streams=10, max_age_seconds=60, contexts=ServerContexts(files))
+    (listener,) = open_listening_sockets("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server.start([listener])
     try:

@@ -17,11 +17,13 @@ from flyball_collector.store.contract import Store
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.store.sqlite import SqliteStore
 from flyball_collector.testing import FlakyStore
+from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.documents import CONDITION, EVENT, OF_HOST, OF_RUN
 from flyball_collector.timeline.entry import Entry, EntryError, decode, encode, entry_of, event_of
+from flyball_collector.timeline.journal import Journal
 from flyball_collector.timeline.query import Query, read_page
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, changed, cleared, make_event
-from flyball_collector.timeline.timeline import Timeline, forget_before
+from flyball_collector.timeline.timeline import Listener, Timeline, forget_before, nobody
 
 
 @pytest.fixture
@@ -32,9 +34,9 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @contextlib.asynccontextmanager
-async def running(store: Store) -> AsyncIterator[Timeline]:
+async def running(store: Store, listener: Listener = nobody) -> AsyncIterator[Timeline]:
     """A timeline at work; at its end everything is written."""
-    timeline = Timeline(store, OwnMetrics())
+    timeline = Timeline(store, Journal(store, OwnMetrics()), ActiveEntries(), listener)
     task = asyncio.create_task(timeline.run())
     try:
         yield timeline
@@ -117,7 +119,7 @@ async def test_what_stands_comes_back_after_a_restart(store: SqliteStore) -> Non
         timeline.take([stays, ends])
         timeline.take([worse, cleared(ends)])
         assert [entry.because for entry in timeline.active()] == ["worse"]
-    again = Timeline(store, OwnMetrics())
+    again = Timeline(store, Journal(store, OwnMetrics()), ActiveEntries())
     assert not again.loaded.is_set()
     assert await again.load() == [worse]
     assert again.loaded.is_set()
@@ -149,8 +151,7 @@ async def test_memory_is_bounded_while_the_store_is_down() -> None:
     """Beyond the limit changes go first, then the oldest; every loss is counted."""
     store, metrics = FlakyStore(), OwnMetrics()
     store.down = True
-    timeline = Timeline(store, metrics)
-    timeline.journal._most = 100  # a limit that a test can reach
+    timeline = Timeline(store, Journal(store, metrics, max_waiting=100), ActiveEntries())
     raised = [make_event(at=second) for second in range(80)]
     timeline.take(raised)
     timeline.take([changed(event) for event in raised])
@@ -273,8 +274,7 @@ async def test_a_listener_is_stored_with_its_entry(store: SqliteStore) -> None:
         return [("heard", entry.id, b"")]
 
     event = make_event()
-    async with running(store) as timeline:
-        timeline.listener = listen
+    async with running(store, listen) as timeline:
         timeline.take([event])
         timeline.take([changed(event, severity=Severity.WARNING), cleared(event)])
     assert heard == [("raised", None), ("changed", "raised"), ("cleared", "changed")]

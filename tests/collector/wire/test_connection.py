@@ -15,7 +15,7 @@ from flyball_collector.wire.frames import ErrorCode
 from flyball_collector.wire.hpack import encode
 from flyball_collector.wire.messages import PREFIX, framed
 from flyball_collector.wire.status import StatusCode
-from tests.collector.wire.conversation import (
+from tests.collector.wire.client_frames import (
     LIMITS,
     frames_of,
     greeted,

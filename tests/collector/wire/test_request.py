@@ -4,7 +4,7 @@ import pytest
 
 from flyball_collector.wire.request import NotGrpc, Request, read_request
 from flyball_collector.wire.status import CallEnded
-from tests.collector.wire.conversation import headers
+from tests.collector.wire.client_frames import headers
 
 
 @pytest.mark.parametrize("kind", [b"application/grpc", b"application/grpc+proto", b"application/grpc;x=y"])

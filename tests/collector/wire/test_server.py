@@ -15,11 +15,11 @@ from flyball_collector.wire import frames
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.events import Limits
 from flyball_collector.wire.health import Health
-from flyball_collector.wire.listening import listen
-from flyball_collector.wire.patience import AGED, Patience
+from flyball_collector.wire.listening_sockets import open_listening_sockets
+from flyball_collector.wire.timeouts import AGED, Timeouts
 from flyball_collector.wire.server import Server
 from flyball_collector.wire.status import StatusCode
-from tests.collector.wire.conversation import frames_of, greeting, opening, said
+from tests.collector.wire.client_frames import frames_of, greeting, opening, said
 
 LIMITS = Limits(message_bytes=4 * 1024 * 1024)
 
@@ -56,7 +56,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    limits: Limits = LIMITS, *, most_age_seconds: float = 60.0, patience: Patience | None = None
+    limits: Limits = LIMITS, *, max_age_seconds: float = 60.0, patience: Timeouts | None = None
 ) -> AsyncIterator[Running]:
     """A server that echoes, fails, waits and talks."""
     seen, health = Seen(), Health(("t",))
@@ -86,9 +86,9 @@ async def running(
 
     handlers = {"/t/echo": echo, "/t/broken": broken, "/t/denied": denied, "/t/chatter": chatter, **health.handlers}
     server = Server(
-        handlers, limits, most_streams=8, most_age_seconds=most_age_seconds, patience=patience or Patience()
+        handlers, limits, max_streams=8, max_age_seconds=max_age_seconds, patience=patience or Timeouts()
     )
-    (listener,) = listen("127.0.0.1", 0)
+    (listener,) = open_listening_sockets("127.0.0.1", 0)
     server.start([listener])
     try:
         yield Running(server, int(listener.getsockname()[1]), seen, health)
@@ -191,7 +191,7 @@ async def test_who_does_not_read_is_not_written_to() -> None:
 
 async def test_a_deaf_client_is_let_go() -> None:
     """Answers that nobody takes from the kernel end the connection after a while."""
-    async with running(patience=Patience(stuck_seconds=0.5)) as here:
+    async with running(patience=Timeouts(stuck_seconds=0.5)) as here:
         with here.raw() as connected:
             connected.sendall(greeting(window=1 << 30) + frames.window_update(0, 1 << 30) + opening(1, "/t/chatter"))
             await until(lambda: here.seen.begun == 1)
@@ -200,7 +200,7 @@ async def test_a_deaf_client_is_let_go() -> None:
 
 async def test_a_silent_connection_is_asked_and_given_up() -> None:
     """Half-open connections are found: who does not answer a ping is gone."""
-    async with running(patience=Patience(keepalive_seconds=0.5)) as here:
+    async with running(patience=Timeouts(keepalive_seconds=0.5)) as here:
         with here.raw() as connected:
             connected.sendall(greeting() + opening(1, "/t/echo"))
             await until(lambda: here.seen.cancelled == 1)
@@ -210,7 +210,7 @@ async def test_a_silent_connection_is_asked_and_given_up() -> None:
 
 async def test_who_answers_pings_is_kept() -> None:
     """gRPC's client says nothing for seconds, and is not given up."""
-    async with running(patience=Patience(keepalive_seconds=0.5)) as here, here.channel() as channel:
+    async with running(patience=Timeouts(keepalive_seconds=0.5)) as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")()
         await call.write(b"before")
         await call.read()
@@ -222,9 +222,9 @@ async def test_who_answers_pings_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("patience", "said_first"),
-    [(Patience(greeting_seconds=0.5), b""), (Patience(idle_seconds=0.5), greeting())],
+    [(Timeouts(greeting_seconds=0.5), b""), (Timeouts(idle_seconds=0.5), greeting())],
 )
-async def test_a_connection_without_a_purpose_is_closed(patience: Patience, said_first: bytes) -> None:
+async def test_a_connection_without_a_purpose_is_closed(patience: Timeouts, said_first: bytes) -> None:
     """One that never speaks HTTP/2, and one that asks for nothing."""
     async with running(patience=patience) as here:
         with here.raw() as connected:
@@ -247,8 +247,8 @@ async def test_rubbish_is_told_what_it_is() -> None:
 
 async def test_an_old_connection_ends_and_its_call_is_told() -> None:
     """Nobody stays beyond the age; the client reads why, and a new connection serves it."""
-    patience = Patience(age_grace_seconds=0.1)
-    async with running(most_age_seconds=0.2, patience=patience) as here, here.channel() as channel:
+    patience = Timeouts(age_grace_seconds=0.1)
+    async with running(max_age_seconds=0.2, patience=patience) as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")()
         await call.write(b"x")
         assert await call.read() == b"x"
@@ -288,8 +288,8 @@ async def test_stopping_tells_everybody() -> None:
 
 
 async def test_a_server_that_never_started_stops() -> None:
-    """Where it could not listen there is nothing to end."""
-    await Server({}, LIMITS, most_streams=1, most_age_seconds=1).stop(1)
+    """Where it could not open_listening_sockets there is nothing to end."""
+    await Server({}, LIMITS, max_streams=1, max_age_seconds=1).stop(1)
 
 
 def _all(connected: socket.socket) -> bytes:

@@ -5,7 +5,7 @@ from flyball_collector.advice.rule import Draft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.forecast.words import duration
+from flyball_collector.diagnosis.figures import duration
 
 
 def _left(event: Event) -> str:

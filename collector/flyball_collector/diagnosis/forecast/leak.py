@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.figures import duration, share, time_left
 from flyball_collector.diagnosis.forecast.day_cycle import may_be_a_day
 from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Ring
 from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
-from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.view import View

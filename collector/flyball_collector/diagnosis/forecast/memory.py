@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.figures import duration, share, time_left
 from flyball_collector.diagnosis.forecast.filling import LEAST_ROOM, RINGS, STAIRS, Filling, Fillings, Rules
 from flyball_collector.diagnosis.forecast.rows import Joined, source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trail import Ladder, Trail
-from flyball_collector.diagnosis.forecast.words import duration, share, time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.runs.onset import deviation

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.figures import share
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.words import share
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.view import View
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.figures import duration
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.words import duration
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.unknown import known_or

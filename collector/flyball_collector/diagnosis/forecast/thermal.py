@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.figures import time_left
 from flyball_collector.diagnosis.forecast.rows import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.thermal_onset import SURELY, onset, to_come
 from flyball_collector.diagnosis.forecast.trail import Newest, Ring, Trail
-from flyball_collector.diagnosis.forecast.words import time_left
 from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subjects

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.words import duration
+from flyball_collector.diagnosis.figures import duration
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.seen_metrics import ANY_AGENT

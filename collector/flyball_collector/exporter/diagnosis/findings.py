@@ -4,11 +4,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from flyball_collector.advice.advice import Advice
-from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.conditions import ActiveCondition, live
 from flyball_collector.diagnosis.detector import Detector
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
 from flyball_collector.diagnosis.runs.figures import RunBook
@@ -16,6 +14,8 @@ from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
 from flyball_collector.diagnosis.view import View  # noqa: TC001  it stands in the annotation of an attribute
 from flyball_collector.diagnosis.waste import NAMES
+from flyball_collector.engine.accounts import Accounts
+from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.diagnosis.snapshot import (
     NO_SCORES,
     NO_WASTE,

@@ -9,7 +9,7 @@ const MARGIN = 6;
 const HISTORY = 60;
 const SHOWN = 4; // of the worst that stands
 const ATTENTION = ["", "info", "warning", "critical"];
-const STATUSES = ["up", "silent", "ended", "waiting"];
+const STATUSES = ["up", "not_reporting", "ended", "waiting"];
 
 const COLUMNS = [
   { key: "name", title: "Host", value: (host) => host.name },
@@ -47,7 +47,7 @@ export class FleetView {
     place.classList.add("fleet");
     this.search = element("input", { type: "search", placeholder: "Find hosts by name", "aria-label": "Find hosts by name", oninput: () => this.arrange() });
     this.count = element("span", { class: "count" });
-    this.chips = [[null, "All"], ["up", "Up"], ["silent", "Silent"]].map(([status, label]) =>
+    this.chips = [[null, "All"], ["up", "Up"], ["not_reporting", "Not reporting"]].map(([status, label]) =>
       element("button", { class: "chip", type: "button", "aria-pressed": String(status === null), onclick: () => this.choose(status) }, label));
     this.heads = COLUMNS.map((column) => element("button", { type: "button", "aria-sort": "none", title: column.hint, onclick: () => this.order(column.key) }, column.title));
     const head = element("div", { class: "row head", role: "row" }, ...COLUMNS.map((column, index) =>
@@ -67,7 +67,7 @@ export class FleetView {
 
   choose(status) {
     this.status = status;
-    this.chips.forEach((chip, index) => chip.setAttribute("aria-pressed", String([null, "up", "silent"][index] === status)));
+    this.chips.forEach((chip, index) => chip.setAttribute("aria-pressed", String([null, "up", "not_reporting"][index] === status)));
     this.arrange();
   }
 
@@ -135,7 +135,7 @@ export class FleetView {
     this.summary.replaceChildren(...[
       part(String(this.hosts.length), this.hosts.length === 1 ? "host" : "hosts"),
       part(String(count("up")), "up"),
-      count("silent") ? part(String(count("silent")), "silent", "bad") : null,
+      count("not_reporting") ? part(String(count("not_reporting")), "not reporting", "bad") : null,
       gpus ? part(String(gpus), gpus === 1 ? "GPU" : "GPUs") : null,
       gpus && busy !== null ? part(percent(busy), "busy") : null,
       answer.active.critical ? part(String(answer.active.critical), "critical", "bad") : null,
@@ -230,7 +230,7 @@ class Row {
     const known = (value) => (live ? value : null);
     setClass(this.dot, `dot ${host.status}`);
     setClass(this.node, live ? "row" : "row pale");
-    this.node.title = `${host.name}: ${host.status}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
+    this.node.title = `${host.name}: ${host.status.replace("_", " ")}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
     const bound = host.primary ? words(host.primary) : "";
     setText(this.diagnosis, host.attention > 1 ? ATTENTION[host.attention] : bound || ATTENTION[host.attention]);
     this.diagnosis.title = bound && `bounded by ${bound}`;
@@ -245,7 +245,7 @@ class Row {
     setClass(this.hot, `number ${level(hot, 80, 88) || (hot === null ? "unknown" : "")}`.trim());
     setText(this.power, host.gpus ? fixed(known(host.gpuPower), 0, "W") : "");
     setText(this.age, host.age === null ? "never" : duration(host.age));
-    setClass(this.age, host.status === "silent" ? "number bad" : "number");
+    setClass(this.age, host.status === "not_reporting" ? "number bad" : "number");
     setText(this.skew, skew(host.skew));
     setClass(this.skew, `number wide ${host.skew !== null && Math.abs(host.skew) > 0.05 ? "warn" : ""}`.trim());
     setText(this.unavailable, host.unavailable ? String(host.unavailable) : "");

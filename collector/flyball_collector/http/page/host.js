@@ -1,4 +1,4 @@
-// One host: live charts, its GPUs, what is silent and why, who uses it, what it is.
+// One host: live charts, its GPUs, which readings are unavailable and why, who uses it, what it is.
 
 import { ask } from "./api.js";
 import { Chart, plotly } from "./charts.js";
@@ -27,9 +27,9 @@ export class HostView {
     this.gpuPart = element("div");
     this.happened = element("div");
     this.who = element("div");
-    this.silent = element("div");
+    this.unavailable = element("div");
     this.what = element("div");
-    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.diagnosed, this.live, this.gpuPart, this.past, this.happened, this.who, this.silent, this.what);
+    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.diagnosed, this.live, this.gpuPart, this.past, this.happened, this.who, this.unavailable, this.what);
     this.told = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
     this.live.append(this.told);
     this.restyle = () => this.draw();
@@ -138,7 +138,7 @@ export class HostView {
   showNotices(host) {
     const notices = [];
     const since = host.last_report ? ` since ${clock(host.last_report.unix)} (${duration(host.age_seconds)})` : "";
-    if (host.status === "silent") notices.push(["bad", `This host has been silent${since}. What is shown is its last word.`]);
+    if (host.status === "not_reporting") notices.push(["bad", `This host has not reported${since}. The values below are its last ones.`]);
     if (host.status === "ended") notices.push(["", `Its agent was stopped in order${since}.`]);
     if (host.status === "waiting") notices.push(["", "No record has come yet."]);
     if (host.duplicate) notices.push(["bad", "Two machines report under this name. Give each its own: the setting host in agent.toml."]);
@@ -152,7 +152,7 @@ export class HostView {
     const text = JSON.stringify(unavailable);
     if (text === this.unavailableShown) return;
     this.unavailableShown = text;
-    this.silent.replaceChildren(...(unavailable.length ? [part("Silent, and why"), unavailableTable(unavailable)] : []));
+    this.unavailable.replaceChildren(...(unavailable.length ? [part("Unavailable readings"), unavailableTable(unavailable)] : []));
   }
 
   showEvents(events) {

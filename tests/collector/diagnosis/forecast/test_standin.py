@@ -11,7 +11,7 @@ from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario, ramp
 from flyball_agent.standin.scenarios import make_scenario
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.diagnosis.player import Player, Sample, recording
+from flyball_collector.engine.player import Player, Sample, recording
 from flyball_proto.metric import Kind
 
 GPUS = 2

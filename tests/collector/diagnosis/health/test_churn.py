@@ -6,7 +6,7 @@ import pytest
 
 from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.testing import Stage
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 HOST = (

@@ -11,9 +11,9 @@ from flyball_collector.diagnosis.health.pcie import PcieDetector
 from flyball_collector.diagnosis.health.power_brake import PowerBrakeDetector
 from flyball_collector.diagnosis.health.row_remap import RowRemapDetector
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.engine.testing.hosts import Stage
 
 SETTINGS = HealthSettings()
 

@@ -13,8 +13,8 @@ from flyball_collector.diagnosis.health.oom_kill import OomKillDetector
 from flyball_collector.diagnosis.health.presence import PresenceDetector
 from flyball_collector.diagnosis.health.read_only import ReadOnlyDetector
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 SETTINGS = HealthSettings()

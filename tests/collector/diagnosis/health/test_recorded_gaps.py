@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from flyball_collector.diagnosis.player import EPOCH, Key, Player, Recording, Sample, recording
+from flyball_collector.engine.player import EPOCH, Key, Player, Recording, Sample, recording
 
 
 def test_a_recording_has_gaps_and_no_losses() -> None:

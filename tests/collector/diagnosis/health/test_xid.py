@@ -6,10 +6,10 @@ from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.health.host_reports import HostReports
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.health.testing import Stage
 from flyball_collector.diagnosis.health.xid import XidDetector
 from flyball_collector.diagnosis.health.xid_catalogue import BY_CODE, XIDS, XidClass, look_up
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.engine.testing.hosts import Stage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 

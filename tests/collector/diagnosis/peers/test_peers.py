@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.peers.groups import Groups, Peers
-from flyball_collector.diagnosis.player import EPOCH, Key, Player
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.runs.testing import gpu_key, host, play
+from flyball_collector.engine.player import EPOCH, Key, Player
+from flyball_collector.engine.testing.runs import gpu_key, host, play
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 GPUS = 8

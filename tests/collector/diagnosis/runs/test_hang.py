@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from flyball_collector.diagnosis.player import EPOCH, Key
-from flyball_collector.diagnosis.runs.testing import brief, gpu_key, host, play, step
+from flyball_collector.engine.player import EPOCH, Key
+from flyball_collector.engine.testing.runs import brief, gpu_key, host, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 SECOND = 10**9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyball_collector.diagnosis.runs.figures import RunBook
-from flyball_collector.diagnosis.runs.testing import host, play, step
+from flyball_collector.engine.testing.runs import host, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 

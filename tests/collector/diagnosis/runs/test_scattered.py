@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.runs.scattered import Scattered
-from flyball_collector.diagnosis.runs.testing import brief, play, step
 from flyball_collector.diagnosis.subject import Subject, subjects
+from flyball_collector.engine.testing.runs import brief, play, step
 
 Excess = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -2,7 +2,7 @@
 
 import math
 
-from flyball_collector.diagnosis.runs.testing import brief, play, step
+from flyball_collector.engine.testing.runs import brief, play, step
 
 
 def test_three_losses_in_a_row_that_are_no_number() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyball_collector.diagnosis.runs.testing import brief, play, step
+from flyball_collector.engine.testing.runs import brief, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 KINDS = ("straggler", "fail_slow", "run_slow")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from flyball_collector.diagnosis.player import Key
-from flyball_collector.diagnosis.runs.testing import brief, gpu_key, host, play, step
+from flyball_collector.engine.player import Key
+from flyball_collector.engine.testing.runs import brief, gpu_key, host, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 RANKS = 16

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.player import Key, Player, Sample, recording
+from flyball_collector.engine.settings import DiagnosisSettings
 
 MB = 1e6
 DISK: tuple[tuple[str, str], ...] = (("device", "sda"),)

@@ -11,8 +11,8 @@ import pytest
 
 from flyball_collector.diagnosis.event import State
 from flyball_collector.diagnosis.kinds import Group
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.score_table import table_of
+from flyball_collector.engine.player import Key, Player, Sample, recording
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Readings = dict[Key, float]

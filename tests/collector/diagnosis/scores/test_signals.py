@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from flyball_agent.probes.latency import LatencyProbe
-from flyball_collector.diagnosis.engine import Diagnosis
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.cores import Cores
 from flyball_collector.diagnosis.scores.quantities import SIGNALS
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.signals import Signals
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.player import Key, Player, Sample, recording
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 BUSY: Key = ("cpu_busy_ratio", ())

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyball_collector.diagnosis.accounts import Accounts
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.player import Key, Player, Sample, recording
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
+from flyball_collector.engine.accounts import Accounts
+from flyball_collector.engine.player import Key, Player, Sample, recording
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition, Price, price_of
 from flyball_collector.exporter.diagnosis.text import DiagnosisWriter

@@ -8,9 +8,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.fleet.events import recall
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.window import Window

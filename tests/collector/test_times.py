@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.http.times import moment, parse_time
+from flyball_collector.times import moment, parse_time
 
 NOW = 1_893_456_000 * 10**9
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste import WasteLedger
 from flyball_collector.diagnosis.xids import XidTimes
+from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.own_metrics import OwnMetrics
 
 _log = structlog.get_logger(__name__)

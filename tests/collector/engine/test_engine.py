@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.detector import Detector
-from flyball_collector.diagnosis.engine import WORTH_A_TURN, Diagnosis, build_detectors
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.player import EPOCH, Key, Player, Recording, Sample, recording
-from flyball_collector.diagnosis.runs.testing import step
 from flyball_collector.diagnosis.scores.quantities import SIGNALS
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.engine import WORTH_A_TURN, Diagnosis, build_detectors
+from flyball_collector.engine.player import EPOCH, Key, Player, Recording, Sample, recording
+from flyball_collector.engine.settings import DiagnosisSettings
+from flyball_collector.engine.start_up import StartUp
+from flyball_collector.engine.testing.runs import step
+from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Kind, Metric
@@ -79,8 +81,8 @@ SAMPLES = [Sample(n, "a", {("cpu_busy_ratio", ()): 1.0}) for n in range(3)]
 
 def events_of(detectors: list[Detector], *, holds: bool = False) -> list[str]:
     player = Player(recording(SAMPLES))
-    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), detectors)
-    player.diagnosis.holds = holds
+    start_up = StartUp(windows_warm=not holds, conditions_loaded=not holds)
+    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), detectors, start_up=start_up)
     return [event.kind.name for _, events in player.play() for event in events]
 
 
@@ -113,14 +115,17 @@ def test_others_are_served_while_a_look_takes_long() -> None:
 class Starting(Diagnosis):
     """Just started: until windows are warm it looks at everything in each fifth second, and at what is urgent else."""
 
-    warm_from = 0
-    loaded_from = 0
+    def __init__(self, fleet: Fleet, *, warm_from: int, loaded_from: int) -> None:
+        self.start_up = StartUp.cold()
+        self.warm_from, self.loaded_from = warm_from, loaded_from
+        super().__init__(fleet, DiagnosisSettings(), events_only=True, start_up=self.start_up)
 
     def step(self, now_ns: int) -> list[Event]:
         second = now_ns // 10**9 - EPOCH
-        self.holds, self.loaded = second < self.warm_from, second >= self.loaded_from
+        state = self.start_up
+        state.windows_warm, state.conditions_loaded = second >= self.warm_from, second >= self.loaded_from
         events: list[Event] = []
-        for _ in (self.hurried if self.holds and second % 5 else self.slices)(now_ns, events.extend):
+        for _ in (self.hurried if not state.windows_warm and second % 5 else self.slices)(now_ns, events.extend):
             pass
         return events
 
@@ -129,8 +134,7 @@ def filling(*, warm_from: int, loaded_from: int = 0) -> list[tuple[int, str, str
     """What is told of a memory that is used up from the twentieth second to the thirtieth, and when since then."""
     samples = [Sample(n, "a", {("memory_used_ratio", ()): min(1.0, 0.5 + 0.05 * max(0, n - 20))}) for n in range(40)]
     player = Player(recording(samples))
-    player.diagnosis = starting = Starting(player.fleet, DiagnosisSettings(), events_only=True)
-    starting.warm_from, starting.loaded_from = warm_from, loaded_from
+    player.diagnosis = Starting(player.fleet, warm_from=warm_from, loaded_from=loaded_from)
     told = [event for _, events in player.play() for event in events]
     return [(event.time_ns // 10**9 - EPOCH - 20, event.kind.name, event.state.value) for event in told]
 
@@ -146,8 +150,8 @@ def test_memory_is_told_in_time_while_the_collector_catches_up() -> None:
 def test_what_can_wait_is_told_when_the_windows_are_warm() -> None:
     """Although what stood is known."""
     player = Player(recording(SAMPLES))
-    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy()])
-    player.diagnosis.holds = player.diagnosis.loaded = True
+    start_up = StartUp(windows_warm=False, conditions_loaded=True)
+    player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy()], start_up=start_up)
     assert [event for _, events in player.play() for event in events] == []
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from flyball_collector.security.certs import Authority, Part
 from flyball_collector.security.tls import ServerContexts, TlsFiles
-from flyball_collector.wire.doorway import Doorway
-from flyball_collector.wire.listening import listen
+from flyball_collector.wire.acceptor import Acceptor
+from flyball_collector.wire.listening_sockets import open_listening_sockets
 
 Arrived = list[tuple[socket.socket, frozenset[str]]]
 
@@ -25,13 +25,13 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @contextmanager
 def opened(
-    contexts: ServerContexts | None, most_waiting: int = 8, handshake_seconds: float = 5.0
-) -> Iterator[tuple[int, Arrived, Doorway]]:
+    contexts: ServerContexts | None, max_waiting: int = 8, handshake_seconds: float = 5.0
+) -> Iterator[tuple[int, Arrived, Acceptor]]:
     """A doorway at work: its port, and who came through."""
-    listeners, arrived = listen("127.0.0.1", 0), Arrived()
+    listeners, arrived = open_listening_sockets("127.0.0.1", 0), Arrived()
     port = int(listeners[0].getsockname()[1])
-    doorway = Doorway(
-        listeners, contexts, lambda *who: arrived.append(who), most_waiting, handshake_seconds=handshake_seconds
+    doorway = Acceptor(
+        listeners, contexts, lambda *who: arrived.append(who), max_waiting, handshake_seconds=handshake_seconds
     )
     doorway.open()
     try:
@@ -102,7 +102,7 @@ def test_who_speaks_another_protocol_stays_out(authority: Authority, contexts: S
 
 def test_a_crowd_that_says_nothing_keeps_nobody_out(authority: Authority, contexts: ServerContexts) -> None:
     """More handshakes at once than may wait: the oldest goes, the newcomer comes through."""
-    with opened(contexts, most_waiting=4) as (port, arrived, doorway):
+    with opened(contexts, max_waiting=4) as (port, arrived, doorway):
         silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(10)]
         until(lambda: doorway.refused >= 6)
         with connect(authority, port, "gpu-03"):
@@ -121,12 +121,12 @@ def test_a_closed_doorway_takes_nobody() -> None:
 
 def test_every_address_of_a_name_is_listened_on() -> None:
     """With one port for all; a port in use is an error that leaves nothing open."""
-    listeners = listen("localhost", 0)
+    listeners = open_listening_sockets("localhost", 0)
     try:
         ports = {listener.getsockname()[1] for listener in listeners}
         assert len(ports) == 1
         with pytest.raises(OSError, match="in use"):
-            listen("127.0.0.1", ports.pop())
+            open_listening_sockets("127.0.0.1", ports.pop())
     finally:
         for listener in listeners:
             listener.close()

@@ -12,13 +12,13 @@ from flyball_collector.wire.stream import Stream
 CONNECTION_WINDOW = 1 << 24  # never in the way: what is held is limited stream by stream
 
 
-class Receiver:
+class FrameReceiver:
     """Writes into the connection's `outgoing`."""
 
     def __init__(self, outgoing: bytearray, limits: Limits) -> None:
         self._outgoing = outgoing
         self._stream_window = limits.window_bytes
-        self._most_held = limits.window_bytes + limits.message_bytes
+        self._max_held = limits.window_bytes + limits.message_bytes
         self._window = frames.DEFAULT_WINDOW_BYTES + CONNECTION_WINDOW
         self._received = 0  # since it was last widened
 
@@ -45,7 +45,7 @@ class Receiver:
         messages = stream.assembler.take(payload)
         for message in messages:
             stream.held += PREFIX.size + len(message)  # an empty one is a burden, too
-        if stream.held > self._most_held:  # only what was compressed can be
+        if stream.held > self._max_held:  # only what was compressed can be
             raise CallEnded(StatusCode.RESOURCE_EXHAUSTED, "messages that are far larger than what was sent of them")
         if not messages and not flags & frames.END_STREAM:
             self._widen(stream)  # room for the rest of a long message

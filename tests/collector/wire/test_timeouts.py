@@ -9,11 +9,11 @@ from typing import NoReturn
 import pytest
 
 from flyball_collector.wire import frames
-from flyball_collector.wire.patience import Patience, tend
+from flyball_collector.wire.timeouts import Timeouts, enforce_timeouts
 from flyball_collector.wire.peer import Peer
-from tests.collector.wire.conversation import LIMITS, greeting
+from tests.collector.wire.client_frames import LIMITS, greeting
 
-PATIENCE = Patience(keepalive_seconds=6.0)
+TIMEOUTS = Timeouts(keepalive_seconds=6.0)
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Watched:
     def tend_at(self, now: float) -> None:
         self.clock.now = now
         self.peer.rest()
-        tend(self.peer, now, PATIENCE)
+        enforce_timeouts(self.peer, now, TIMEOUTS)
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 import numpy as np
 
 from flyball_collector.diagnosis.detector import Detector
-from flyball_collector.diagnosis.engine import Diagnosis
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View
+from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.settings import DiagnosisSettings
+from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
@@ -26,7 +27,8 @@ class Stage:
 
     def __init__(self, *detectors: Detector, settings: DiagnosisSettings | None = None) -> None:
         self.fleet = Fleet()
-        self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings(), list(detectors))
+        self.start_up = StartUp()
+        self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings(), list(detectors), start_up=self.start_up)
         self.now = float(START)
         self.mute: set[str] = set()
         self._readings: dict[str, dict[_Key, float | None]] = {}

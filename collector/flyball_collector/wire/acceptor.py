@@ -21,7 +21,7 @@ Contexts = Callable[[], ssl.SSLContext]
 Arrive = Callable[[socket.socket, frozenset[str]], None]
 
 
-class Doorway:
+class Acceptor:
     """`arrive` is called in its thread, with a socket that is ready and the names of the other side's certificate."""
 
     def __init__(
@@ -29,13 +29,13 @@ class Doorway:
         listeners: Sequence[socket.socket],
         contexts: Contexts | None,
         arrive: Arrive,
-        most_waiting: int,
+        max_waiting: int,
         handshake_seconds: float = HANDSHAKE_SECONDS,
     ) -> None:
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._contexts = contexts
         self._arrive = arrive
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._handshake_seconds = handshake_seconds
         self._waiting: dict[int, tuple[float, ssl.SSLSocket]] = {}  # oldest first: since when, and who
         self._epoll = select.epoll()
@@ -79,7 +79,7 @@ class Doorway:
                 return True
         while self._waiting:
             fileno, (since, _) = next(iter(self._waiting.items()))
-            if now - since < self._handshake_seconds and len(self._waiting) <= self._most_waiting:
+            if now - since < self._handshake_seconds and len(self._waiting) <= self._max_waiting:
                 break
             self._drop(fileno, "it took too long")
         return False

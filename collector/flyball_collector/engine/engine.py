@@ -22,8 +22,9 @@ from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.scores.detector import BottleneckDetector
 from flyball_collector.diagnosis.scores.primary import Primary
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, weigh_primaries
-from flyball_collector.diagnosis.settings import DiagnosisSettings
 from flyball_collector.diagnosis.view import View, Viewer
+from flyball_collector.engine.settings import DiagnosisSettings
+from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.fleet import Fleet
 
 _log = structlog.get_logger(__name__)
@@ -58,16 +59,17 @@ class Diagnosis:
         detectors: Sequence[Detector] | None = None,
         *,
         events_only: bool = False,
+        start_up: StartUp | None = None,
     ) -> None:
-        """`events_only`: the same events, but neither scores nor advice."""
-        self.conditions = Conditions(disabled=settings.disabled)
-        self.conditions.hosts_of_run = fleet.ranks.hosts_of
-        self.conditions.gpu_index_of = fleet.gpu_index_of
+        """Build the detectors and conditions. With `events_only` there are no scores and no advice; without a
+        `start_up` nothing is held back."""
+        self.conditions = Conditions(
+            disabled=settings.disabled, hosts_of_run=fleet.ranks.hosts_of, gpu_index_of=fleet.gpu_index_of
+        )
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest
         self.scores: ScoreTable | None = None  # of the same moment as the conditions
-        self.holds = False  # while set, detectors look but nothing is raised or cleared …
-        self.loaded = False  # … but what is urgent is raised, once what stood before a restart is known
+        self._start_up = start_up or StartUp()
         self.failures: dict[str, int] = {}  # by detector
         self._worked = 0.0  # seconds of CPU since others were served
         self.seconds: dict[str, float] = {}  # CPU time of each detector's last look, and of the last second's advice
@@ -117,15 +119,15 @@ class Diagnosis:
         if self._events_only:
             return
         self.scores = weigh_primaries(self.detectors, self.conditions.raised, self._primary, view.now)
-        if not self.holds:
+        if self._start_up.windows_warm:
             yield
             yield from self._advise(view)
 
     def _conclude(self, claims: list[Claims], now_ns: int, tell: Callable[[list[Event]], object]) -> Iterator[None]:
         """From claims to events, in slices."""
-        if self.holds and not self.loaded:
+        if not self._start_up.conditions_loaded:
             return
-        if self.holds:
+        if not self._start_up.windows_warm:
             claims = [_entering(claim) for claim in claims if claim.kind.name in URGENT]
         for number, events in enumerate(self.conditions.parts(claims, now_ns)):
             if number:  # else conditions and scores are of one moment for whoever is served meanwhile

@@ -5,7 +5,7 @@ import socket
 _BACKLOG = 1024  # connections that wait to be taken: a fleet that returns has thousands, and the kernel may allow fewer
 
 
-def listen(host: str, port: int) -> list[socket.socket]:
+def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
     """One socket for each address that the host has; port 0 lets the kernel choose, the same for all. OSError."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listeners: list[socket.socket] = []

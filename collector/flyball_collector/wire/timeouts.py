@@ -8,7 +8,7 @@ AGED = "the connection has reached its age (grpc.max_connection_age_seconds); co
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """In seconds; looked at once a second."""
 
     keepalive_seconds: float = 6.0  # without a word; unanswered for as long again, it is given up: 18 s at most
@@ -19,10 +19,10 @@ class Patience:
     age_grace_seconds: float = 10.0  # for calls to end by themselves
 
 
-PATIENCE = Patience()
+TIMEOUTS = Timeouts()
 
 
-def tend(peer: Peer, now: float, patience: Patience) -> None:
+def enforce_timeouts(peer: Peer, now: float, patience: Timeouts) -> None:
     """Do what is due."""
     if peer.closing is not None:
         if now - peer.closing > patience.farewell_seconds:

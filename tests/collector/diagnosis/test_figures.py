@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyball_collector.diagnosis.forecast.words import time_left
+from flyball_collector.diagnosis.figures import time_left
 
 
 @pytest.mark.parametrize(

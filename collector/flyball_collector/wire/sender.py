@@ -16,10 +16,10 @@ _OPENING = (
     (b"grpc-accept-encoding", b",".join(ENCODINGS)),
 )
 _HEADERS = encode(_OPENING)
-_MOST_TEXT = 500  # characters of a status: encoded, too, they fit into one frame
+_MAX_TEXT = 500  # characters of a status: encoded, too, they fit into one frame
 
 
-class Sender:
+class FrameSender:
     """Writes into the connection's `outgoing`."""
 
     def __init__(self, outgoing: bytearray) -> None:
@@ -43,7 +43,7 @@ class Sender:
         """Trailers, which need no room; alone where nothing was said before them."""
         status = [(b"grpc-status", b"%d" % code)]
         if message:
-            status.append((b"grpc-message", percent_encoded(message[:_MOST_TEXT])))
+            status.append((b"grpc-message", percent_encoded(message[:_MAX_TEXT])))
         block = encode(status if stream.answered else (*_OPENING, *status))
         self._finish(stream, block)
 
@@ -54,7 +54,7 @@ class Sender:
 
     def begin_with(self, window: int, streams: Iterable[Stream]) -> None:
         """Streams have another window from the start: so do those that began (section 6.9.2)."""
-        if window > frames.MOST_WINDOW_BYTES:
+        if window > frames.MAX_WINDOW_BYTES:
             raise ProtocolFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window of {window} bytes")
         more, self._first_window = window - self._first_window, window
         for stream in streams:
@@ -63,7 +63,7 @@ class Sender:
     def widen(self, count: int, streams: Iterable[Stream]) -> None:
         """There is room for more on the connection."""
         self._window += count
-        if self._window > frames.MOST_WINDOW_BYTES:
+        if self._window > frames.MAX_WINDOW_BYTES:
             raise ProtocolFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window of {self._window} bytes")
         for stream in streams:
             self._pump(stream)
@@ -74,7 +74,7 @@ class Sender:
 
     def _add(self, stream: Stream, count: int) -> None:
         stream.send_window += count
-        if stream.send_window > frames.MOST_WINDOW_BYTES:
+        if stream.send_window > frames.MAX_WINDOW_BYTES:
             raise ProtocolFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window of {stream.send_window} bytes")
         self._pump(stream)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.peers.catalogue import peer_detectors
-from flyball_collector.diagnosis.player import EPOCH, About, Key, Player, Sample, recording
 from flyball_collector.diagnosis.runs.catalogue import run_detectors
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.settings import DiagnosisSettings
+from flyball_collector.engine.player import EPOCH, About, Key, Player, Sample, recording
+from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Reports = Callable[[int, int], pb.StepReport | None]

@@ -1,0 +1,1 @@
+"""Play invented hosts and runs through the engine, for tests and simulations."""
