@@ -35,10 +35,11 @@ test: system-packages check
 system-packages:
 	@tests/system-packages
 
-## Format, lint, types, architecture, and generated files that are stale.
+## Format, lint, words, types, architecture, and generated files that are stale.
 check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m tests.plain_words
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/mypy grafana/generator tests
 	$(BIN)/lint-imports --no-cache

@@ -26,7 +26,15 @@ LEFT_OUT = (
     "tests/test_plain_words.py",
 )
 
-MUTED_NOTIFICATIONS = ("silence", "notif", "docs/", "README.md", "CHANGELOG.md", "tests/client/", "client/flyball/command/")
+MUTED_NOTIFICATIONS = (
+    "silence",
+    "notif",
+    "docs/",
+    "README.md",
+    "CHANGELOG.md",
+    "tests/client/",
+    "client/flyball/command/",
+)
 """A silence is a muted notification, as in Alertmanager. Only files with these in their path may use the word."""
 
 
@@ -62,7 +70,10 @@ WORDS = (
     Word("mend|mends|mended|mending", "fix"),
     Word("dear|dearer|dearest", "expensive"),
     Word("besides|thereby|therein|thereof|whence|hitherto|heretofore|albeit", "also; by this; before"),
-    Word(r"(?<!there )(?:is|are|was|were) no(?! (?:longer|more|less|such|fewer|later|smaller|larger|better|worse)\b)", "is not a"),
+    Word(
+        r"(?<!there )(?:is|are|was|were) no(?! (?:longer|more|less|such|fewer|later|smaller|larger|better|worse)\b)",
+        "is not a",
+    ),
     Word("nobody knows|as it were|as good as|all the same|so to speak|come what may", "(an idiom)"),
     Word("whoever|whosoever|whatsoever", "anyone who; the caller"),
     Word(r"with one voice|a room each|in peace", "(a figure of speech)"),
