@@ -1,7 +1,7 @@
-"""What holds for every test."""
+"""Settings of every test."""
 
 from hypothesis import settings
 
-# The same examples each time, and no time limit on one: a busy machine is no fault of the code.
+# Use the same examples each time, without a time limit: a busy machine is not a fault of the code.
 settings.register_profile("flyball", deadline=None, derandomize=True)
 settings.load_profile("flyball")

@@ -1,4 +1,4 @@
-"""Work that is counted, not timed: the same on a quick machine, a slow one, and beside other programs."""
+"""Count work instead of timing it: the count is the same on a fast, a slow and a busy machine."""
 
 import sys
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from types import FrameType
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions, Python's and others, a piece of work calls in this thread."""
+    """Return how many functions, in Python or C, a piece of work calls in this thread."""
     count = 0
 
-    def heard(_frame: FrameType, event: str, _argument: object) -> None:
+    def count_call(_frame: FrameType, event: str, _argument: object) -> None:
         nonlocal count
         count += event in {"call", "c_call"}
 
     before = sys.getprofile()
-    sys.setprofile(heard)
+    sys.setprofile(count_call)
     try:
         work()
     finally:

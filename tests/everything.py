@@ -1,7 +1,7 @@
-"""Runs every test: groups of them beside each other, the longest first, each in a process of its own.
+"""Run every test in groups, several at a time, the longest first, each group in its own process.
 
-`python -m tests.everything` is what `make test` calls. Of each group a line tells how it ended; what it said is shown
-where it failed, and lies in build/tests/.
+`make test` calls `python -m tests.everything`. It prints one line for each group, and the whole output of a group that
+failed. All outputs are kept in build/tests/.
 """
 
 import os
@@ -28,10 +28,10 @@ LONGEST_FIRST = (
     "agent",
     "grafana",
 )
-"""Folders below tests/, of which those within others are groups of their own; what is not named here comes after."""
+"""Folders below tests/ that run first. A folder inside another one is a group of its own."""
 
 MOST_AT_ONCE = 4
-"""Many tests start programs of their own, and wait for them with deadlines."""
+"""Groups that run at the same time. Many tests start programs and wait for them with deadlines."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?)")
 
@@ -40,29 +40,29 @@ _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warni
 class Group:
     """A folder of tests that one process runs."""
 
-    name: str  # as one would call it by hand
+    name: str  # the path to pass to pytest
     folder: Path
-    without: tuple[Path, ...]  # of its subfolders: groups of their own
+    without: tuple[Path, ...]  # subfolders that are groups of their own
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a group ended, and what it said."""
+    """The result of a group: its status, time and output."""
 
     group: Group
     ok: bool
     seconds: float
-    said: str
+    output: str
 
     @property
     def counts(self) -> Counter[str]:
-        """How many passed, failed, …, by pytest's last line."""
-        last = self.said.rstrip().rpartition("\n")[2]
+        """Return how many tests passed, failed and so on, from pytest's last line."""
+        last = self.output.rstrip().rpartition("\n")[2]
         return Counter({what: int(number) for number, what in _COUNT.findall(last)})
 
 
 def groups(tests: Path = ROOT / "tests") -> list[Group]:
-    """Every file of tests in one of them."""
+    """Return groups that contain every test file exactly once."""
     parts = {tests / file.relative_to(tests).parts[0] for file in tests.glob("**/test_*.py")}
     rest = [tests if part.is_file() else part for part in sorted(parts)]
     first = [tests / name for name in LONGEST_FIRST if (tests / name).is_dir()]
@@ -76,7 +76,7 @@ def _group(folder: Path, folders: Sequence[Path], root: Path) -> Group:
 
 
 def run(group: Group) -> Outcome:
-    """One group, to its end."""
+    """Run one group to its end."""
     command = [sys.executable, "-m", "pytest", str(group.folder), *(f"--ignore={each}" for each in group.without)]
     print(f"{group.name} …", flush=True)
     started = time.monotonic()
@@ -86,11 +86,11 @@ def run(group: Group) -> Outcome:
     return Outcome(group, ended.returncode == 0, time.monotonic() - started, ended.stdout)
 
 
-def tell(outcome: Outcome, folder: Path) -> None:
-    """A line about it, and where it failed all that it said; that lies in a file, too."""
-    (folder / f"{outcome.group.name.replace('/', '-')}.txt").write_text(outcome.said)
+def report(outcome: Outcome, folder: Path) -> None:
+    """Print one line, and the whole output of a failed group; write the output to a file."""
+    (folder / f"{outcome.group.name.replace('/', '-')}.txt").write_text(outcome.output)
     if not outcome.ok:
-        print(outcome.said, flush=True)
+        print(outcome.output, flush=True)
     verdict = "" if outcome.ok else "FAILED: "
     print(f"{outcome.group.name}: {verdict}{_listed(outcome.counts)} in {outcome.seconds:.0f} s", flush=True)
 
@@ -100,18 +100,18 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def everything(chosen: Sequence[Group], folder: Path = ROOT / "build" / "tests") -> int:
-    """Run them all and sum up; 1 if one failed."""
+    """Run all groups and print the totals; return 1 if a group failed."""
     folder.mkdir(parents=True, exist_ok=True)
     started, total, failed = time.monotonic(), Counter[str](), []
     with ThreadPoolExecutor(min(MOST_AT_ONCE, max(2, os.cpu_count() or 1))) as pool:
         for future in as_completed([pool.submit(run, group) for group in chosen]):
             outcome = future.result()
-            tell(outcome, folder)
+            report(outcome, folder)
             total += outcome.counts
             failed += [] if outcome.ok else [outcome.group.name]
     print(f"all tests: {_listed(total)} in {time.monotonic() - started:.0f} s", flush=True)
     if failed:
-        print(f"failed: {', '.join(failed)}; what they said stands above, and in {folder}", flush=True)
+        print(f"failed: {', '.join(failed)}; their output is above and in {folder}", flush=True)
     return 1 if failed else 0
 
 

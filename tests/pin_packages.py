@@ -1,4 +1,4 @@
-"""Writes constraints.txt (what runs), -agent.txt (the agent's share of it) and -dev.txt (what tests need as well)."""
+"""Write constraints.txt (all of Flyball), constraints-agent.txt (the agent) and constraints-dev.txt (with tests)."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def _pin(requirements: list[str], target: Path) -> None:
 
 
 def main() -> None:
-    """Pin the newest versions that pyproject.toml admits; the three files agree."""
+    """Pin the newest versions that pyproject.toml allows, the same ones in all three files."""
     project = tomllib.loads(Path("pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     building = [*project["build-system"]["requires"], "editables"]

@@ -1,4 +1,4 @@
-"""Real agents and collectors as child processes: started, measured, paused, killed; shared by faults and benchmarks."""
+"""Run real agents and collectors as child processes; used by the fault tests and the benchmarks."""
 
 import contextlib
 import json
@@ -22,18 +22,18 @@ T = TypeVar("T")
 
 
 class GaveUp(AssertionError):
-    """Something that had to happen did not happen in time."""
+    """Something did not happen in time."""
 
 
 def free_port() -> int:
-    """A loopback port that nobody uses at this moment."""
+    """Return a loopback port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0, pause_seconds: float = 0.05) -> T:
-    """Ask again and again until the answer is neither false nor a refused connection."""
+    """Repeat the check until it returns something true; a refused connection counts as false."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, urllib.error.URLError):
@@ -44,7 +44,7 @@ def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0,
 
 
 class Process:
-    """One child process, its log, and what the kernel says of it."""
+    """One child process with its log and its resource usage."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = log
@@ -53,7 +53,7 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
-        """Start, or start again."""
+        """Start the process, or start it again."""
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
         return self
@@ -75,12 +75,12 @@ class Process:
         self.child.send_signal(number)
 
     def kill(self) -> None:
-        """`kill -9`, and wait until it is gone."""
+        """Kill with SIGKILL and wait for the end."""
         self.child.kill()
         self.child.wait()
 
     def stop(self, seconds: float = 10.0) -> int:
-        """Ask it to end; returns its exit status."""
+        """Send SIGTERM and return the exit status."""
         if self.alive():
             self.child.terminate()
         try:
@@ -90,17 +90,17 @@ class Process:
             raise GaveUp(f"{self._command[0]} did not stop within {seconds:g} s; its log: {self.tail()}") from None
 
     def cpu_seconds(self) -> float:
-        """User and system time so far, of all threads, and of the processes that it has started."""
+        """Return the CPU time used so far by all threads and child processes."""
         times = [process.cpu_times() for process in self._family()]
         return float(sum(each.user + each.system for each in times))
 
     def resident_bytes(self) -> int:
-        """Of it and of the processes that it has started; what they share counts for each."""
+        """Return the resident memory of the process and its children; shared pages count for each."""
         return sum(int(process.memory_info().rss) for process in self._family())
 
     def _family(self) -> list[psutil.Process]:
-        itself = psutil.Process(self.pid)
-        return [itself, *itself.children()]
+        parent = psutil.Process(self.pid)
+        return [parent, *parent.children()]
 
     def tail(self, lines: int = 30) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -116,7 +116,7 @@ class Process:
 
 
 class Collector(Process):
-    """A collector with an SQLite store of its own."""
+    """A collector with its own SQLite store."""
 
     def __init__(self, directory: Path, settings: Mapping[str, object] | None = None, **options: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ class Collector(Process):
             return json.load(answer)
 
     def metric(self, name: str) -> float | None:
-        """The sum of a metric's samples; `None` when it is not there."""
+        """Return the sum of a metric's samples, or None if the metric is missing."""
         page = "/metrics/collector" if name.startswith("flyball_collector_") else "/metrics"
         with urllib.request.urlopen(self.url + page, timeout=10) as answer:
             lines = answer.read().decode().splitlines()
@@ -151,7 +151,7 @@ class Collector(Process):
         return sum(values) if values else None
 
     def start_ready(self) -> Self:
-        """Start, and wait until it is ready."""
+        """Start the collector and wait until it is ready."""
         self.start()
         wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=30)
         return self
@@ -167,7 +167,7 @@ class Collector(Process):
 
 
 class Agent(Process):
-    """An agent with a state directory of its own."""
+    """An agent with its own state directory."""
 
     def __init__(
         self, directory: Path, collector_port: int, settings: Mapping[str, object] | None = None, **options: Any

@@ -1,4 +1,4 @@
-"""Generates the Python modules and type stubs of the wire into a folder."""
+"""Generate the Python modules and type stubs of the wire format."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def generate(target: Path) -> None:
-    """Run the protocol compiler over every .proto file."""
+    """Run protoc over every .proto file."""
     binaries = Path(sys.executable).parent
     plugins = [f"--plugin=protoc-gen-{name}={binaries / f'protoc-gen-{name}'}" for name in ("mypy", "mypy_grpc")]
     outputs = [f"--{kind}_out={target}" for kind in ("python", "mypy", "grpc_python", "mypy_grpc")]

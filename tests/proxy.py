@@ -1,4 +1,4 @@
-"""A TCP proxy that can fall silent without closing anything, as a broken network does."""
+"""A TCP proxy that can stop forwarding without closing connections, like a broken network."""
 
 import contextlib
 import select
@@ -10,7 +10,7 @@ _PIECE_BYTES = 64 * 1024
 
 
 class Proxy:
-    """Forwards loopback connections; `freeze` swallows nothing and closes nothing, it just stops moving bytes."""
+    """Forward loopback connections; `freeze` drops and closes nothing, it only stops forwarding."""
 
     def __init__(self, target_port: int) -> None:
         self._target_port = target_port
@@ -23,15 +23,15 @@ class Proxy:
         self._thread = threading.Thread(target=self._accept, name="proxy", daemon=True)
 
     def freeze(self) -> None:
-        """From now on no byte passes; both ends still see an open connection."""
+        """Stop forwarding; both ends still see an open connection."""
         self._moving.clear()
 
     def thaw(self) -> None:
-        """The network works again; connections that were open go on."""
+        """Forward again; open connections continue."""
         self._moving.set()
 
     def cut(self) -> None:
-        """Close every connection; new ones are accepted."""
+        """Close every connection; new ones are still accepted."""
         for pair in self._pairs:
             for end in pair:
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What is in a collector's SQLite file, read after the fact: the judge of every "nothing lost, nothing twice"."""
+"""Read a collector's SQLite file afterwards, to check that nothing was lost or stored twice."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ FOREVER_NS = 2**62
 
 @dataclass(slots=True)
 class Stored:
-    """Of one epoch: how often each sequence is there, with its values, and what was declared."""
+    """One epoch: how often each sequence is stored, with its values, and which ranges were declared lost or refused."""
 
     rows: Counter[int] = field(default_factory=Counter)
     values: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Stored:
 
 
 def read_stored(database: Path, host: str) -> dict[bytes, Stored]:
-    """Everything of a host, by epoch."""
+    """Return everything stored for a host, by epoch."""
     epochs: dict[bytes, Stored] = {}
     store = open_store(f"sqlite:///{database}")
     try:

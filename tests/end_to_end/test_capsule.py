@@ -1,4 +1,4 @@
-"""An incident of a live fleet as one file, which says the same anywhere."""
+"""An incident of a live fleet in one file replays the same anywhere."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def flyball(*arguments: str, cwd: Path) -> str:
 
 
 def test_a_capsule_of_a_live_incident_plays_again_without_the_collector(tmp_path: Path) -> None:
-    """What was raised is raised again, of the same GPU and at the same second, when nothing else is there any more."""
+    """The replayed capsule raises the same event for the same GPU at the same second, without the fleet."""
     standin = StandIn(tmp_path / "gpus", Scenario(gpus=2).xid(0, 79, at=4))
     with (
         Collector(tmp_path / "collector").start_ready() as collector,

@@ -50,7 +50,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def test_the_whole_page_passes_promtool(fleet: Collector) -> None:
-    """`curl /metrics | promtool check metrics` has nothing to say."""
+    """`curl /metrics | promtool check metrics` reports no problem."""
     with urllib.request.urlopen(f"{fleet.url}/metrics", timeout=5) as answer:
         page = answer.read()
     check = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)

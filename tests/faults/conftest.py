@@ -1,4 +1,4 @@
-"""A collector and an agent of their own for each test."""
+"""Give each test its own collector and agents."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,20 +13,20 @@ AgentMaker = Callable[..., Agent]
 
 @pytest.fixture
 def processes() -> Iterator[ExitStack]:
-    """Whatever is entered here is killed at the end."""
+    """Kill every process that a test started, at its end."""
     with ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
 def collector(tmp_path: Path, processes: ExitStack) -> Collector:
-    """A ready collector that writes a silent host's open block after two seconds."""
+    """Start a collector that writes the open block of a host two seconds after its last record."""
     return processes.enter_context(Collector(tmp_path / "collector", {"not_reporting_after_seconds": 2})).start_ready()
 
 
 @pytest.fixture
 def make_agent(tmp_path: Path, processes: ExitStack, collector: Collector) -> AgentMaker:
-    """Agents at five ticks a second, named and set as the test says."""
+    """Make agents that sample five times a second, with the given name and settings."""
 
     def make(
         name: str = "node-1", port: int | None = None, environment: dict[str, str] | None = None, **settings: object

@@ -1,4 +1,4 @@
-"""A GPU or its driver goes wrong: the other readings go on at their pace, the reason is shown, and it recovers."""
+"""A GPU or driver fails: other readings continue at their rate, the reason is shown, and the GPU comes back."""
 
 import time
 from pathlib import Path
@@ -29,7 +29,7 @@ def _gpu_value(
 
 
 def _reasons(collector: Collector) -> set[str]:
-    return {unavailable_reading["reason"] for unavailable_reading in _unavailable(collector)}
+    return {each["reason"] for each in _unavailable(collector)}
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_an_agent_stops_in_time_although_nvml_hangs(
     assert time.monotonic() - started < 5
 
 
-def test_a_lost_gpu_is_said_its_neighbour_goes_on_and_it_comes_back(
+def test_a_lost_gpu_is_reported_while_its_neighbour_is_read_and_comes_back(
     collector: Collector, make_agent: AgentMaker, standin: StandIn
 ) -> None:
     """One GPU falls off the bus; the other is read as before."""
@@ -72,7 +72,7 @@ def test_a_lost_gpu_is_said_its_neighbour_goes_on_and_it_comes_back(
     wait_for("both are read", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
     standin.play(Scenario(gpus=2).lose(1))
     wait_for("one is unknown", lambda: sum(v is None for v in _gpu_value(collector)) == 1)
-    assert any("lost" in unavailable_reading["detail"].lower() for unavailable_reading in _unavailable(collector))
+    assert any("lost" in each["detail"].lower() for each in _unavailable(collector))
     standin.play(Scenario(gpus=2))
     wait_for("both again", lambda: _gpu_value(collector) and None not in _gpu_value(collector), seconds=40)
 
@@ -90,7 +90,7 @@ def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMake
 def test_an_xid_is_shown_and_outlives_the_collector(
     collector: Collector, make_agent: AgentMaker, standin: StandIn
 ) -> None:
-    """What the driver reports of a GPU stands at its host, also while no collector was there, and after its restart."""
+    """An XID is shown at its host, even if it came while no collector ran, and after a restart of the collector."""
     began = time.monotonic()
     scenario = Scenario(gpus=2).started_at(began)
     standin.play(scenario)
@@ -102,7 +102,7 @@ def test_an_xid_is_shown_and_outlives_the_collector(
     standin.play(scenario.xid(gpu=0, code=31, at=time.monotonic() - began))
     time.sleep(1)
     collector.start_ready()
-    wait_for("the one that nobody heard is shown first, the other once", lambda: _xids(collector) == [31, 79])
+    wait_for("both XIDs are shown once, the newer one first", lambda: _xids(collector) == [31, 79])
 
 
 def _xids(collector: Collector) -> list[int]:
@@ -110,10 +110,10 @@ def _xids(collector: Collector) -> list[int]:
     return [event["code"] for event in events if event["kind"] == "gpu_xid"]
 
 
-def test_a_machine_without_a_driver_says_so_with_a_remedy(collector: Collector, make_agent: AgentMaker) -> None:
+def test_a_machine_without_a_driver_gives_the_reason_and_a_remedy(collector: Collector, make_agent: AgentMaker) -> None:
     """No GPU is a normal machine: everything else is read, and the unavailable reading is explained."""
     make_agent().start()
-    wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 2)
-    (unavailable_reading,) = _unavailable(collector)
-    assert unavailable_reading["reason"] == "absent"
-    assert unavailable_reading["detail"]
+    wait_for("the host reports", lambda: last_sequence(collector, "node-1") > 2)
+    (missing,) = _unavailable(collector)
+    assert missing["reason"] == "absent"
+    assert missing["detail"]

@@ -23,7 +23,7 @@ def _library() -> str | None:
 def test_a_wall_clock_that_steps_an_hour_changes_nothing_but_the_skew(
     hours: int, tmp_path: Path, collector: Collector, make_agent: AgentMaker
 ) -> None:
-    """No hour without samples, no burst, no gap in the sequence; the skew says what happened."""
+    """No hour without samples, no burst, no gap in the sequence; the skew metric shows the step."""
     offset = tmp_path / "offset"
     offset.write_text("+0s")
     environment = {
@@ -34,7 +34,7 @@ def test_a_wall_clock_that_steps_an_hour_changes_nothing_but_the_skew(
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
     agent = make_agent(environment=environment).start()
-    wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 10)
+    wait_for("the host reports", lambda: last_sequence(collector, "node-1") > 10)
     offset.write_text(f"{hours * 3600:+d}s")
     assert_pace(collector, "node-1", 5)
     skew = collector.get("/api/v1/hosts/node-1")["host"]["clock_skew_seconds"]
@@ -44,7 +44,7 @@ def test_a_wall_clock_that_steps_an_hour_changes_nothing_but_the_skew(
 
 
 def test_faketime_does_step_the_clock_of_a_process(tmp_path: Path) -> None:
-    """The test above stands on this: the wall clock moves, the monotonic clock does not."""
+    """The test above depends on this: the wall clock moves, the monotonic clock does not."""
     library = _library()
     if library is None:
         pytest.skip("libfaketime is not installed")

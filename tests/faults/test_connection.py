@@ -7,7 +7,7 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 
 from tests.faults.conftest import AgentMaker
-from tests.judge import assert_whole, heard, last_sequence
+from tests.judge import assert_whole, last_sequence, newest_live
 from tests.processes import Collector, wait_for
 from tests.proxy import Proxy
 from tests.stored import read_stored
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.faults
 def test_a_paused_collector_catches_up(collector: Collector, make_agent: AgentMaker) -> None:
     """Fifteen seconds without a living collector cost no record."""
     agent = make_agent().start()
-    wait_for("the host is heard", lambda: heard(collector, "node-1"))
+    wait_for("the host reports", lambda: newest_live(collector, "node-1"))
     collector.send(SIGSTOP)
     time.sleep(15)
     collector.send(SIGCONT)
@@ -28,13 +28,13 @@ def test_a_paused_collector_catches_up(collector: Collector, make_agent: AgentMa
 
 
 def test_a_killed_collector_is_replaced(collector: Collector, make_agent: AgentMaker) -> None:
-    """What was in the memory of a collector that died is sent again to the next."""
+    """Records that a killed collector held in memory are sent again to the next one."""
     agent = make_agent().start()
-    wait_for("two seconds are heard", lambda: last_sequence(collector, "node-1") > 10)
+    wait_for("two seconds of records have arrived", lambda: last_sequence(collector, "node-1") > 10)
     collector.kill()
     time.sleep(2)
     collector.start_ready()
-    wait_for("heard again", lambda: last_sequence(collector, "node-1") > 25, seconds=30)
+    wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > 25, seconds=30)
     assert_whole(collector, agent, "node-1", at_least=25)
 
 
@@ -42,18 +42,18 @@ def test_a_half_open_connection_is_noticed_and_replaced(collector: Collector, ma
     """A network that swallows everything is noticed by keepalive within 20 s; nothing is lost."""
     with Proxy(collector.grpc_port) as network:
         agent = make_agent(port=network.port).start()
-        wait_for("the host is heard", lambda: heard(collector, "node-1"))
+        wait_for("the host reports", lambda: newest_live(collector, "node-1"))
         network.freeze()
         frozen = time.monotonic()
         wait_for(
-            "the agent says that the connection is gone",
+            "the agent logs that the connection is gone",
             lambda: "collector_unreachable" in agent.log.read_text(),
             seconds=30,
         )
         assert time.monotonic() - frozen < 22
         network.thaw()
         before = last_sequence(collector, "node-1")
-        wait_for("heard again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
+        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
         assert_whole(collector, agent, "node-1", at_least=before)
 
 
@@ -61,12 +61,12 @@ def test_connections_cut_again_and_again_lose_nothing(collector: Collector, make
     """Ten cuts in ten seconds."""
     with Proxy(collector.grpc_port) as network:
         agent = make_agent(port=network.port).start()
-        wait_for("the host is heard", lambda: heard(collector, "node-1"))
+        wait_for("the host reports", lambda: newest_live(collector, "node-1"))
         for _ in range(10):
             time.sleep(1)
             network.cut()
         before = last_sequence(collector, "node-1")
-        wait_for("heard again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
+        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
         assert_whole(collector, agent, "node-1", at_least=50)
 
 
@@ -76,7 +76,7 @@ def test_a_dead_hosts_last_records_are_stored_within_fifteen_seconds(
     """The last minute of a host that died is the evidence that matters most."""
     del tmp_path
     agent = make_agent().start()
-    wait_for("two seconds are heard", lambda: last_sequence(collector, "node-1") > 10)
+    wait_for("two seconds of records have arrived", lambda: last_sequence(collector, "node-1") > 10)
     agent.kill()
     newest = last_sequence(collector, "node-1")
     wait_for(
@@ -93,8 +93,8 @@ def test_an_agent_killed_again_and_again_loses_at_most_the_tick_in_flight(
     """Each life is an epoch of its own; what a killed one had spooled is sent by the next."""
     agent = make_agent().start()
     for _ in range(5):
-        before = heard(collector, "node-1")
-        wait_for("a new life is heard", lambda last=before: heard(collector, "node-1") != last, seconds=20)  # type: ignore[misc]
+        before = newest_live(collector, "node-1")
+        wait_for("the new epoch reports", lambda last=before: newest_live(collector, "node-1") != last, seconds=20)  # type: ignore[misc]
         time.sleep(1.3)
         agent.kill()
         agent.start()

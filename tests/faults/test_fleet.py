@@ -21,7 +21,7 @@ CUT_OFF = 3  # records of each host that may be under way when the load is kille
 
 
 class Watchdog:
-    """What systemd would hear on its socket: when the daemon last said that it is well."""
+    """Read the notify socket like systemd: when did the daemon last send its watchdog signal?"""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,8 +37,8 @@ class Watchdog:
 
     def _listen(self) -> None:
         while True:
-            heard, now = self._socket.recv(4096), time.monotonic()
-            if b"WATCHDOG=1" in heard:
+            message, now = self._socket.recv(4096), time.monotonic()
+            if b"WATCHDOG=1" in message:
                 self.longest_seconds = max(self.longest_seconds, now - (self._fed or now))
                 self._fed = now
 
@@ -58,7 +58,7 @@ def test_hundreds_of_hosts_that_reconnect_at_once_are_caught_up(tmp_path: Path, 
     watchdog.restarted()
     collector.start_ready()
     wait_for("every host is back", lambda: _connected(collector) == HOSTS, seconds=30, pause_seconds=0.5)
-    time.sleep(3)  # by then each has said what waits in its spool
+    time.sleep(3)  # by then each has reported its backlog
     wait_for("nothing waits any more", lambda: _backlog_bytes(collector) == 0, seconds=60, pause_seconds=0.5)
     time.sleep(1)
     fleet.kill()
@@ -82,7 +82,7 @@ def _backlog_bytes(collector: Collector) -> int:
 
 
 def _stored(collector: Collector) -> int:
-    """How many records there are; every host's are single, and contiguous up to the end."""
+    """Return the number of records; assert that each host's are unique and without gaps."""
     total = 0
     for number in range(HOSTS):
         for found in read_stored(collector.database, f"load{number:05d}").values():

@@ -1,4 +1,4 @@
-"""Whatever an agent sends, the sender is told, it is counted, and nothing else is disturbed."""
+"""Whatever an agent sends, the sender gets an error, the fault is counted, and nothing else is disturbed."""
 
 import resource
 import socket
@@ -33,7 +33,7 @@ def _undisturbed(collector: Collector) -> Iterator[None]:
         agent.send_records([0])
         yield
         agent.send_records([1])
-        wait_for("the well-behaved host is heard", lambda: _sequence(collector, "well-behaved") == 1)
+        wait_for("the well-behaved host reports", lambda: _sequence(collector, "well-behaved") == 1)
     assert collector.alive(), collector.tail()
 
 
@@ -44,7 +44,7 @@ def _sequence(collector: Collector, host: str) -> int | None:
 
 
 def _after_stop(collector: Collector, host: str) -> dict[bytes, list[int]]:
-    """What the store has of a host, once its open block is written."""
+    """Return what the store has for a host, once its open block is written."""
     wait_for(
         f"the open block of {host} is stored",
         lambda: any(read_stored(collector.database, host).values()),
@@ -85,7 +85,7 @@ def test_records_that_do_not_fit_their_layout_are_refused_and_the_rest_is_kept(c
         agent.send(pb.AgentMessage(records=pb.Records(epoch=agent.epoch, records=[*bodies, rubbish])))
         agent.wait("the refusals come", lambda a: {1, 2} <= _refused(a))
         agent.send_records(range(4, 60))
-        agent.wait("the block settles all the same", lambda a: a.settled() == 60)
+        agent.wait("the block is settled anyway", lambda a: a.settled() == 60)
         stored = read_stored(collector.database, "broken")[agent.epoch]
     assert set(range(60)) - set(stored.rows) == {1, 2}
     assert [n for n in range(60) if n in stored.refused] == [1, 2]
@@ -103,7 +103,7 @@ def _refused(agent: RawAgent) -> set[int]:
 
 
 def test_a_definition_under_a_false_digest_is_refused(collector: Collector) -> None:
-    """Nobody can say that another digest means their layout."""
+    """A layout under a digest that is not its own is refused."""
     with RawAgent(collector.grpc_port, "liar").open() as agent:
         false = definition(LAYOUT)
         false.digest ^= 1
@@ -119,7 +119,7 @@ def test_a_definition_under_a_false_digest_is_refused(collector: Collector) -> N
 
 
 def test_a_stream_without_hello_is_ended_with_a_reason(collector: Collector) -> None:
-    """The first message must say who speaks."""
+    """The first message must be a hello."""
     with RawAgent(collector.grpc_port, "rude") as agent:
         agent.open()
     with RawAgent(collector.grpc_port, "") as agent:
@@ -136,18 +136,18 @@ def test_host_names_that_are_none_are_refused(collector: Collector, name: str) -
 
 
 def test_the_newest_stream_of_a_host_supersedes_the_older(collector: Collector) -> None:
-    """Two streams under one name are never mixed: the older is ended and told why."""
+    """Two streams under one name are never mixed: the older one is ended with the reason."""
     with RawAgent(collector.grpc_port, "twice").open() as old:
         old.wait("welcomed", lambda a: bool(a.replies))
         with RawAgent(collector.grpc_port, "twice", epoch=old.epoch).open() as new:
             assert old.wait_ended() is grpc.StatusCode.ABORTED
             assert "superseded" in old.detail()
             new.send_records([0])
-            wait_for("the newer one is heard", lambda: _sequence(collector, "twice") == 0)
+            wait_for("the newer stream reports", lambda: _sequence(collector, "twice") == 0)
 
 
 def test_two_machines_under_one_name_are_reported(collector: Collector) -> None:
-    """Boot ids that alternate are two machines: it is said, not mixed."""
+    """Alternating boot ids mean two machines: the duplicate is reported and records are not mixed."""
     first, second = bytes(15) + b"1", bytes(15) + b"2"
     for _ in range(3):
         for epoch, boot in ((first, "boot-a"), (second, "boot-b")):
@@ -173,7 +173,7 @@ def test_a_slow_reader_is_let_go_and_costs_no_memory(collector: Collector) -> No
 
 
 def test_ten_thousand_connections_leave_the_collector_alive(collector: Collector) -> None:
-    """Connections that say nothing are bounded in number, memory and time."""
+    """Idle connections are limited in number, memory and time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(10_000, hard - 500)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted + 400, hard))
@@ -188,7 +188,11 @@ def test_ten_thousand_connections_leave_the_collector_alive(collector: Collector
         with RawAgent(collector.grpc_port, "in-the-crowd").open() as agent:
             agent.send_records([0])
             started = time.monotonic()
-            wait_for("heard in the crowd", lambda: _sequence(collector, "in-the-crowd") == 0, seconds=30)
+            wait_for(
+                "the host reports",
+                lambda: _sequence(collector, "in-the-crowd") == 0,
+                seconds=30,
+            )
             assert time.monotonic() - started < 30
         assert collector.resident_bytes() - before < 600e6
     finally:
@@ -198,7 +202,7 @@ def test_ten_thousand_connections_leave_the_collector_alive(collector: Collector
 
 
 def test_rubbish_instead_of_http2_is_dropped(collector: Collector, tmp_path: Path) -> None:
-    """Bytes that are no protocol at all close the connection and nothing more."""
+    """Bytes of no known protocol close the connection and change nothing else."""
     del tmp_path
     for rubbish in (b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)) * 64, b"\x16\x03\x01" + bytes(500)):
         with socket.create_connection(("127.0.0.1", collector.grpc_port), 5) as end:

@@ -1,4 +1,4 @@
-"""Whatever comes over HTTP, the sender gets an error, nothing else is disturbed, and nothing is given away."""
+"""Whatever comes over HTTP, the sender gets an error, nothing else is disturbed, and no file is disclosed."""
 
 import contextlib
 import http.client
@@ -37,7 +37,7 @@ PATHS = (
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """One collector for all, with a host; it must be healthy, small and silent about it at the end."""
+    """One collector for all, with a host; at the end it must be healthy, small, and its log free of tracebacks."""
     with Collector(tmp_path_factory.mktemp("collector"), {"not_reporting_after_seconds": 2}) as process:
         process.start_ready()
         with RawAgent(process.grpc_port, "well-behaved").open() as agent:
@@ -59,7 +59,7 @@ def _undisturbed(collector: Collector) -> Iterator[None]:
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:60])
 def test_paths_that_are_tricks_get_a_clear_error(collector: Collector, path: str) -> None:
-    """A status of the sender's fault, JSON that says why, and never a file."""
+    """A 4xx status, JSON with the reason, and never a file."""
     status, body = _ask(collector, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     assert 400 <= status < 500, (status, body[:300])
     assert b"root:" not in body
@@ -84,7 +84,7 @@ def test_paths_that_are_tricks_get_a_clear_error(collector: Collector, path: str
     ids=lambda sent: repr(sent[:40]),
 )
 def test_requests_that_are_none_are_refused(collector: Collector, request_bytes: bytes) -> None:
-    """An error of four hundred something, or a closed connection."""
+    """A 4xx status or a closed connection."""
     status, body = _ask(collector, request_bytes)
     assert status == 0 or 400 <= status < 500, (status, body[:300])
 
@@ -113,7 +113,7 @@ def test_slow_senders_keep_nobody_out(collector: Collector) -> None:
 def _ask(collector: Collector, request: bytes) -> tuple[int, bytes]:
     """Status and body; 0 when the connection was closed without an answer."""
     with socket.create_connection(("127.0.0.1", collector.http_port), 15) as end:
-        with contextlib.suppress(OSError):  # let go before all was said
+        with contextlib.suppress(OSError):  # closed before everything was sent
             end.sendall(request)
         try:
             response = http.client.HTTPResponse(end)

@@ -1,4 +1,4 @@
-"""Who may send for whom: wrong authorities, strangers, expired and borrowed certificates, all told why."""
+"""Certificates decide who may send for a host: wrong, missing, expired and borrowed ones are refused."""
 
 import threading
 import time
@@ -49,22 +49,22 @@ def _credentials(ca: Authority, issued: Issued | None) -> grpc.ChannelCredential
     )
 
 
-def _speaks(collector: Collector, host: str, credentials: grpc.ChannelCredentials | None) -> RawAgent:
+def _connect(collector: Collector, host: str, credentials: grpc.ChannelCredentials | None) -> RawAgent:
     return RawAgent(collector.grpc_port, host, credentials=credentials).open()
 
 
 def test_a_host_with_its_own_certificate_is_heard(collector: Collector, authority: Authority) -> None:
     """The ordinary case, or the refusals below would prove nothing."""
     mine = authority.issue("honest", Part.AGENT)
-    with _speaks(collector, "honest", _credentials(authority, mine)) as agent:
+    with _connect(collector, "honest", _credentials(authority, mine)) as agent:
         agent.send_records([0])
-        wait_for("heard", lambda: last_sequence(collector, "honest") == 0)
+        wait_for("the record arrives", lambda: last_sequence(collector, "honest") == 0)
 
 
 def test_another_hosts_name_is_refused_by_name(collector: Collector, authority: Authority) -> None:
-    """A certificate for one host cannot speak for another."""
+    """A certificate for one host cannot send for another."""
     borrowed = authority.issue("mallory", Part.AGENT)
-    with _speaks(collector, "victim", _credentials(authority, borrowed)) as agent:
+    with _connect(collector, "victim", _credentials(authority, borrowed)) as agent:
         assert agent.wait_ended() is grpc.StatusCode.PERMISSION_DENIED
         assert "victim" in agent.detail()
         assert "mallory" in agent.detail()
@@ -72,9 +72,9 @@ def test_another_hosts_name_is_refused_by_name(collector: Collector, authority: 
 
 
 def test_no_certificate_and_no_tls_are_refused(collector: Collector, authority: Authority) -> None:
-    """Knowing the authority is not enough, and plain text is no way in."""
+    """A client without a certificate is refused, and so is plain text."""
     for credentials in (_credentials(authority, None), None):
-        with _speaks(collector, "stranger", credentials) as agent:
+        with _connect(collector, "stranger", credentials) as agent:
             assert agent.wait_ended() is grpc.StatusCode.UNAVAILABLE
     assert last_sequence(collector, "stranger") == -1
 
@@ -89,15 +89,15 @@ def test_a_certificate_of_another_authority_is_refused(
     chain = grpc.ssl_channel_credentials(
         authority.ca_file.read_bytes(), forged.key_file.read_bytes(), forged.certificate_file.read_bytes()
     )
-    with _speaks(collector, "honest", chain) as agent:
+    with _connect(collector, "honest", chain) as agent:
         assert agent.wait_ended() is grpc.StatusCode.UNAVAILABLE
 
 
 def test_an_expired_certificate_is_refused(collector: Collector, authority: Authority) -> None:
-    """A certificate of last year is none."""
+    """Last year's certificate is refused."""
     past = Authority(authority.ca_file.parent, now=datetime.now(UTC) - timedelta(days=90))
     expired = past.issue("late", Part.AGENT, days=30)
-    with _speaks(collector, "late", _credentials(authority, expired)) as agent:
+    with _connect(collector, "late", _credentials(authority, expired)) as agent:
         assert agent.wait_ended() is grpc.StatusCode.UNAVAILABLE
 
 
@@ -106,20 +106,20 @@ def test_a_renewed_certificate_is_taken_without_a_restart(
 ) -> None:
     """The collector presents the renewed certificate to the next connection, and open streams go on."""
     mine = authority.issue("steady", Part.AGENT)
-    with _speaks(collector, "steady", _credentials(authority, mine)) as agent:
+    with _connect(collector, "steady", _credentials(authority, mine)) as agent:
         agent.send_records([0])
-        wait_for("heard", lambda: last_sequence(collector, "steady") == 0)
+        wait_for("the record arrives", lambda: last_sequence(collector, "steady") == 0)
         before = server.certificate_file.read_bytes()
         authority.renew(server)
         assert server.certificate_file.read_bytes() != before
         time.sleep(0.1)
-        with _speaks(collector, "honest", _credentials(authority, authority.renew(mine))) as other:
+        with _connect(collector, "honest", _credentials(authority, authority.renew(mine))) as other:
             assert other.wait_ended() is grpc.StatusCode.PERMISSION_DENIED
         agent.send_records([1])
         wait_for("the open stream goes on", lambda: last_sequence(collector, "steady") == 1)
 
 
-def test_a_real_agent_with_a_wrong_certificate_says_why_and_keeps_its_records(
+def test_a_real_agent_with_a_wrong_certificate_logs_the_reason_and_keeps_its_records(
     collector: Collector, authority: Authority, tmp_path: Path
 ) -> None:
     """The operator reads the reason in the agent's log; with the right certificate everything arrives."""
@@ -138,7 +138,7 @@ def test_a_real_agent_with_a_wrong_certificate_says_why_and_keeps_its_records(
         wait_for("the reason is logged", lambda: "somebody-else" in agent.log.read_text())
         time.sleep(1.5)
         _point(link, right)
-        wait_for("heard with the right certificate", lambda: last_sequence(collector, "node-7") > 2, seconds=20)
+        wait_for("records arrive", lambda: last_sequence(collector, "node-7") > 2, seconds=20)
         agent.stop()
 
 

@@ -16,7 +16,7 @@ from tests.receiver import Receiver
 pytestmark = pytest.mark.faults
 
 
-def told(receiver: Receiver) -> list[tuple[str, str, str]]:
+def notified(receiver: Receiver) -> list[tuple[str, str, str]]:
     """Kind, host and state of every event that a webhook took."""
     events = (event["event"] for post in receiver.posts() for event in post.json["events"])
     return [(event["kind"], event["host"], event["state"]) for event in events]
@@ -52,30 +52,34 @@ def active(collector: Collector) -> set[tuple[str, str]]:
 
 
 def test_a_killed_collector_and_an_absent_receiver_lose_nothing(tmp_path: Path, processes: ExitStack) -> None:
-    """A host is lost while the receiver is away; the collector is killed and started again; then all is told, once."""
+    """A host is lost while the receiver is away and the collector is restarted; each notification is sent once."""
     receiver = processes.enter_context(Receiver(tmp_path / "receiver"))
     collector = start(tmp_path, processes, receiver.url)
     lose_a_host(collector, "doomed")
-    wait_for("the loss stands", lambda: active(collector), seconds=120)
-    stood = collector.get("/api/v1/conditions")["conditions"]
+    wait_for("the lost host is active", lambda: active(collector), seconds=120)
+    before = collector.get("/api/v1/conditions")["conditions"]
     wait_for("it is stored", lambda: collector.metric("flyball_collector_events_waiting") == 0)
     collector.kill()
     collector.start_ready()
-    wait_for("it stands again", lambda: collector.get("/api/v1/conditions")["loaded"])
+    wait_for("active conditions are loaded again", lambda: collector.get("/api/v1/conditions")["loaded"])
     again = collector.get("/api/v1/conditions")["conditions"]
-    assert {each["condition"] for each in stood} <= {each["condition"] for each in again}
+    assert {each["condition"] for each in before} <= {each["condition"] for each in again}
     assert (collector.metric("flyball_collector_notifications_waiting") or 0) >= 1
     receiver.start_listening()
-    wait_for("all is told", lambda: collector.metric("flyball_collector_notifications_waiting") == 0, seconds=90)
-    counts = Counter(told(receiver))
+    wait_for(
+        "all are sent",
+        lambda: collector.metric("flyball_collector_notifications_waiting") == 0,
+        seconds=90,
+    )
+    counts = Counter(notified(receiver))
     assert {state for _, host, state in counts if host == "doomed"} == {"raised"}
     assert set(counts.values()) == {1}
     events = collector.get("/api/v1/events?host=doomed&state=raised&state=cleared")["events"]
     assert len({event["id"] for event in events}) == len(events)
 
 
-def test_alertmanager_is_told_of_the_end(tmp_path: Path, processes: ExitStack) -> None:
-    """What stands is sent again and again over a restart; when the host is back its alert ends."""
+def test_alertmanager_learns_of_the_end(tmp_path: Path, processes: ExitStack) -> None:
+    """Active problems are sent repeatedly, also after a restart; when the host is back its alert ends."""
     receiver = processes.enter_context(Receiver(tmp_path / "receiver")).start_listening()
     collector = start(tmp_path, processes, alertmanager=receiver.url)
     lose_a_host(collector, "astray")
@@ -100,12 +104,12 @@ def test_alertmanager_is_told_of_the_end(tmp_path: Path, processes: ExitStack) -
         check_alerts(post.json)
 
 
-def test_what_was_told_is_not_told_again(tmp_path: Path, processes: ExitStack) -> None:
+def test_a_notification_is_sent_only_once(tmp_path: Path, processes: ExitStack) -> None:
     """Kills while a host is lost: each event reaches the webhook once, and the store has no leftovers of it."""
     receiver = processes.enter_context(Receiver(tmp_path / "receiver")).start_listening()
     collector = start(tmp_path, processes, receiver.url)
     lose_a_host(collector, "gone")
-    wait_for("it is told", lambda: told(receiver), seconds=120)
+    wait_for("the notification arrives", lambda: notified(receiver), seconds=120)
     for _ in range(4):
         wait_for(
             "that is written",
@@ -117,7 +121,7 @@ def test_what_was_told_is_not_told_again(tmp_path: Path, processes: ExitStack) -
         collector.kill()
         collector.start_ready()
         time.sleep(1)
-    assert set(Counter(told(receiver)).values()) == {1}
+    assert set(Counter(notified(receiver)).values()) == {1}
     collector.stop()
     connection = sqlite3.connect(collector.database)
     left = connection.execute("SELECT count(*) FROM documents WHERE kind = 'notification'").fetchone()

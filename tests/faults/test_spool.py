@@ -66,7 +66,7 @@ def test_a_damaged_head_of_the_oldest_file_is_declared(collector: Collector, mak
 
 
 def test_rubbish_and_foreign_files_are_left_alone(collector: Collector, make_agent: AgentMaker) -> None:
-    """What is not ours is neither sent nor deleted, and does not stop the agent."""
+    """A file that is not a segment is neither sent nor deleted and does not stop the agent."""
     agent = _filled(collector, make_agent)
     foreign = agent.state / "spool" / "notes.txt"
     foreign.write_text("not a segment")
@@ -92,7 +92,7 @@ def test_a_spool_over_its_bound_declares_what_it_dropped(collector: Collector, m
 
 
 def test_two_agents_cannot_share_a_state_directory(collector: Collector, make_agent: AgentMaker) -> None:
-    """The second one ends at once and says why."""
+    """The second agent ends at once and logs the reason."""
     first = make_agent("first").start()
     wait_for("the first is heard", lambda: last_sequence(collector, "first") > 0)
     second = make_agent("second", state_directory=first.state).start()

@@ -50,7 +50,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_stops_acknowledging_and_recovers(small_disk: Path, processes: ExitStack) -> None:
-    """A store without room says so, keeps the live view, and goes on when there is room again."""
+    """A full store is reported, the live view stays, and writing continues when there is room again."""
     settings = {"store.url": f"sqlite:///{small_disk}/flyball.db", "not_reporting_after_seconds": 2}
     collector = processes.enter_context(Collector(small_disk.parent / "collector", settings))
     collector.database = small_disk / "flyball.db"
@@ -77,7 +77,7 @@ def _fill(path: Path) -> None:
             return
 
 
-def test_an_agents_full_disk_degrades_to_memory_and_says_so(
+def test_an_agents_full_disk_degrades_to_memory_and_is_logged(
     small_disk: Path, collector: Collector, processes: ExitStack
 ) -> None:
     """With no room for the spool the agent goes on at its pace, reports it, and comes back to the disk."""
@@ -86,7 +86,7 @@ def test_an_agents_full_disk_degrades_to_memory_and_says_so(
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
     ballast = small_disk / "ballast"
     _fill(ballast)
-    wait_for("the agent says so", lambda: "spool_degraded" in agent.log.read_text(), seconds=20)
+    wait_for("the agent logs it", lambda: "spool_degraded" in agent.log.read_text(), seconds=20)
     before = last_sequence(collector, "node-1")
     wait_for("it goes on at its pace", lambda: last_sequence(collector, "node-1") > before + 20, seconds=10)
     ballast.unlink()
@@ -97,7 +97,7 @@ def test_an_agents_full_disk_degrades_to_memory_and_says_so(
 def test_what_no_disk_and_no_collector_takes_is_declared_lost(
     small_disk: Path, collector: Collector, processes: ExitStack
 ) -> None:
-    """A memory ring that runs over while the collector is away drops its oldest records, and says which."""
+    """A memory ring that runs over while the collector is away drops its oldest records and declares which."""
     agent = _agent_on(small_disk, collector, processes, **{"spool.memory_bytes": 65536}).start()
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
     _fill(small_disk / "ballast")
@@ -115,7 +115,7 @@ def test_an_agents_read_only_disk_never_stops_it(small_disk: Path, collector: Co
     """A disk that takes nothing from the first moment costs durability, not readings."""
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     agent = _agent_on(small_disk, collector, processes).start()
-    wait_for("it is heard all the same", lambda: last_sequence(collector, "node-1") > 20)
+    wait_for("the host reports anyway", lambda: last_sequence(collector, "node-1") > 20)
     assert "spool_degraded" in agent.log.read_text()
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     wait_for("it comes back to the disk", lambda: "spool_recovered" in agent.log.read_text(), seconds=40)
@@ -128,7 +128,7 @@ def _agent_on(disk: Path, collector: Collector, processes: ExitStack, **settings
 
 
 def test_losing_the_database_file_is_noticed(tmp_path: Path, processes: ExitStack) -> None:
-    """A deleted database does not end the collector, and readiness says what is wrong."""
+    """A deleted database does not end the collector, and readiness gives the reason."""
     collector = processes.enter_context(
         Collector(tmp_path / "collector", {"not_reporting_after_seconds": 2})
     ).start_ready()

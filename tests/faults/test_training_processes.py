@@ -1,4 +1,4 @@
-"""Training processes die, flood, send rubbish and fork: the agent goes on, and says who is there."""
+"""Training processes die, flood, send rubbish and fork: the agent continues and reports who is there."""
 
 import os
 import signal
@@ -26,16 +26,16 @@ path, run, fork = sys.argv[1:]
 end = socket.socket(socket.AF_UNIX)
 end.connect(path)
 lines = end.makefile("rw")
-def say(message):
+def send(message):
     lines.write(json.dumps(message) + "\\n"); lines.flush(); return json.loads(lines.readline())
-assert say({"kind": "hello", "run": run, "rank": 0})["kind"] == "ok"
+assert send({"kind": "hello", "run": run, "rank": 0})["kind"] == "ok"
 if fork == "fork" and os.fork():
     time.sleep(600)
 print(os.getpid(), flush=True)
 step = 0
 while True:
     step += 1
-    say({"kind": "steps", "step": step, "steps": 1, "step_seconds": 0.1})
+    send({"kind": "steps", "step": step, "steps": 1, "step_seconds": 0.1})
     time.sleep(0.1)
 """
 
@@ -68,8 +68,8 @@ def train(agent: Agent, processes: ExitStack) -> Iterator[Any]:
         processes.callback(training.wait)
         processes.callback(training.kill)
         assert training.stdout is not None
-        with training.stdout as said:
-            reporter = int(said.readline())
+        with training.stdout as output:
+            reporter = int(output.readline())
         started.append(reporter)
         return training, reporter
 
@@ -90,7 +90,7 @@ def _members(collector: Collector, run: str) -> list[int]:
 
 
 def test_a_training_process_that_is_killed_is_gone_from_its_host(collector: Collector, train: Any) -> None:
-    """Its steps were shown; when it dies, nobody speaks for the run any more."""
+    """Its steps are shown; when it dies, the run has no ranks any more."""
     training, pid = train("mortal")
     wait_for("its steps are shown", lambda: _step(collector, "mortal") > 5)
     wait_for("the process is shown", lambda: _members(collector, "mortal") == [pid])
@@ -102,7 +102,7 @@ def test_a_training_process_that_is_killed_is_gone_from_its_host(collector: Coll
 
 
 def test_a_training_process_that_forks_is_one_voice(collector: Collector, train: Any, agent: Agent) -> None:
-    """A child that goes on with its parent's connection speaks for the run, until it ends too."""
+    """A child that inherits its parent's connection reports for the run until it ends too."""
     parent, child = train("forked", "fork")
     wait_for("the child's steps are shown", lambda: _step(collector, "forked") > 5)
     parent.kill()
