@@ -27,7 +27,7 @@ print(json.dumps({name: {"weights": weights, "training": training["step"]} for n
 
 
 def environment(folder: Path = ENVIRONMENT) -> Path | None:
-    """Its Python, installed at the first call; nothing where it cannot be installed, which is said."""
+    """Return its Python, installed at the first call; print a message and return None if it cannot be installed."""
     python = folder / "bin" / "python"
     if (folder / "ready").exists():
         return python

@@ -1,4 +1,4 @@
-"""What the agent costs, beside node_exporter scraped each second on the same machine in the same minutes."""
+"""Measure the agent against node_exporter, scraped each second on the same machine in the same minutes."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from signal import SIGCONT, SIGSTOP
 
 from flyball_agent.standin.scenarios import start_standin
 from flyball_collector.blocks.codec import decode
-from flyball_collector.store.open import open_store
+from flyball_collector.store.store_urls import open_store
 from tests.benchmarks.figure import Figure, at_most, plain, report
 from tests.processes import Agent, Collector, Process, free_port, wait_for
 
@@ -71,7 +71,7 @@ def _scrape_each_second(port: int, stop: threading.Event) -> None:
 
 def cost(agent: Process, exporter: Process) -> list[Figure]:
     """CPU and memory of both over the same minute."""
-    _say(f"CPU of both for {QUIET_SECONDS} s")
+    _progress(f"CPU of both for {QUIET_SECONDS} s")
     time.sleep(5)
     before = agent.cpu_seconds(), exporter.cpu_seconds()
     started = time.monotonic()
@@ -91,7 +91,7 @@ def cost(agent: Process, exporter: Process) -> list[Figure]:
 
 def slowdown(agent: Process) -> list[Figure]:
     """A computing loop, with the agent running and stopped in turn: how much less it gets done beside it."""
-    _say(f"slowdown of a loop, {SLOWDOWN_ROUNDS} pairs of half-seconds")
+    _progress(f"slowdown of a loop, {SLOWDOWN_ROUNDS} pairs of half-seconds")
     counter = multiprocessing.Value("Q", 0)
     loop = multiprocessing.Process(target=_count, args=(counter,), daemon=True)
     loop.start()
@@ -128,8 +128,8 @@ def _rate(counter: "multiprocessing.sharedctypes.Synchronized[int]", seconds: fl
 
 
 def jitter(agent: Process, collector: Collector) -> list[Figure]:
-    """How far from the full second samples begin while every core is busy."""
-    _say(f"jitter with every core busy, {BUSY_SECONDS} s")
+    """Measure the distance of samples from the full second while every core is busy."""
+    _progress(f"jitter with every core busy, {BUSY_SECONDS} s")
     hogs = [multiprocessing.Process(target=_hog, daemon=True) for _ in range(multiprocessing.cpu_count())]
     for hog in hogs:
         hog.start()
@@ -161,7 +161,7 @@ def _hog() -> None:
         sum(range(10_000))
 
 
-def _say(what: str) -> None:
+def _progress(what: str) -> None:
     print(f"  {what}", file=sys.stderr, flush=True)
 
 

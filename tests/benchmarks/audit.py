@@ -79,20 +79,20 @@ def _corpus() -> Iterator[Figure]:
     for case in snippets():
         expected |= case.expected.keys()
         found |= spots(audit([case.path], rules=[rule for rule in RULES if rule.id == case.rule]).findings).keys()
-    told = {case: spots(audit([case.path]).findings) for case in scripts()}
-    warnings = {spot for each in told.values() for spot, level in each.items() if level is not Severity.NOTE}
-    marked = {spot for case in told for spot in case.expected}
-    everything = {spot for each in told.values() for spot in each}
+    by_case = {case: spots(audit([case.path]).findings) for case in scripts()}
+    warnings = {spot for each in by_case.values() for spot, level in each.items() if level is not Severity.NOTE}
+    marked = {spot for case in by_case for spot in case.expected}
+    everything = {spot for each in by_case.values() for spot in each}
     count = f"{len(RULES)} rules; of {len(expected):,} marks in {len(snippets())} snippets"
     yield at_least("recall on snippets", len(expected & found) / len(expected), RECALL, "of the marks", count)
     yield at_least("precision on snippets", len(expected & found) / len(found), PRECISION, "of the findings")
-    in_scripts = f"of {len(marked)} marks in {len(told) // 2} trainers"
+    in_scripts = f"of {len(marked)} marks in {len(by_case) // 2} trainers"
     yield at_least("recall on trainers", len(marked & everything) / len(marked), RECALL, "of the marks", in_scripts)
     yield at_least("precision on trainers", len(marked & warnings) / len(warnings), PRECISION, "of the warnings")
 
 
 def _peer(folder: Path, trainers: Sequence[Path]) -> Iterator[Figure]:
-    """What torchfix with all its rules says of the same files; its recall counts what it looks for at all."""
+    """Run torchfix with all its rules on the same files; its recall counts only faults that it looks for."""
     venv.create(folder, with_pip=True)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PEER]
     if subprocess.run(pip, check=False, stdout=sys.stderr).returncode != 0:
@@ -125,7 +125,7 @@ def _torchfix(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[Path, int, 
 
 
 def _cpu_seconds() -> float:
-    """What this process and those that it has waited for have used."""
+    """Return the CPU time of this process and of the children that it has waited for."""
     return time.process_time() + _child_seconds()
 
 

@@ -62,7 +62,7 @@ def main() -> None:
         directory = Path(name)
         figures = measure_fleet(directory, fleet, restart=not options.no_restart)
         if not options.no_peer:
-            _say(f"Prometheus scrapes {PEER_HOSTS} hosts for {PEER_SECONDS} s")
+            _progress(f"Prometheus scrapes {PEER_HOSTS} hosts for {PEER_SECONDS} s")
             peer = cpu_per_host_second(directory, PEER_HOSTS, PEER_SECONDS)
             note = f"{PEER_HOSTS} targets of as many series, scraped each second without TLS"
             figures.append(plain("Prometheus, CPU a host-second", peer * 1e6, "µs", note))
@@ -79,7 +79,7 @@ def measure_fleet(directory: Path, fleet: Fleet, *, restart: bool) -> list[Figur
     with ExitStack() as stack:
         collector = stack.enter_context(Collector(directory / "collector", settings)).start_ready()
         loaders = stack.enter_context(generated(directory, collector, fleet, seconds))
-        _say(f"{fleet.what}: ramp and first blocks, {RAMP_SECONDS + SETTLE_SECONDS} s")
+        _progress(f"{fleet.what}: ramp and first blocks, {RAMP_SECONDS + SETTLE_SECONDS} s")
         time.sleep(RAMP_SECONDS + SETTLE_SECONDS)
         figures = [*steady(collector, fleet), *scraped(collector)]
         if restart:
@@ -141,7 +141,7 @@ def generated(
 
 def steady(collector: Collector, fleet: Fleet) -> list[Figure]:
     """CPU, memory and lag over a minute in which every host's blocks close once."""
-    _say(f"steady for {MEASURE_SECONDS} s")
+    _progress(f"steady for {MEASURE_SECONDS} s")
     before = collector.cpu_seconds(), _metric(collector, "flyball_collector_records_total"), _buckets(collector, LAG)
     started = time.monotonic()
     time.sleep(MEASURE_SECONDS)
@@ -164,7 +164,7 @@ def steady(collector: Collector, fleet: Fleet) -> list[Figure]:
 
 
 def too_few(share: float, fleet: Fleet) -> str:
-    """What is wrong with a machine that cannot even generate the fleet, and what to do instead."""
+    """Return why this machine cannot generate the fleet, and what to do instead."""
     return (
         f"collector: only {share:.0%} of the snapshots due were taken, so no figure would mean anything: this machine "
         f"is too slow, or too busy, to generate {fleet.hosts:,} hosts beside the collector. Measure it in a quieter "
@@ -196,7 +196,7 @@ def _quantile(cumulative: dict[float, float], share: float) -> float:
 
 def scraped(collector: Collector) -> list[Figure]:
     """Scrapes of the whole fleet while it reports."""
-    _say("scraped")
+    _progress("scraped")
     request = urllib.request.Request(f"{collector.url}/metrics", headers={"Accept-Encoding": "gzip"})
     seconds, size, before = [], 0, _buckets(collector, LOOP)
     for _ in range(8):
@@ -215,14 +215,14 @@ def scraped(collector: Collector) -> list[Figure]:
 
 def restarted(collector: Collector, fleet: Fleet) -> list[Figure]:
     """Killed, gone for a minute, started again: how long until nobody has a backlog."""
-    _say(f"killed for {DOWN_SECONDS} s")
+    _progress(f"killed for {DOWN_SECONDS} s")
     collector.kill()
     time.sleep(DOWN_SECONDS)
     started = time.monotonic()
     collector.start()
     wait_for("ready again", lambda: collector.get("/api/v1/hosts?limit=1"), seconds=60, pause_seconds=0.2)
     quiet = 0
-    while quiet < 3:  # a host says how much it has left with its first message, a second after it is connected
+    while quiet < 3:  # a host reports its backlog with its first message, a second after it is connected
         quiet = quiet + 1 if _caught_up(collector, fleet) else 0
         if time.monotonic() - started > CATCH_UP_SECONDS:
             break
@@ -238,11 +238,11 @@ def _caught_up(collector: Collector, fleet: Fleet) -> bool:
 
 
 def whole(collector: Collector, fleet: Fleet, tallies: Sequence[Mapping[str, Any]]) -> list[Figure]:
-    """Whether the store has every record once; what waits for a grant when the generator ends is still its own."""
+    """Check that the store has every record once, except those that still wait for a grant when the generator ends."""
     sampled, reconnects, waiting = (
         sum(t[name] for t in tallies) for name in ("sampled_records", "reconnects", "waiting")
     )
-    _say("reading the store back")
+    _progress("reading the store back")
     stored = doubled = missing = 0
     for number in range(fleet.hosts):
         for found in read_stored(collector.database, f"load{number:05d}").values():
@@ -264,7 +264,7 @@ def whole(collector: Collector, fleet: Fleet, tallies: Sequence[Mapping[str, Any
     ]
 
 
-def _say(what: str) -> None:
+def _progress(what: str) -> None:
     print(f"  {what}", file=sys.stderr, flush=True)
 
 

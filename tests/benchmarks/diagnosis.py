@@ -84,11 +84,11 @@ class Load:
             )
             for rank in range(GPUS)
         ]  # fmt: skip
-        told = pb.Record(steps=steps)
+        extras = pb.Record(steps=steps)
         return Tick(
             host=f"host-{host:05}", epoch=b"benchmark-epoch-", sequence=second, layout=layout, values=values,
             valid=self._valid, agent_ns=now_ns, boot_ns=now_ns, corrected_ns=now_ns, received_ns=now_ns, unavailable=0,
-            tenancy=0, extras=b"told", live=True, told=told,
+            tenancy=0, extras=b"steps", live=True, told=extras,
         )  # fmt: skip
 
 
@@ -115,22 +115,22 @@ def measure(hosts: int = HOSTS, warm: int = WARM_SECONDS, seconds: int = SECONDS
     if diagnosis.failures:
         raise RuntimeError(f"detectors failed: {diagnosis.failures}")
     means = {name: float(np.mean(spent)) for name, spent in detectors.items()}
-    dearest = sorted(means.items(), key=lambda pair: -pair[1])
+    slowest = sorted(means.items(), key=lambda pair: -pair[1])
     active = len(diagnosis.conditions.active())
     return [
         at_most("CPU of a look at the fleet", float(np.mean(looks)), BUDGET_MS, "ms",
-                f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {active:,} conditions stand"),
+                f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {active:,} conditions are active"),
         plain("the longest look", float(np.max(looks)), "ms"),
         at_most("of it scores and bottlenecks", means["bottlenecks"], SCORES_MS, "ms"),
         at_most("of it advice", means["advice"], ADVICE_MS, "ms"),
-        *(plain(f"of it {name}", spent, "ms") for name, spent in dearest[:6] if name not in ("bottlenecks", "advice")),
+        *(plain(f"of it {name}", spent, "ms") for name, spent in slowest[:6] if name not in ("bottlenecks", "advice")),
         plain("window and ranks, before the look", float(np.mean(windows)), "ms", f"{load.columns} readings a host"),
         *measure_advice(load, diagnosis, warm + seconds),
     ]  # fmt: skip
 
 
 def measure_advice(load: Load, diagnosis: Diagnosis, second: int) -> list[Figure]:
-    """What to change when every host and every run gets a condition in the same second, and then keeps it."""
+    """Measure the advice when every host and every run gets a condition in the same second and keeps it."""
     conditions, advisor = Conditions(), Advisor(DiagnosisSettings().advice)
     hosts = len(load.fleet.hosts())
     spent, slices = [], []
@@ -148,10 +148,10 @@ def measure_advice(load: Load, diagnosis: Diagnosis, second: int) -> list[Figure
             spent.append(sum(took))
             slices += took
     gc.unfreeze()
-    note = f"a condition on each of {hosts:,} hosts and {hosts // 16} runs; {len(advisor.given):,} pieces of advice"
+    note = f"a condition on each of {hosts:,} hosts and {hosts // 16} runs; {len(advisor.current):,} pieces of advice"
     return [
         at_most("advice with a condition on every host", float(np.mean(spent)), ADVICE_MS, "ms", note),
-        plain("its dearest second, just after all were raised", float(np.max(spent)), "ms"),
+        plain("its slowest second, just after all were raised", float(np.max(spent)), "ms"),
         at_most("its longest slice", float(np.max(slices)), ADVICE_SLICE_MS, "ms"),
     ]
 

@@ -1,4 +1,4 @@
-"""How often forecasts and comparisons are wrong where nothing will break: at least 10,000 simulated host-days."""
+"""Count false alarms of forecasts and comparisons in at least 10,000 simulated host-days without faults."""
 
 import sys
 import time
@@ -27,12 +27,12 @@ _START = 1.7e9
 def alerts_of_days(hosts: int, days: int, seed: int) -> Counter[str]:
     """Alerts by kind, through the detectors and the conditions that serve a fleet."""
     fleet = QuietHosts(hosts, seed)
-    detectors, conditions = build_forecasts(ForecastSettings(), None), Conditions()  # as readings a second apart
+    detectors, conditions = build_forecasts(ForecastSettings(), None), Conditions()  # as with readings each second
     alerts: Counter[str] = Counter()
     for day in range(days):
         for view in fleet.day(_START + 86_400.0 * day):
             claims = [claim for detector in detectors for claim in detector.observe(view)]
-            events = conditions.take(claims, view.now_ns)
+            events = conditions.apply(claims, view.now_ns)
             alerts.update(event.kind.name for event in events if event.state is State.RAISED)
     return alerts
 
@@ -44,7 +44,7 @@ def alerts_of_starts(hosts: int, rounds: int, seed: int) -> Counter[str]:
         detectors, conditions = build_forecasts(ForecastSettings()), Conditions()
         for view in QuietStarts(hosts, seed + number).views(_START):
             claims = [claim for detector in detectors for claim in detector.observe(view)]
-            events = conditions.take(claims, view.now_ns)
+            events = conditions.apply(claims, view.now_ns)
             alerts.update(event.kind.name for event in events if event.state is State.RAISED)
     return alerts
 

@@ -35,12 +35,12 @@ _TIME = struct.Struct("<qq")
 _STEP = re.compile(rb"\x28" + re.escape(bytes((0x80, 0x80, 0x80, 0x01))))  # a report's step, as records begin
 _ROWS = 251
 _TROUBLED, _TROUBLE = 20, 1.8  # of so many hosts one has so many times the usual load
-_LONGEST_BACKOFF_SECONDS = 10.0  # of agents that nobody told otherwise
+_LONGEST_BACKOFF_SECONDS = 10.0  # the default of agents
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to generate."""
+    """The fleet to generate."""
 
     target: str
     hosts: int
@@ -57,7 +57,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened."""
+    """The result of a load."""
 
     sampled_records: int = 0
     sent_messages: int = 0
@@ -83,7 +83,7 @@ def host_layout(host: int) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the readings do, row by row and round and round: hosts share it, each from a place of its own."""
+    """A table of readings that all hosts replay in a loop, each from its own row."""
 
     first: NDArray[np.int64]  # values of gauges in each row; of counters 0
     steps: NDArray[np.int64]  # from each row to the next
@@ -332,7 +332,7 @@ async def broken_off(load: Load, host: Host, tally: Tally, until: float) -> bool
 
 
 async def generate(load: Load) -> dict[str, object]:
-    """Run the fleet; returns what the JSON says."""
+    """Run the fleet and return its result for JSON."""
     tally = Tally()
     usual, troubled = course(1.0, seed=1), course(_TROUBLE, seed=2)
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""What the benchmarks' hosts send: metrics of agents with a usual level each (a counter's: a second)."""
+"""The metrics that the benchmarks' hosts send, each with a usual level (counters: per second)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -119,7 +119,7 @@ def loaded_columns(host: int) -> Iterator[tuple[Column, float]]:
 
 
 def wavers(column: Column) -> bool:
-    """Whether a reading is not the same each second."""
+    """Return True if a reading changes each second."""
     return not any(part in column.metric.name for part in EXACT)
 
 

@@ -1,4 +1,4 @@
-"""How long before its end each fault is told, or how long after its begin: many hosts with noise, second by second."""
+"""Measure how long before its end, or after its start, each fault is raised on many hosts with noise."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ def _stuck(energy: bool) -> Fault:
         readings["gpu_energy_joules_total"][QUIET:] = readings["gpu_energy_joules_total"][QUIET]
     else:
         power[QUIET:] = power[QUIET]
-    name = "an energy counter stands still" if energy else "all readings of a busy GPU stand still"
+    name = "an energy counter that is stuck" if energy else "all readings of a busy GPU are stuck"
     return Fault(name, "stuck_telemetry", readings, QUIET, False, on="gpu")
 
 
@@ -153,21 +153,21 @@ FAULTS: tuple[Callable[[], Fault], ...] = (
 )
 
 
-def first_told(fault: Fault) -> Floats:
+def first_raised(fault: Fault) -> Floats:
     """For each host the step at which the kind was first raised; NaN: never."""
     machines = Machines(HOSTS, gpus=1, mounts=("/data",))
     detectors, conditions = build_forecasts(ForecastSettings()), Conditions()
     first = np.full(HOSTS, np.nan)
     for step in range(len(next(iter(fault.readings.values())))):
-        told = {name: values[step] for name, values in fault.readings.items()}
+        readings = {name: values[step] for name, values in fault.readings.items()}
         view = ArrayView(
             machines, _START + fault.every * step,
-            host=told if fault.on == "host" else None,
-            gpu=told if fault.on == "gpu" else None,
-            mount=told if fault.on == "mount" else None,
+            host=readings if fault.on == "host" else None,
+            gpu=readings if fault.on == "gpu" else None,
+            mount=readings if fault.on == "mount" else None,
         )  # fmt: skip
         claims = [claim for detector in detectors for claim in detector.observe(view)]
-        for event in conditions.take(claims, view.now_ns):
+        for event in conditions.apply(claims, view.now_ns):
             if event.state is State.RAISED and event.kind.name == fault.kind:
                 host = int(event.subject.host.rpartition("-")[2])
                 first[host] = np.fmin(first[host], step)
@@ -175,12 +175,12 @@ def first_told(fault: Fault) -> Floats:
 
 
 def figure(fault: Fault) -> Figure:
-    """The median time, and how many were told: ahead of the end where it is a forecast."""
-    first = first_told(fault)
+    """Return the median time and the number of raised faults; for a forecast the time before the end."""
+    first = first_raised(fault)
     times = (fault.counted_from - first) * fault.every * (1 if fault.ahead else -1)
     good = times > 0 if fault.ahead else times >= 0
     median = float(np.median(times[good])) if good.any() else float("nan")
-    note = f"{'before' if fault.ahead else 'after'}; told of {good.sum()} in {HOSTS}"
+    note = f"{'before' if fault.ahead else 'after'}; raised on {good.sum()} of {HOSTS}"
     if good.any():
         bound = np.quantile(times[good], 0.1 if fault.ahead else 0.9)
         note += f", one in ten {'less' if fault.ahead else 'more'} than {bound:.0f} s"

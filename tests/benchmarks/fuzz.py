@@ -18,8 +18,8 @@ from flyball_agent.runs.messages import decode as decode_line
 from flyball_agent.settings import AgentSettings
 from flyball_agent.spool.format import (
     HEADER,
-    SpoolEntry,
     EntryKind,
+    SpoolEntry,
     decode_definition,
     decode_epoch,
     decode_record,
@@ -33,8 +33,8 @@ from flyball_collector.blocks.codec import decode as decode_block
 from flyball_collector.blocks.codec import encode as encode_block
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.testing import rows, small_layout
-from flyball_collector.ingest.door import Door
 from flyball_collector.ingest.hello import check_hello
+from flyball_collector.ingest.record_reader import RecordReader
 from flyball_collector.ingest.rejection import Malformed, Rejection
 from flyball_collector.security.tokens import TokensError, parse_tokens
 from flyball_collector.tick import KnownLayout
@@ -66,7 +66,7 @@ def targets(directory: Path) -> list[Target]:
     epoch = bytes(range(16))
     records = [record(epoch, n).SerializeToString() for n in (0, 1, 2**40)]
     message = pb.AgentMessage(records=pb.Records(epoch=epoch, records=records)).SerializeToString()
-    door = Door("host", {LAYOUT.digest: KnownLayout(LAYOUT)})
+    door = RecordReader("host", {LAYOUT.digest: KnownLayout(LAYOUT)})
     layout = small_layout()
     life = Epoch(epoch, time.time_ns(), "boot", 1000)
     definition = Definition.of(pb.Definition.LAYOUT, LAYOUT.body)
@@ -140,7 +140,7 @@ def mutate(data: bytes, dice: random.Random) -> bytes:
 
 
 def attack(target: Target, count: int, dice: random.Random) -> tuple[int, list[str]]:
-    """How many inputs were refused, and every answer that is no refusal of ours."""
+    """Count refused inputs and list every other answer."""
     refused, crashes = 0, []
     for _ in range(count):
         data = mutate(dice.choice(target.seeds), dice)

@@ -40,7 +40,7 @@ class Noise:
         return np.full(self.ticks, value)
 
     def rare(self, each_seconds: float) -> NDArray[np.float64]:
-        """How often something rare had happened."""
+        """Return how often a rare event had happened."""
         return np.cumsum(self._random.random(self.ticks) < 1 / each_seconds).astype(np.float64)
 
 

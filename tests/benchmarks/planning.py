@@ -1,4 +1,4 @@
-"""How soon `flyball plan` answers, what thousands of layouts cost, and how near predictions come to measured runs.
+"""Measure the time of `flyball plan` and of thousands of layouts, and compare predictions with measured runs.
 
 Beside it Accelerate's estimate-memory on the same model. Every command is a process of its own, started again and
 again, its bytecode written before, as an installed package's is: the fastest start counts, since others share the
@@ -28,10 +28,10 @@ FLYBALL = str(Path(sys.executable).with_name("flyball"))
 
 SEARCH = """
 import time
-from flyball_planner.layouts.search import search_layouts
+from flyball_planner.layout_search.search import search_layouts
 from flyball_planner.plan.scaling import on
-from flyball_planner.specification.bundled import example_text
-from flyball_planner.specification.read import read_specification
+from flyball_planner.specification.example_files import example_text
+from flyball_planner.specification.reader import read_specification
 known = read_specification(example_text("transformer"))
 machine = on(known, 32)
 search_layouts(known.subject, known.training, machine)
@@ -99,15 +99,15 @@ def starts(rounds: int, bytecode: Path) -> Iterator[Figure]:
     """From the shell's start of a command to its end, its output in a pipe."""
     for name in EXAMPLES:
         found = cost([FLYBALL, "plan", f"examples/{name}.yaml"], rounds, bytecode)
-        yield from _told(f"flyball plan {name}", found, PLAN_SECONDS)
+        yield from _figures(f"flyball plan {name}", found, PLAN_SECONDS)
     recommended = [FLYBALL, "recommend", "--plan", "examples/transformer.yaml", "--hours", "48"]
-    yield from _told("flyball recommend for the transformer", cost(recommended, rounds, bytecode))
+    yield from _figures("flyball recommend for the transformer", cost(recommended, rounds, bytecode))
     found = cost([sys.executable, "-c", "import flyball_planner.api"], rounds, bytecode)
-    yield from _told("import of the library, Python's start included", found, IMPORT_SECONDS)
-    yield from _told("of it Python and numpy", cost([sys.executable, "-c", "import numpy"], rounds, bytecode))
+    yield from _figures("import of the library, Python's start included", found, IMPORT_SECONDS)
+    yield from _figures("of it Python and numpy", cost([sys.executable, "-c", "import numpy"], rounds, bytecode))
 
 
-def _told(name: str, found: Cost, bound_seconds: float | None = None) -> Iterator[Figure]:
+def _figures(name: str, found: Cost, bound_seconds: float | None = None) -> Iterator[Figure]:
     if bound_seconds is None:
         yield plain(name, found.seconds, "s")
     else:
@@ -121,7 +121,7 @@ def search(rounds: int, bytecode: Path) -> Iterator[Figure]:
     found = cost([sys.executable, "-c", SEARCH], rounds, bytecode)
     seconds, candidates = found.output.split()
     name = f"{int(candidates):,} layouts judged"
-    yield at_most(name, float(seconds), SEARCH_SECONDS, "s", "of CPU; imported before; ranked, ten of them told")
+    yield at_most(name, float(seconds), SEARCH_SECONDS, "s", "of CPU; imported before; ranked, ten of them listed")
     yield plain("its peak memory", found.peak_bytes / 1e6, "MB")
 
 
@@ -132,25 +132,27 @@ def beside_the_peer(rounds: int, bytecode: Path) -> Iterator[Figure]:
         (folder / "config.json").write_text(json.dumps(LLAMA))
         (folder / "run.yaml").write_text(SPECIFICATION)
         ours = cost([FLYBALL, "plan", "run.yaml", "--format", "json"], rounds, bytecode, folder)
-        yield from _told("flyball plan, Llama 3.2 3B", ours)
-        told = json.loads(ours.output)["memory"]["allocated_bytes"]
-        interval = f"{told['low'] / 2**30:.1f} … {told['high'] / 2**30:.1f} GiB"
-        yield plain("it says that tensors take", told["middle"] / 2**30, "GiB", f"{interval}; {_off(told['middle'])}")
+        yield from _figures("flyball plan, Llama 3.2 3B", ours)
+        found = json.loads(ours.output)["memory"]["allocated_bytes"]
+        interval = f"{found['low'] / 2**30:.1f} … {found['high'] / 2**30:.1f} GiB"
+        yield plain(
+            "predicted memory of tensors", found["middle"] / 2**30, "GiB", f"{interval}; {_off(found['middle'])}"
+        )
         python = environment()
         if python is None:
             return
         theirs = cost([str(python.absolute()), "-c", PROGRAM, "."], rounds, bytecode, folder)
-        yield from _told("accelerate estimate-memory, the same", theirs)
+        yield from _figures("accelerate estimate-memory, the same", theirs)
         trained = json.loads(theirs.output.splitlines()[-1])["float16"]["training"]
         yield plain(
-            "it says that a training takes", trained / 2**30, "GiB", f"a batch of one in 16 bits; {_off(trained)}"
+            "predicted memory of a training", trained / 2**30, "GiB", f"a batch of one in 16 bits; {_off(trained)}"
         )
         yield plain("flyball / accelerate, CPU", ours.cpu_seconds / theirs.cpu_seconds, "ratio")
         yield plain("flyball / accelerate, peak memory", ours.peak_bytes / theirs.peak_bytes, "ratio")
 
 
-def _off(said_bytes: float) -> str:
-    return f"{said_bytes / MEASURED_BYTES - 1:+.0%} of the {MEASURED_BYTES / 2**30:g} GiB that torchtune measured"
+def _off(predicted_bytes: float) -> str:
+    return f"{predicted_bytes / MEASURED_BYTES - 1:+.0%} of the {MEASURED_BYTES / 2**30:g} GiB that torchtune measured"
 
 
 HEADLINES = (

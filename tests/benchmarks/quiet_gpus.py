@@ -1,4 +1,4 @@
-"""How often a GPU is called capped, hot or shared where it is as its peers are: eight a host, by the minute."""
+"""Count how often a GPU that behaves like its peers is reported as capped, hot or shared."""
 
 import sys
 import time
@@ -23,18 +23,18 @@ Floats = NDArray[np.float64]
 KINDS = ("power_capped", "cooling_outlier", "co_tenant")
 GPUS = 8
 SPLIT = 0.2
-"""Share of the hosts whose GPUs have unlike jobs that no run tells apart."""
+"""Share of the hosts whose GPUs have different jobs that no run distinguishes."""
 
 LIMIT = 700.0
 _START = 1.7e9
 _DAY = 1440
-_LATELY_MINUTES = 5
+_RECENT_MINUTES = 5
 _CHANGE = 4 / _DAY  # another job on a host; and on one GPU of a host that is shared out
 _NO_RANKS = Ranks(max_ranks=64)
 
 
 class _View(ArrayView):
-    lately: Floats  # power over the last minutes
+    recent: Floats  # power over the last minutes
 
     @property
     def ranks(self) -> Ranks:
@@ -44,8 +44,8 @@ class _View(ArrayView):
         return np.full(len(self.gpus), horizon)
 
     def gpu(self, metric: str, horizon: int | None = None, **where: str) -> Floats:
-        if metric == "gpu_power_watts" and horizon == _LATELY_MINUTES * 60:
-            return self.lately
+        if metric == "gpu_power_watts" and horizon == _RECENT_MINUTES * 60:
+            return self.recent
         return super().gpu(metric, horizon, **where)
 
 
@@ -76,7 +76,7 @@ class QuietGpus:
     def day(self, start: float) -> Iterator[_View]:
         """The views of one day."""
         rng, count = self._rng, self._count
-        powers: deque[Floats] = deque(maxlen=_LATELY_MINUTES)
+        powers: deque[Floats] = deque(maxlen=_RECENT_MINUTES)
         together, alone, air = (wander.stretch(_DAY) for wander in (self._together, self._alone, self._air))
         for minute in range(_DAY):
             self._jobs()
@@ -102,7 +102,7 @@ class QuietGpus:
                     "gpu_memory_total_bytes": np.full(count, 8.5e10),
                 },
             )
-            view.lately = np.mean(powers, axis=0)
+            view.recent = np.mean(powers, axis=0)
             yield view
 
     def _jobs(self) -> None:
@@ -149,7 +149,7 @@ def alerts_of_gpus(hosts: int, days: int, seed: int, split: float = SPLIT) -> Co
     for day in range(days):
         for view in fleet.day(_START + 86_400.0 * day):
             claims = [claim for detector in detectors for claim in detector.observe(view)]
-            events = conditions.take(claims, view.now_ns)
+            events = conditions.apply(claims, view.now_ns)
             alerts.update(event.kind.name for event in events if event.state is State.RAISED)
     return alerts
 

@@ -1,4 +1,4 @@
-"""How often ranks are called slow where nothing is wrong, and how soon they are where they became slow.
+"""Count how often ranks are reported as slow without a cause, and measure how soon slow ranks are reported.
 
 Step times with heavy tails, wandering, a daily drift, evaluation, checkpoints, restarts, and ranks that always are
 slower. Half of the runs wait for each other at every step.
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
-from flyball_collector.diagnosis.runs.onset import REPORTS
-from flyball_collector.diagnosis.runs.paces import Paces, PaceTaker
+from flyball_collector.diagnosis.runs.level_shifts import REPORTS
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.settings import RunSettings
-from flyball_collector.diagnosis.runs.slow import SlowDetector
+from flyball_collector.diagnosis.runs.slow_ranks import SlowDetector
+from flyball_collector.diagnosis.runs.step_times import StepTimeTracker, StepTimeUpdater
 from flyball_collector.diagnosis.runs.stragglers import StragglerDetector
 from flyball_collector.fleet.ranks import RankKey, Ranks
 
@@ -103,7 +103,7 @@ class QuietRanks(Ranks):
         return self._now
 
     def _together(self, times: Floats) -> NDArray[np.float32]:
-        """What all ranks of a run share, report × run."""
+        """Return the time that all ranks of a run share, report × run."""
         draw, runs, length = self._draw, self._runs, TURN * self._every
         self._rests -= length
         stops = draw.random(runs) < 1.0 * length / _DAY  # once a day
@@ -114,8 +114,8 @@ class QuietRanks(Ranks):
         slow = self._run_wander + self._warms + self._drift * np.sin(2 * np.pi * (times[-1] / _DAY + self._phase))
         period, lasts, height, offset = self._evaluation
         evaluates = (times[:, None] + offset) % period < lasts
-        saves, dear = self._checkpoints
-        logs = slow + height * evaluates + dear * ((times[:, None] + offset) % saves < self._every)
+        saves, costs = self._checkpoints
+        logs = slow + height * evaluates + costs * ((times[:, None] + offset) % saves < self._every)
         white = draw.standard_normal((TURN, runs), dtype=np.float32) * self._run_white
         together: NDArray[np.float32] = logs.astype(np.float32) + white
         return together
@@ -169,15 +169,15 @@ class Watch:
     def __init__(self, ranks: QuietRanks, hosts: int) -> None:
         self._ranks, self._machines = ranks, Machines(hosts)
         settings, runs = RunSettings(), Runs()
-        paces = Paces(runs, settings.slower_ratio)
-        self._detectors = (PaceTaker(paces), StragglerDetector(settings, paces), SlowDetector(settings, paces))
+        paces = StepTimeTracker(runs, settings.slower_ratio)
+        self._detectors = (StepTimeUpdater(paces), StragglerDetector(settings, paces), SlowDetector(settings, paces))
         self._conditions = Conditions()
 
     def look(self) -> list[Event]:
         """After the next reports: what is raised."""
         view = _View(self._machines, self._ranks.turn(), self._ranks)
         claims = [claim for detector in self._detectors for claim in detector.observe(view)]
-        return [event for event in self._conditions.take(claims, view.now_ns) if event.state is State.RAISED]
+        return [event for event in self._conditions.apply(claims, view.now_ns) if event.state is State.RAISED]
 
 
 def alerts_of_steps(hosts: int, days: float, every_seconds: float, seed: int) -> Counter[str]:

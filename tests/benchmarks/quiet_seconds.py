@@ -64,7 +64,7 @@ class QuietStarts:
         return np.asarray(np.clip(use + 0.001 * rng.normal(size=use.shape), 0, 0.98))
 
     def _margins(self) -> Floats:
-        """The die warms within seconds, its heat sink within a minute or two; sensors tell whole degrees."""
+        """The die warms within seconds, its heat sink within a minute or two; sensors report whole degrees."""
         rng, hosts = self._rng, self._hosts
         rest, part = rng.uniform(3.5, 40, hosts), rng.uniform(0.3, 0.7, hosts)
         quick, slow = log_uniform(rng, (2, 6), hosts), log_uniform(rng, (15, 90), hosts)

@@ -21,8 +21,8 @@ BENCHMARKS = {
     "storage": "bytes of a host-day, reading a month",
     "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
-    "forecast_delays": "how soon each fault is told that forecasts look for",
-    "slow_delays": "how soon ranks and runs are told that become slower",
+    "forecast_delays": "how soon each forecast fault is raised",
+    "slow_delays": "how soon ranks and runs that become slower are raised",
     "fuzz": "100,000 hostile inputs",
     "audit": "training code read for its faults: files a second, what of the corpus is found; beside torchfix",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
@@ -30,7 +30,7 @@ BENCHMARKS = {
 
 INTRODUCTION = """# Benchmarks
 
-`make bench` measures every number below anew, each peer in the same run; `python -m tests.benchmarks.run --only NAME`
+`make bench` measures every number below, each peer in the same run; `python -m tests.benchmarks.run --only NAME`
 measures one of them, `--json FILE` is for programs. Machines are noisy: what counts is the ratio to the peer beside it.
 CPU is what the kernel charged to the process: user and system, all threads. The GPUs are the stand-in library's: a real
 driver's own time comes on top (`make gpu-check`).
@@ -49,7 +49,7 @@ def run_benchmark(name: str) -> list[Figure] | None:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """Return the machine that the figures were measured on."""
     model = next(
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
         platform.machine(),
@@ -102,7 +102,7 @@ def main() -> int:
         plain = {name: [vars_of(figure) for figure in found] for name, found in results.items()}
         options.json.write_text(json.dumps({"date": when, "machine": machine(), "figures": plain}, indent=1) + "\n")
     for name in failed:
-        print(f"{name} failed: why stands above; it is not in the table", file=sys.stderr)
+        print(f"{name} failed: the reason is above; it is not in the table", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,6 +1,6 @@
-"""Renders a whole fleet for Prometheus, and says what it costs, and for how long an event loop beside it waits.
+"""Render a whole fleet for Prometheus; measure the cost and how long an event loop beside it waits.
 
-Every host has all its scores, one GPU in ten stands in some condition, and one host in four has lost GPU time.
+Every host has all its scores, one GPU in ten has an active condition, and one host in four has lost GPU time.
 
 python -m tests.benchmarks.scrape [--hosts 2048] [--format openmetrics]
 """
@@ -20,7 +20,7 @@ from flyball_collector.command import tune_interpreter
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, EventKind
-from flyball_collector.diagnosis.scores.base import BASE_NAMES
+from flyball_collector.diagnosis.scores.base_scores import BASE_NAMES
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
@@ -91,7 +91,7 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
         stalls.extend(lags)
     watch.cancel()
     still = []
-    for _ in range(3):  # what stands still shows so at the second time
+    for _ in range(3):  # unchanged readings are known as such at the second time
         now += 2 * 10**9
         processor = cpu_seconds()
         await timed(renderings, format_)
@@ -104,7 +104,7 @@ async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
         at_most("scrape with gzip, best", min(walls), 0.5, "s"),
         at_most("scrape with gzip, median", sorted(walls)[len(walls) // 2], 0.5, "s"),
         plain("CPU of a scrape", min(processors), "s", "with the process that renders"),
-        plain("CPU of a scrape of what stands still", min(still), "s", "no reading has moved since the one before"),
+        plain("CPU of a scrape without changes", min(still), "s", "no reading has changed since the one before"),
         at_most("longest stall of the event loop", max(stalls), 0.1, "s"),
         plain("page, gzipped", len(body) / 1e6, "MB"),
         plain("peak resident", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, "MB", "fleet included"),

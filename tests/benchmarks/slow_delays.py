@@ -1,4 +1,4 @@
-"""How soon ranks and runs that become slower for good are told, in the noise of quiet ones: delays in reports."""
+"""Measure after how many reports ranks and runs that become slower are raised, among quiet ones with noise."""
 
 import sys
 from collections.abc import Callable
@@ -15,8 +15,8 @@ HOSTS = 160
 EVERY_SECONDS = 10.0
 RATIOS = (1.15, 1.3, 2.0, 4.0)
 
-_TURNS_BEFORE = 300  # some seven hours
-_TURNS_AFTER = 90  # two more
+_ROUNDS_BEFORE = 300  # some seven hours
+_ROUNDS_AFTER = 90  # two more
 
 Places = NDArray[np.int64]
 
@@ -34,24 +34,24 @@ def whole_runs(ranks: QuietRanks, _: np.random.Generator) -> Places:
 
 
 def delays(choose: Callable[[QuietRanks, np.random.Generator], Places], kind: str, ratio: float, seed: int) -> Figure:
-    """Choose who becomes slower, and count the reports until it is told under this kind."""
+    """Choose which ranks become slower and count the reports until this kind is raised."""
     ranks = QuietRanks(HOSTS, seed, EVERY_SECONDS)
     watch = Watch(ranks, HOSTS)
-    for _ in range(_TURNS_BEFORE):
+    for _ in range(_ROUNDS_BEFORE):
         watch.look()
     places = choose(ranks, np.random.default_rng(seed))
     ranks.slow_down(places, ratio)
     keys = [ranks.keys[place] for place in places.tolist()]
     wanted = {(key.run, key.rank if kind == "fail_slow" else None) for key in keys}
-    told: dict[tuple[str, int | None], int] = {}
-    for turn in range(1, _TURNS_AFTER + 1):
+    raised: dict[tuple[str, int | None], int] = {}
+    for turn in range(1, _ROUNDS_AFTER + 1):
         for event in watch.look():
             subject = (event.subject.run, event.subject.rank)
             if event.kind.name == kind and subject in wanted:
-                told.setdefault(subject, turn * TURN)
-    reports = np.array(sorted(told.values()), dtype=np.float64)
+                raised.setdefault(subject, turn * TURN)
+    reports = np.array(sorted(raised.values()), dtype=np.float64)
     middle, most = np.quantile(reports, (0.5, 0.9)) if len(reports) else (np.nan, np.nan)
-    note = f"told of {len(told)} in {len(wanted)}; nine in ten within {most:.0f}"
+    note = f"raised on {len(raised)} of {len(wanted)}; nine in ten within {most:.0f}"
     return plain(f"{kind}: slower by {ratio:g} times", float(middle), "reports", note)
 
 

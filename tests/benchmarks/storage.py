@@ -1,4 +1,4 @@
-"""What a host-day costs in the embedded store, and how fast blocks are made and a month is read.
+"""Measure the size of a host-day in the embedded store and the speed of making blocks and reading a month.
 
 The data are made up (`host_day.py`): 64 cores, 8 GPUs, 4 disks, 3 interfaces, levels that wander with a correlation of
 0.95 a second plus noise that no second shares with the next. Times are CPU time of this process.
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from flyball_collector.blocks.assembly import build_block
 from flyball_collector.blocks.block import Block, BlockKey, RowGroup
-from flyball_collector.blocks.build import build_block
 from flyball_collector.blocks.codec import decode, encode
 from flyball_collector.blocks.testing import START_NS, rows
 from flyball_collector.store.definitions import definition_id
@@ -134,7 +134,7 @@ def _month(path: Path) -> Iterator[Figure]:
 
 
 def _used_bytes(path: Path) -> int:
-    """What lies in the file, without its log and without pages that are free."""
+    """Return the bytes in use in the file, without its log and free pages."""
     with closing(sqlite3.connect(path)) as connection:
         pages, free, size = (
             int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,4 +1,4 @@
-"""One benchmark that fails takes nothing from the others, and is told."""
+"""A benchmark that fails does not affect the others and is reported."""
 
 import json
 import sys
@@ -20,10 +20,10 @@ def test_the_others_are_measured_and_written(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("two_benchmarks")
-def test_which_failed_is_told_at_the_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_failures_are_listed_at_the_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["run", "--only", "not_there"])
     assert run.main() == 1
-    assert capfd.readouterr().err.endswith("not_there failed: why stands above; it is not in the table\n")
+    assert capfd.readouterr().err.endswith("not_there failed: the reason is above; it is not in the table\n")
 
 
 @pytest.mark.usefixtures("two_benchmarks")

@@ -95,7 +95,7 @@ def _seed(out: Path, asked: int | None) -> int:
     if path.exists():
         known = int(path.read_text())
         if asked not in {None, known}:
-            raise SystemExit(f"{path} says {known}: take another --out for seed {asked}")
+            raise SystemExit(f"{path} was made with seed {known}; use another --out for seed {asked}")
         return known
     out.mkdir(parents=True, exist_ok=True)
     seed = secrets.randbits(32) if asked is None else asked
@@ -104,7 +104,7 @@ def _seed(out: Path, asked: int | None) -> int:
 
 
 def _pairs(out: Path) -> list[Pair]:
-    """Every episode that can be scored, diagnosed anew."""
+    """Diagnose every episode that can be scored."""
     scored = [recorded for recorded in read_recorded(out) if recorded.label.use is not Use.DROPPED]
     return [(recorded, diagnose(recorded, out / f"{recorded.name}.spool")) for recorded in scored]
 

@@ -25,12 +25,12 @@ PAIRS_A_ROUND = 7
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What may be done here."""
+    """The means that this machine offers."""
 
     means: frozenset[str]
 
     def can(self, generator: Generator) -> bool:
-        """Whether a generator works here."""
+        """Return True if a generator works on this machine."""
         return self.means.issuperset(generator.needs)
 
 
@@ -64,7 +64,7 @@ def stage() -> Iterator[tuple[Stage, Machine]]:
         folder = Path(name)
         make_data(folder)
         with swap_file(folder / "swap") as has_swap, Child("surroundings") as weather:
-            ports = msgspec.json.decode(weather.hear(), type=Ports)
+            ports = msgspec.json.decode(weather.read_line(), type=Ports)
             target = f"http://127.0.0.1:{ports.service}/health"
             with Recorder(folder / "agent.sock", target) as recorder:
                 time.sleep(2)  # counters need a reading before
@@ -91,7 +91,7 @@ def record(
             if episode.name in done:
                 continue
             recorded = done[episode.name] = staged.play(episode, out)
-            _say(recorded, _useful(done), scored)
+            _report(recorded, _useful(done), scored)
     return [done[name] for name in sorted(done)]
 
 
@@ -99,7 +99,7 @@ def _useful(done: dict[str, Recorded]) -> int:
     return sum(recorded.label.use is not Use.DROPPED for recorded in done.values())
 
 
-def _say(recorded: Recorded, useful: int, scored: int) -> None:
+def _report(recorded: Recorded, useful: int, scored: int) -> None:
     gains = ", ".join(f"{name} ×{min(found):.2f}" for name, found in recorded.label.gains.items() if found)
     words = f"{useful}/{scored} {recorded.name} ({'; '.join(recorded.strengths)}): {recorded.label.use}"
     print(" ".join(part for part in (words, recorded.label.why, gains) if part), file=sys.stderr, flush=True)
@@ -114,4 +114,4 @@ def record_steady(out: Path, *, loads: Sequence[str], seconds: float, until: flo
     with stage() as (staged, _):
         for number, name in enumerate(missing):
             if time.monotonic() < until:
-                _say(staged.play(Episode(f"steady-{name}", number, (name,), seconds), out), number + 1, len(missing))
+                _report(staged.play(Episode(f"steady-{name}", number, (name,), seconds), out), number + 1, len(missing))

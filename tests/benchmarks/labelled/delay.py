@@ -19,7 +19,7 @@ class Wire:
     free: float = 0.0  # when it has sent what it was given
 
     def sent(self, now: float, count: int) -> float:
-        """When so many bytes have left, behind those of others."""
+        """Return when so many bytes have left, after those that were queued before."""
         self.free = max(now, self.free)
         if self.bytes_per_second:
             self.free += count / self.bytes_per_second
@@ -28,13 +28,13 @@ class Wire:
 
 @dataclass(slots=True)
 class Timetable:
-    """When a connection's pieces arrive: in order, no faster than the wire is free, late by its delay."""
+    """The arrival times of a connection's pieces: in order, after the wire is free, plus its delay."""
 
     wire: Wire
     _last: float = 0.0
 
     def arrival(self, now: float, count: int) -> float:
-        """When a piece of so many bytes arrives that leaves now."""
+        """Return when a piece of so many bytes arrives if it leaves now."""
         self._last = max(self._last, self.wire.sent(now, count) + self.wire.delay_seconds)
         return self._last
 
@@ -79,7 +79,7 @@ class DelayProxy:
             self._tasks.discard(task)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wire: Wire) -> None:
-        """One direction: one task takes what comes, the other hands it over when it has arrived."""
+        """Carry one direction: one task reads, the other writes each piece when it has arrived."""
         travelling: deque[tuple[float, bytes]] = deque()
         changed = asyncio.Condition()
         timetable = Timetable(wire)

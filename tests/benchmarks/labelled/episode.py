@@ -32,7 +32,7 @@ OTHERS_RATIO = 0.1
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """What is to be recorded: the seed decides everything that is drawn."""
+    """One episode to record; the seed decides everything that is drawn."""
 
     name: str
     seed: int
@@ -58,7 +58,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Stage:
-    """What stays from episode to episode: recorder, servers, data set."""
+    """The parts that stay from episode to episode: recorder, servers, data set."""
 
     def __init__(self, folder: Path, recorder: Recorder, weather: Child, ports: Ports, socket_path: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Fits the calibration that the product ships to recorded episodes: what was weighed how, and whether it was so."""
+"""Fit the calibration that the product ships to recorded episodes."""
 
 import math
 from collections import Counter
@@ -11,23 +11,23 @@ from tests.benchmarks.labelled.score import Pair
 
 
 def labelled(pairs: Iterable[Pair]) -> Iterator[Labelled]:
-    """Every bottleneck of every episode, told or not: only what was not so shows where to doubt.
+    """Yield every bottleneck of every episode, active or not, because absent causes count too.
 
-    What the true cause explains, and what it might as well be called, is neither right nor wrong, and left out.
+    An effect of the true cause, or another name of it, is neither right nor wrong and left out.
     """
     for recorded, verdict in pairs:
         odds = {one.kind: one.log_odds for one in verdict.weighed if one.log_odds is not None}
         right = {max(kinds, key=lambda kind: odds.get(kind, -math.inf)) for kinds in recorded.truth}
-        doubtful = {kind for kinds in recorded.truth for kind in kinds} - right
+        other_names = {kind for kinds in recorded.truth for kind in kinds} - right
         for kind, score in odds.items():
-            if kind in right or not (kind in doubtful or right.intersection(BY_NAME[kind].explained_by)):
+            if kind in right or not (kind in other_names or right.intersection(BY_NAME[kind].explained_by)):
                 yield Labelled(kind, score, kind in right)
 
 
 def fit_to(pairs: Sequence[Pair], path: Path) -> None:
-    """Write the calibration; say what it rests on."""
+    """Write the calibration and print how many statements it is fitted to."""
     found = list(labelled(pairs))
     write(fit(found), path)
     of, right = Counter(one.kind for one in found), Counter(one.kind for one in found if one.right)
     for kind in sorted(of):
-        print(f"{kind:28} {of[kind]:4} weighed, {right[kind]:4} so")
+        print(f"{kind:28} {of[kind]:4} weighed, {right[kind]:4} true")

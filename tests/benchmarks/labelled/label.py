@@ -1,4 +1,4 @@
-"""What an episode truly was: a cause counts only where removing it made the loop at least a tenth faster."""
+"""Label an episode: a cause counts only if removing it makes the loop at least a tenth faster."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ SAME = 0.05
 
 
 class Use(StrEnum):
-    """What an episode is good for."""
+    """The use of an episode."""
 
     SINGLE = "single"  # one cause, which did harm
     MIXED = "mixed"  # two, each of which did harm beside the other
@@ -31,7 +31,7 @@ class Phase(msgspec.Struct, frozen=True):
 
 
 class Label(msgspec.Struct, frozen=True):
-    """The verdict on an episode; `gains` says how much faster the loop became without each cause."""
+    """The verdict on an episode; `gains` is how much faster the loop became without each cause."""
 
     use: Use
     why: str
@@ -41,8 +41,8 @@ class Label(msgspec.Struct, frozen=True):
 def label(causes: Sequence[str], phases: Sequence[Phase], *, meant_quiet: bool = False) -> Label:
     """Judge by the phases that differ from the full one by a single cause.
 
-    What is meant to be harmless is so unless the loop was slower with it than both before and after: a loop on a
-    shared machine changes its speed by itself, and what comes back on one side only was no effect of ours.
+    A cause that is meant to be harmless counts as such unless the loop was slower with it than both before and after:
+    a shared machine changes its speed by itself, and a change on one side only is not an effect of the cause.
     """
     full = next(phase for phase in phases if phase.on == tuple(causes))
     if any(phase.steps_per_second in {None, 0.0} for phase in phases):

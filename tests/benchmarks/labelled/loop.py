@@ -1,6 +1,6 @@
 """A small real training: NumPy, a data loader, workers if wished, service calls, checkpoints; it reports its steps.
 
-`python -m tests.benchmarks.labelled.loop PLAN` trains until it is told to end. Each line on stdin is a `Change`. Every
+`python -m tests.benchmarks.labelled.loop PLAN` trains until it is stopped. Each line on stdin is a `Change`. Every
 step is written to the plan's trace as (wall time of its end, seconds), whatever the agent makes of the reports.
 """
 
@@ -36,7 +36,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 class Orders:
-    """What the experiment changes while the loop runs; workers see it, too."""
+    """The settings that the experiment changes while the loop runs, shared with the workers."""
 
     def __init__(self, plan: LoopPlan) -> None:
         self.calls = plan.calls
@@ -44,7 +44,7 @@ class Orders:
         self._cold = _FORK.Value("b", any(source.cold for source in plan.sources), lock=False)
 
     def is_cold(self) -> bool:
-        """Whether data sets are read past the cache."""
+        """Return True if data sets are read past the page cache."""
         return bool(self._cold.value)
 
     def obey(self, change: Change) -> None:
@@ -80,14 +80,14 @@ class Sections:
 
 
 class Reporter:
-    """Tells the agent about once a second, over its Unix socket, what was done since."""
+    """Report the steps to the agent's Unix socket about once a second."""
 
     def __init__(self, plan: LoopPlan, now: Callable[[], float] = time.monotonic) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(plan.socket)
         self._socket.setblocking(False)
         self._now = now
-        self._told = now()
+        self._reported = now()
         self._steps = 0
         self._seconds = 0.0
         self._batch = plan.batch
@@ -97,7 +97,7 @@ class Reporter:
         """One step is done."""
         self._steps += 1
         self._seconds += seconds
-        if self._now() - self._told < REPORT_SECONDS:
+        if self._now() - self._reported < REPORT_SECONDS:
             return
         self._send({
             "kind": "steps",
@@ -109,11 +109,11 @@ class Reporter:
             "loss": loss,
             "section_seconds": sections.seconds,
         })  # fmt: skip
-        self._told, self._steps, self._seconds = self._now(), 0, 0.0
+        self._reported, self._steps, self._seconds = self._now(), 0, 0.0
         sections.seconds = {}
 
     def close(self) -> None:
-        """Say goodbye."""
+        """Send a goodbye and close the socket."""
         self._send({"kind": "goodbye"})
         self._socket.close()
 
@@ -221,7 +221,7 @@ def write_checkpoint(folder: Path, count: int) -> None:
 
 
 def train(plan: LoopPlan, orders: Orders) -> None:
-    """Until told to end."""
+    """Train until it is stopped."""
     loader = Loader(plan, orders.is_cold)
     model, section, reporter = Model(plan), Sections(), Reporter(plan)
     service = Service(plan.service_port) if plan.service_port else None
@@ -249,7 +249,7 @@ def train(plan: LoopPlan, orders: Orders) -> None:
 
 
 def main() -> None:
-    """Train as the plan says."""
+    """Train according to the plan."""
     plan = msgspec.json.decode(sys.argv[1], type=LoopPlan)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(plan.threads)
@@ -257,7 +257,7 @@ def main() -> None:
     # unbuffered: a buffer's lock, held by a thread that waits, would stop the interpreter from ending
     with open(0, "rb", buffering=0, closefd=False) as lines:
         print("ready", flush=True)
-        if not lines.readline():  # whoever started it may first put it into a control group
+        if not lines.readline():  # the parent may first move this process into a control group
             return
         threading.Thread(target=orders.listen, args=(lines,), daemon=True).start()
         train(plan, orders)

@@ -1,4 +1,4 @@
-"""How much of the machine went to work that is not the bench's: an episode beside other load proves nothing."""
+"""Measure how much CPU went to other work; an episode that ran beside other load proves nothing."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A whole run of recordings as one archive, without names, so that rules can be tuned on it without recording anew."""
+"""A whole run of recordings as one archive, without names, so that rules can be tuned without recording again."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ from tests.benchmarks.labelled.record import anonymous
 
 
 def pack(folder: Path, episodes: Sequence[Recorded], archive: Path) -> None:
-    """What `tar -xJf` makes a folder of, for `--out`."""
+    """Write an archive that `tar -xJf` unpacks into a folder for `--out`."""
     with tarfile.open(archive, "w:xz", preset=9) as tar:
         for recorded in episodes:
             _add(tar, f"{recorded.name}.json", msgspec.json.format(msgspec.json.encode(recorded)))

@@ -1,4 +1,4 @@
-"""The calibration curve as a picture: SVG, which needs no program to draw it."""
+"""Draw the calibration curve as SVG."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ LEFT, TOP, PLOT = 60, 40, 320
 
 
 def calibration_svg(bins: Sequence[Bin], title: str) -> str:
-    """What was right of what was said, against how sure it was said; bars are Wilson's bounds, areas the counts."""
+    """Draw the share of correct reports against their confidence. Bars are Wilson's bounds, areas the counts."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE} {SIZE}" width="{SIZE}" height="{SIZE}">',
         '<g font-family="sans-serif" font-size="12" fill="none" stroke-width="1">',
@@ -31,9 +31,9 @@ def calibration_svg(bins: Sequence[Bin], title: str) -> str:
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="#1f5fa8" fill-opacity="0.6">'
             f"<title>{one.right.words} at {one.mean_confidence:.0%}</title></circle>"
         )
-    parts.append(_text(_x(0.5), _y(0) + 38, "said with this confidence", "middle"))
+    parts.append(_text(_x(0.5), _y(0) + 38, "confidence of the report", "middle"))
     parts.append(
-        f'<g transform="translate(16 {_y(0.5)}) rotate(-90)">{_text(0, 0, "of that, so much was right", "middle")}</g>'
+        f'<g transform="translate(16 {_y(0.5)}) rotate(-90)">{_text(0, 0, "share of correct reports", "middle")}</g>'
     )
     return "\n".join([*parts, "</g>", "</svg>", ""])
 

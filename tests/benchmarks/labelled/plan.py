@@ -1,4 +1,4 @@
-"""What a training loop of the bench is told: how big its model is, where its batches come from, what it calls."""
+"""The plan of a training loop: the size of its model, the source of its batches, the service it calls."""
 
 import struct
 from typing import Literal
@@ -12,7 +12,7 @@ REQUEST = struct.Struct("!I")
 
 
 class SourcePlan(msgspec.Struct, frozen=True):
-    """Where batches come from.
+    """The source of batches.
 
     file: `amount` bytes by positioned reads, past the page cache while it is `cold`. mapped: `amount` random pages of
     a mapped file of `size` bytes. anonymous: the same of memory that no file backs. remote: `amount` bytes from the

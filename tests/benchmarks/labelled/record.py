@@ -1,4 +1,4 @@
-"""Records what the agent's own probes see, and what a training tells its socket, into a file of the spool's format."""
+"""Record the agent's probes and a training's step reports into a file of the spool's format."""
 
 import asyncio
 import gzip
@@ -22,8 +22,8 @@ from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings, ProbeSettings
 from flyball_agent.spool.format import (
     HEADER,
-    Entry,
     EntryKind,
+    SpoolEntry,
     decode_definition,
     decode_epoch,
     decode_record,
@@ -34,7 +34,7 @@ from flyball_agent.spool.format import (
     scan,
 )
 from flyball_collector.engine.player import Recording
-from flyball_collector.ingest.door import Door
+from flyball_collector.ingest.record_reader import RecordReader
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Layout
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -44,7 +44,7 @@ T = TypeVar("T")
 HOST = "bench"
 STOP_SECONDS = 2.0
 HOLD_SECONDS = 2.5
-"""As long as the collector lets a live host's newest reading stand."""
+"""How long the collector keeps a live host's newest reading."""
 
 
 class Recorder:
@@ -62,7 +62,12 @@ class Recorder:
         self._socket_path, self._accounts = socket_path, accounts
         runner = Runner([*found.all, self._tenancy, SelfProbe(accounts)], settings.probes.time_limit_seconds)
         self._sampler = Sampler(
-            epoch=self.epoch, runner=runner, extras=self._extras, sinks=(self._keep,), clock=clock, self_metrics=accounts
+            epoch=self.epoch,
+            runner=runner,
+            extras=self._extras,
+            sinks=(self._keep,),
+            clock=clock,
+            self_metrics=accounts,
         )
         self._lock = threading.Lock()
         self._ticks: list[TickRecord] | None = None
@@ -131,9 +136,9 @@ def read(path: Path) -> Recording:
     """A recorded file as ticks for the player; the collector's own door reads the records."""
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     layouts: dict[int, KnownLayout] = {}
-    door, epoch, ticks = Door(HOST, layouts), b"", []
+    door, epoch, ticks = RecordReader(HOST, layouts), b"", []
     for entry in scan(data, entries_start(data)):
-        if not isinstance(entry, Entry):
+        if not isinstance(entry, SpoolEntry):
             raise ValueError(f"{path}: damaged at byte {entry.start}")
         if entry.kind == EntryKind.EPOCH and (found := decode_epoch(entry.body)) is not None:
             epoch = found.id
@@ -153,7 +158,7 @@ def anonymous(path: Path) -> bytes:
     data = path.read_bytes()
     kept = [HEADER]
     for entry in scan(data, entries_start(data)):
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, SpoolEntry)
         if (epoch := decode_epoch(entry.body) if entry.kind == EntryKind.EPOCH else None) is not None:
             kept.append(encode_epoch(replace(epoch, boot_id="")))
         definition = decode_definition(entry.body) if entry.kind == EntryKind.DEFINITION else None

@@ -1,4 +1,4 @@
-"""The page of the labelled runs: what was done, what was right, what was taken for what."""
+"""Write the page of the labelled runs: the method, the results, and a confusion matrix."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,39 +28,40 @@ REACH_CHANGES = 1
 
 INTRODUCTION = """# Labelled runs
 
-`python -m tests.benchmarks.labelled` makes real bottlenecks on a real machine around a small real training loop
-(NumPy; loads, computes, calls a service, reports its steps over the agent's socket), records what the agent's own
-probes see, and plays the recordings through the fleet, window, detectors and conditions of the product. Every number
-here can be computed again from the recordings without recording anew.
+`python -m tests.benchmarks.labelled` creates real bottlenecks on a real machine around a small real training loop. The
+loop uses NumPy; it loads, computes, calls a service and reports its steps over the agent's socket. The bench records
+the readings of the agent's own probes, and replays them through the fleet, window, detectors and conditions of the
+product. Every number here can be computed again from the recordings.
 
-- **An episode counts once**, however long it is: {full:.0f} s with its cause, a few seconds without before and after.
-- **A label holds only if removing the cause makes the loop at least {harm:.0%} faster**, against its speed before and
-  after (of mixtures: without the one, and without the other). What is meant to be
-  harmless is a quiet episode, unless the loop was more than {same:.0%} slower with it than before and after. What is
-  neither is dropped, and so is every episode beside which other work took a tenth of the machine.
-- **Right** is: on a single cause, the true bottleneck stands and has the largest score of those that stand; on a
-  mixture, both stand; on a quiet episode, no bottleneck was raised at any time.
+- **An episode counts once**, regardless of its length: {full:.0f} s with its cause, and a few seconds without it before
+  and after.
+- **A label is accepted only if the loop is at least {harm:.0%} faster without the cause**, compared with its speed
+  before and after (for mixtures: without the one cause, and without the other). An episode that is meant to be harmless
+  is quiet, unless the loop was more than {same:.0%} slower than before and after. All other episodes are dropped, and
+  so is every episode during which other work used a tenth of the machine.
+- **Right** means: for a single cause, its bottleneck is active and has the largest score of the active ones; for a
+  mixture, both bottlenecks are active; in a quiet episode, no bottleneck was raised at any time.
 - Thresholds and calibration were chosen on recordings with fixed seeds, of the generators marked *tuned on*. The
   episodes below have another seed, drawn when the bench was started: **{seed}**.
-- The base formula always has a largest score; below {base:.0%} its answer is taken as "nothing". It knows neither swap
-  nor a service nor waiting: `memory` and `network` are counted as right there. Of a mixture either cause will do.
+- The base formula always has a largest score; below {base:.0%} its answer counts as "nothing". It has no scores for
+  swap, services or waiting, so `memory` and `network` count as right there. For a mixture, either cause is right.
 - Bounds are Wilson's at 95 %.
 
 Recorded on {machine}, {when}.
 """
 
 
-CONFORMANCE = """## Conformance, listed apart
+CONFORMANCE = """## Conformance
 
-What this machine has no hardware for is told by the stand-in GPU or as data, with a known answer. These cases are
-tests; they count neither for accuracy nor for calibration.
+Cases for which this machine has no hardware are simulated by the stand-in GPU or by data, with a known answer. They are
+tests, and count neither for accuracy nor for calibration.
 
 | case | test |
 |---|---|
 | starved GPU (saw-tooth), host-bound, small batch, PCIe at its limit, checkpoints, two causes at once | `{scores}` |
-| failing cooler, memory that runs out, a co-tenant that eats it, stuck telemetry, quiet stories | `{forecast}` |
-| a straggler among 16 ranks behind a real barrier, and nobody behind a quiet one | `{stragglers}` |
-| power caps, cooling and strangers beside peers | `{peers}` |
+| failing cooler, memory that runs out, a co-tenant that uses it up, stuck telemetry, quiet scenarios | `{forecast}` |
+| a straggler among 16 ranks behind a real barrier, and no straggler without a slow rank | `{stragglers}` |
+| power caps, cooling and co-tenants among peers | `{peers}` |
 | ranks and runs that became slower | `{slow}` |
 """
 
@@ -69,13 +70,13 @@ CONFORMANCE_TESTS = {
     "forecast": "tests/collector/diagnosis/forecast/test_standin.py",
     "stragglers": "tests/collector/diagnosis/runs/test_stragglers.py",
     "peers": "tests/collector/diagnosis/peers/test_peers.py",
-    "slow": "tests/collector/diagnosis/runs/test_slow.py",
+    "slow": "tests/collector/diagnosis/runs/test_slow_ranks.py",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """A long episode of steady load: how often its primary bottleneck changed."""
+    """A long episode of steady load, with its primary bottlenecks."""
 
     name: str
     minutes: float
@@ -83,21 +84,21 @@ class Steady:
 
     @property
     def changes(self) -> int:
-        """After the first that was named."""
+        """The number of changes after the first primary bottleneck."""
         return max(0, len(self.primaries) - 1)
 
 
 def page(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int, words: Mapping[str, object]) -> str:
-    """The whole page."""
+    """Return the page."""
     parts = [
         INTRODUCTION.format(**words),
         _summary(pairs, steady, dropped),
-        "## What was taken for what: the full diagnosis\n\n" + _matrix(confusion(pairs, lambda v: _short(v.primary))),
-        "## What was taken for what: the base formula\n\n" + _matrix(confusion(pairs, lambda v: v.base)),
-        "## How sure, and how often right\n\n" + _calibration(pairs),
+        "## Confusion matrix of the full diagnosis\n\n" + _matrix(confusion(pairs, lambda v: _short(v.primary))),
+        "## Confusion matrix of the base formula\n\n" + _matrix(confusion(pairs, lambda v: v.base)),
+        "## Confidence and correctness\n\n" + _calibration(pairs),
         "## Detection delay\n\n" + _delays(pairs),
         "## By generator\n\n" + _generators(pairs),
-        "## Wrong ones\n\n" + _wrong(pairs),
+        "## Wrong reports\n\n" + _wrong(pairs),
         CONFORMANCE.format(**CONFORMANCE_TESTS),
     ]
     if steady:
@@ -106,8 +107,8 @@ def page(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int, words: M
 
 
 def figures(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int) -> list[Figure]:
-    """The numbers that have a bound, and those that put them into proportion."""
-    said = statements(pairs)
+    """Return the figures with a target, and figures for comparison."""
+    reports = statements(pairs)
     found = [
         Figure("episodes scored", len(pairs), "episodes", "≥ 300", len(pairs) >= 300, f"{dropped} more were dropped"),
         _bounded("single causes named first", share(of_use(pairs, Use.SINGLE)), REACH_SINGLE),
@@ -116,9 +117,9 @@ def figures(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int) -> li
         _plain("base formula: single causes", share(of_use(pairs, Use.SINGLE), base_is_right)),
         _plain("base formula: quiet left alone", share(of_use(pairs, Use.QUIET), base_is_right)),
     ]
-    error = calibration_error(said)
+    error = calibration_error(reports)
     if error is not None:
-        found.append(Figure("calibration error", error, "ratio", note=f"{len(said)} statements"))
+        found.append(Figure("calibration error", error, "ratio", note=f"{len(reports)} reports"))
     found += [
         Figure(f"changes of primary in {one.minutes:.0f} min, {one.name}", one.changes, "changes",
                f"≤ {REACH_CHANGES}", one.changes <= REACH_CHANGES) for one in steady
@@ -145,60 +146,65 @@ def _summary(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int) -> s
     rows = [
         ("single causes: named first", Use.SINGLE, f"lower bound ≥ {REACH_SINGLE:.0%}"),
         ("mixtures: both named", Use.MIXED, f"lower bound ≥ {REACH_MIXED:.0%}"),
-        ("quiet: nobody blamed", Use.QUIET, f"≥ {REACH_QUIET:.0%}"),
+        ("quiet: nothing reported", Use.QUIET, f"≥ {REACH_QUIET:.0%}"),
     ]
-    lines = ["## Summary", "", "| | full diagnosis | to reach | base formula |", "|---|---|---|---|"]
+    lines = ["## Summary", "", "| | full diagnosis | target | base formula |", "|---|---|---|---|"]
     for name, use, reach in rows:
         of = of_use(pairs, use)
         lines.append(f"| {name} | {share(of).words} | {reach} | {share(of, base_is_right).words} |")
     single_new = of_use(new, Use.SINGLE)
     words = share(single_new, base_is_right).words
-    lines.append(f"| single causes by generators never tuned on | {share(single_new).words} | | {words} |")
+    lines.append(f"| single causes of generators never used for tuning | {share(single_new).words} | | {words} |")
     if steady:
         lines.append(
             f"| most changes of primary in steady load | {max(one.changes for one in steady)} | ≤ {REACH_CHANGES} | |"
         )
-    extra = sum(len(verdict.stood) > len(recorded.truth) for recorded, verdict in pairs if recorded.truth)
+    extra = sum(len(verdict.active) > len(recorded.truth) for recorded, verdict in pairs if recorded.truth)
     early = sum(bool(verdict.before) for _, verdict in pairs)
     lines += [
         "",
-        f"{len(pairs)} episodes are scored; {dropped} more were recorded and dropped because their cause was neither",
-        "clearly harmful nor clearly harmless, or other work disturbed.",
-        f"In {extra} episodes with a cause something else was blamed beside the truth; in {early} something was blamed",
-        "before the cause was there.",
+        f"{len(pairs)} episodes are scored; {dropped} more were recorded and dropped, because their cause was neither",
+        "clearly harmful nor clearly harmless, or because other work disturbed them.",
+        f"In {extra} episodes with a cause, another bottleneck was reported in addition to the true one; in {early}, a",
+        "bottleneck was reported before the cause began.",
     ]
     return "\n".join(lines)
 
 
 def _matrix(matrix: Mapping[str, Counter[str]]) -> str:
     rows = sorted(matrix, key=lambda name: (name == NOTHING, name))
-    columns = sorted({said for row in matrix.values() for said in row}, key=lambda name: (name == NOTHING, name))
-    lines = ["| true ↓ said → | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {name} | " + " | ".join(str(matrix[name][said] or "") for said in columns) + " |" for name in rows]
+    columns = sorted({name for row in matrix.values() for name in row}, key=lambda name: (name == NOTHING, name))
+    lines = ["| true ↓ reported → | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    lines += [
+        f"| {name} | " + " | ".join(str(matrix[name][column] or "") for column in columns) + " |" for name in rows
+    ]
     return "\n".join(lines)
 
 
 def _calibration(pairs: Sequence[Pair]) -> str:
-    said = statements(pairs)
-    error = calibration_error(said)
+    reports = statements(pairs)
+    error = calibration_error(reports)
     if error is None:
-        return "Nothing was said."
+        return "Nothing was reported."
     lines = [
-        "![What was right, against how sure it was said](labelled-runs-calibration.svg)",
+        "![Share of correct reports by confidence](labelled-runs-calibration.svg)",
         "",
-        f"{len(said)} statements stood at the end of a full phase. Mean distance of confidence and truth: {error:.3f}.",
+        f"{len(reports)} bottlenecks were active at the end of a full phase. Mean distance of confidence and truth:",
+        f"{error:.3f}.",
         "",
         "| confidence | mean | right |",
         "|---|---:|---|",
     ]
-    lines += [f"| {b.low:.0%} … {b.high:.0%} | {b.mean_confidence:.1%} | {b.right.words} |" for b in calibration(said)]
+    lines += [
+        f"| {b.low:.0%} … {b.high:.0%} | {b.mean_confidence:.1%} | {b.right.words} |" for b in calibration(reports)
+    ]
     return "\n".join(lines)
 
 
 def _delays(pairs: Sequence[Pair]) -> str:
     lines = [
-        "From the moment at which the cause began to the second in which it was raised: a bottleneck must hold for",
-        "some seconds before it is. Single causes.",
+        "Time from the start of the cause until the bottleneck was raised, for single causes. A bottleneck must hold",
+        "for a few seconds before it is raised.",
         "",
         "| cause | raised in | median | slowest |",
         "|---|---|---:|---:|",
@@ -220,7 +226,7 @@ def _generators(pairs: Sequence[Pair]) -> str:
 
 
 def _steady(steady: Iterable[Steady]) -> str:
-    lines = ["| load | minutes | primary bottlenecks, in their order | changes |", "|---|---:|---|---:|"]
+    lines = ["| load | minutes | primary bottlenecks, in order | changes |", "|---|---:|---|---:|"]
     lines += [
         f"| {one.name} | {one.minutes:.0f} | {', '.join(map(_short, one.primaries)) or 'none'} | {one.changes} |"
         for one in steady
@@ -229,15 +235,15 @@ def _steady(steady: Iterable[Steady]) -> str:
 
 
 def _wrong(pairs: Sequence[Pair]) -> str:
-    lines = ["| episode | what it was | gain without | what stood |", "|---|---|---|---|"]
+    lines = ["| episode | cause | gain without | reported |", "|---|---|---|---|"]
     for recorded, verdict in pairs:
         if is_right(recorded, verdict):
             continue
-        stood = ", ".join(f"{_short(said.kind)} {said.confidence:.0%}" for said in verdict.stood)
+        active = ", ".join(f"{_short(each.kind)} {each.confidence:.0%}" for each in verdict.active)
         ever = ", ".join(map(_short, verdict.ever))
         gains = ", ".join(f"×{min(found):.2f}" for found in recorded.label.gains.values() if found)
-        said = stood or (ever and f"({ever})") or NOTHING
-        lines.append(f"| {recorded.name} | {'; '.join(recorded.strengths)} | {gains} | {said} |")
+        reported = active or (ever and f"({ever})") or NOTHING
+        lines.append(f"| {recorded.name} | {'; '.join(recorded.strengths)} | {gains} | {reported} |")
     return "\n".join(lines) if len(lines) > 2 else "None."
 
 

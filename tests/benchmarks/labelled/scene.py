@@ -27,7 +27,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Child:
-    """A Python process of ours in a process group of its own, which is told things on its stdin."""
+    """A child process in its own process group, controlled over its stdin."""
 
     def __init__(self, module: str, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -37,13 +37,13 @@ class Child:
             process_group=0,
         )
 
-    def hear(self) -> bytes:
-        """The next line of what it says."""
+    def read_line(self) -> bytes:
+        """Return the next line of its output."""
         assert self.process.stdout is not None
         return self.process.stdout.readline()
 
-    def tell(self, message: msgspec.Struct | None) -> None:
-        """One line; nothing: an empty one."""
+    def send(self, message: msgspec.Struct | None) -> None:
+        """Write one line; None writes an empty one."""
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.write((msgspec.json.encode(message) if message is not None else b"") + b"\n")
@@ -110,7 +110,7 @@ class Group:
 
 
 def can_group(controller: str) -> bool:
-    """Whether this machine lets us make such a group."""
+    """Return True if this machine allows such a group."""
     try:
         group = Group(controller, "flyball-labelled-try")
     except (OSError, StopIteration):
@@ -140,7 +140,7 @@ def swap_file(path: Path) -> Iterator[bool]:
 
 @dataclass(slots=True)
 class Scene:
-    """What runs in an episode."""
+    """The processes of an episode."""
 
     folder: Path
     ports: Ports
@@ -170,9 +170,9 @@ class Scene:
         for name in list(self.processes):
             self.stop_processes(name)
         if self.loop is not None:
-            self.loop.tell(Change(end=True))
+            self.loop.send(Change(end=True))
             self.loop.close()
-        self.weather.tell(Weather())
+        self.weather.send(Weather())
         for group in (self.memory, self.cpu):
             if group is not None:
                 group.remove()
@@ -212,11 +212,11 @@ class LoopSwitch:
 
     def on(self, scene: Scene) -> None:
         assert scene.loop is not None
-        scene.loop.tell(self.when_on)
+        scene.loop.send(self.when_on)
 
     def off(self, scene: Scene) -> None:
         assert scene.loop is not None
-        scene.loop.tell(self.when_off)
+        scene.loop.send(self.when_off)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,10 @@ class WeatherSwitch:
     needs: tuple[str, ...] = ()
 
     def on(self, scene: Scene) -> None:
-        scene.weather.tell(self.when_on)
+        scene.weather.send(self.when_on)
 
     def off(self, scene: Scene) -> None:
-        scene.weather.tell(Weather())
+        scene.weather.send(Weather())
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,11 +289,11 @@ def make_data(folder: Path) -> None:
 def start_loop(scene: Scene, plan: LoopPlan, needs: Sequence[str]) -> None:
     """Start training, in control groups of its own where a cause needs them."""
     scene.loop = Child("loop", msgspec.json.encode(plan).decode())
-    assert scene.loop.hear() == b"ready\n"
+    assert scene.loop.read_line() == b"ready\n"
     if "memory" in needs:
         scene.memory = Group("memory")
         scene.memory.add(scene.loop.process.pid)
     if "cpu" in needs:
         scene.cpu = Group("cpu")
         scene.cpu.add(scene.loop.process.pid)
-    scene.loop.tell(None)
+    scene.loop.send(None)

@@ -1,4 +1,4 @@
-"""How often the diagnosis was right, what it took for what, how sure it was, and how soon it said so."""
+"""Score the diagnosis: accuracy, confusion, calibration and detection delay."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,13 +24,13 @@ BASE_TRUTH = {
     "service": ("network",),
     "waiting": ("network",),
 }
-"""What the four base scores could best say of each class of cause."""
+"""The best answers that the four base scores can give for each class of cause."""
 
 Pair = tuple[Recorded, Verdict]
 
 
 class Statement(NamedTuple):
-    """One kind that stood in an episode, and whether it was so."""
+    """A bottleneck that was active in an episode, and whether it was a true cause."""
 
     kind: str
     confidence: float
@@ -40,7 +40,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Statements of about one confidence, and how many were right."""
+    """Statements with about the same confidence, and how many of them were right."""
 
     low: float
     high: float
@@ -50,7 +50,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """From a cause's beginning to its being raised, over the episodes in which it was."""
+    """The time from the start of a cause until it was raised, over the episodes in which it was raised."""
 
     found: int
     of: int
@@ -59,13 +59,13 @@ class Delay:
 
 
 def is_right(recorded: Recorded, verdict: Verdict) -> bool:
-    """Whether the full diagnosis said what an episode's label says."""
+    """Return True if the full diagnosis agrees with the episode's label."""
     match recorded.label.use:
         case Use.SINGLE:
             return verdict.primary in recorded.truth[0]
         case Use.MIXED:
-            stood = {said.kind for said in verdict.stood}
-            return all(stood.intersection(kinds) for kinds in recorded.truth)
+            active = {blame.kind for blame in verdict.active}
+            return all(active.intersection(kinds) for kinds in recorded.truth)
         case Use.QUIET:
             return not verdict.ever
         case _:
@@ -73,63 +73,63 @@ def is_right(recorded: Recorded, verdict: Verdict) -> bool:
 
 
 def base_is_right(recorded: Recorded, verdict: Verdict) -> bool:
-    """The same of the base formula: of a mixture it can name one; either will do."""
+    """Return True if the base formula agrees with the label; for a mixture one of the two causes is enough."""
     if recorded.label.use is Use.QUIET:
         return not verdict.base
     return any(verdict.base in BASE_TRUTH[cause] for cause in recorded.causes)
 
 
 def share(pairs: Iterable[Pair], right: Callable[[Recorded, Verdict], bool] = is_right) -> Share:
-    """How many were right."""
+    """Return the share of episodes that were right."""
     found = [right(recorded, verdict) for recorded, verdict in pairs]
     return Share(sum(found), len(found))
 
 
 def of_use(pairs: Iterable[Pair], use: Use) -> list[Pair]:
-    """The episodes of one use."""
+    """Return the episodes of one use."""
     return [pair for pair in pairs if pair[0].label.use is use]
 
 
-def confusion(pairs: Iterable[Pair], said: Callable[[Verdict], str]) -> dict[str, Counter[str]]:
-    """Class of the one true cause → what was said first → how often; quiet episodes are the class `nothing`."""
+def confusion(pairs: Iterable[Pair], answer: Callable[[Verdict], str]) -> dict[str, Counter[str]]:
+    """Count the answers for each class of single cause; quiet episodes are the class `nothing`."""
     matrix: dict[str, Counter[str]] = {}
     for recorded, verdict in pairs:
         if recorded.label.use not in {Use.SINGLE, Use.QUIET}:
             continue
         truth = recorded.causes[0] if recorded.label.use is Use.SINGLE else NOTHING
-        matrix.setdefault(truth, Counter())[said(verdict) or NOTHING] += 1
+        matrix.setdefault(truth, Counter())[answer(verdict) or NOTHING] += 1
     return matrix
 
 
 def statements(pairs: Iterable[Pair]) -> list[Statement]:
-    """Everything that stood at the end of the full phases."""
-    said = []
+    """Return every bottleneck that was active at the end of a full phase."""
+    found = []
     for recorded, verdict in pairs:
         right = {kind for kinds in recorded.truth for kind in kinds}
-        said += [Statement(one.kind, one.confidence, one.kind in right, one.log_odds) for one in verdict.stood]
-    return said
+        found += [Statement(one.kind, one.confidence, one.kind in right, one.log_odds) for one in verdict.active]
+    return found
 
 
-def calibration(said: Sequence[Statement], edges: Sequence[float] = BINS) -> list[Bin]:
-    """Statements by confidence; bins without any are left out."""
+def calibration(found: Sequence[Statement], edges: Sequence[float] = BINS) -> list[Bin]:
+    """Group statements by confidence; empty bins are left out."""
     bins = []
     for low, high in pairwise(edges):
-        inside = [one for one in said if low <= one.confidence < high or (one.confidence == high == edges[-1])]
+        inside = [one for one in found if low <= one.confidence < high or (one.confidence == high == edges[-1])]
         if inside:
             mean = sum(one.confidence for one in inside) / len(inside)
             bins.append(Bin(low, high, mean, Share(sum(one.right for one in inside), len(inside))))
     return bins
 
 
-def calibration_error(said: Sequence[Statement]) -> float | None:
-    """Mean distance of confidence and truth, weighted by how much was said; `None` when nothing was."""
-    if not said:
+def calibration_error(found: Sequence[Statement]) -> float | None:
+    """Return the mean distance between confidence and truth, weighted by statements; None without statements."""
+    if not found:
         return None
-    return sum(b.right.of * abs(b.mean_confidence - (b.right.value or 0.0)) for b in calibration(said)) / len(said)
+    return sum(b.right.of * abs(b.mean_confidence - (b.right.value or 0.0)) for b in calibration(found)) / len(found)
 
 
 def delays(pairs: Iterable[Pair]) -> dict[str, Delay]:
-    """By class of cause, over episodes of one cause."""
+    """Return the detection delay of each class of cause, over single causes."""
     by_cause: dict[str, list[float | None]] = {}
     for recorded, verdict in pairs:
         if recorded.label.use is not Use.SINGLE:
@@ -145,7 +145,7 @@ def delays(pairs: Iterable[Pair]) -> dict[str, Delay]:
 
 
 def by_generator(pairs: Sequence[Pair]) -> Mapping[str, Share]:
-    """How often each generator's single episodes were named."""
+    """Return for each generator the share of its single causes that were named."""
     names = dict.fromkeys(recorded.generators[0] for recorded, _ in of_use(pairs, Use.SINGLE))
     return {
         name: share(pair for pair in of_use(pairs, Use.SINGLE) if pair[0].generators[0] == name)

@@ -1,4 +1,4 @@
-"""Where a training loop's batches come from: memory, files, mapped pages, a data server, a name service."""
+"""Sources of a training loop's batches: memory, files, mapped pages, a data server, a name service."""
 
 import mmap
 import os
@@ -90,7 +90,7 @@ class FileSource:
 
 
 class MappedSource:
-    """Random pages of a mapped file; while it is cold, the kernel is told to forget them after each batch."""
+    """Random pages of a mapped file; while it is cold, the kernel drops them from its cache after each batch."""
 
     def __init__(self, path: Path, source: SourcePlan, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
         self._file = os.open(path, os.O_RDONLY)

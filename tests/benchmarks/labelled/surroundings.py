@@ -1,4 +1,4 @@
-"""What a training talks to: a data server and an HTTP service behind delaying proxies, and a name service.
+"""The servers that a training uses: a data server and an HTTP service behind delaying proxies, and a name service.
 
 `python -m tests.benchmarks.labelled.surroundings` prints its ports as one line of JSON and then obeys `Weather`, a
 line of JSON each, until stdin ends.
@@ -19,7 +19,7 @@ _BLOCK = bytes(range(256)) * 4096
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """Where to find them."""
+    """The ports of the servers."""
 
     data: int
     service: int
@@ -27,7 +27,7 @@ class Ports(msgspec.Struct, frozen=True):
 
 
 class Weather(msgspec.Struct, frozen=True):
-    """How they behave; what is left out is fair weather."""
+    """The behaviour of the servers; the defaults disturb nothing."""
 
     network_seconds: float = 0.0  # more for a round trip to the data server or the service
     bytes_per_second: float = 0.0  # of the network; 0: as fast as it goes

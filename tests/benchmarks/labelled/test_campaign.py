@@ -1,4 +1,4 @@
-"""Which episodes are recorded follows from the seed, and never-tuned generators stay away from tuning."""
+"""The seed decides which episodes are recorded; generators that are never tuned on stay out of tuning."""
 
 from itertools import islice
 

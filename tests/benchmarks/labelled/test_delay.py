@@ -21,7 +21,7 @@ def test_pieces_arrive_late_and_in_order() -> None:
 
 
 def test_a_narrow_wire_is_shared() -> None:
-    """What one connection sends holds up the other."""
+    """The traffic of one connection delays the other."""
     wire = Wire(bytes_per_second=1000)
     one, other = Timetable(wire), Timetable(wire)
     assert one.arrival(0.0, 1000) == pytest.approx(1.0)
@@ -31,7 +31,7 @@ def test_a_narrow_wire_is_shared() -> None:
 
 @asynccontextmanager
 async def echo_behind(wire_there: Wire, wire_back: Wire) -> AsyncIterator[int]:
-    """A server that repeats what it is told, behind a proxy; its port."""
+    """Start an echo server behind a proxy and return its port."""
 
     async def repeat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(65536):

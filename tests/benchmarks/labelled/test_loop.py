@@ -43,13 +43,13 @@ async def test_it_reports_to_the_agent(tmp_path: Path, workers: int) -> None:
     server = RunSocket(tmp_path / "s", book, accounts)
     await server.start()
     with Child("loop", json.dumps(msgspec.to_builtins(a_plan(tmp_path, workers=workers)))) as loop:
-        assert await asyncio.to_thread(loop.hear) == b"ready\n"
-        loop.tell(None)
+        assert await asyncio.to_thread(loop.read_line) == b"ready\n"
+        loop.send(None)
         for _ in range(100):
             await asyncio.sleep(0.1)
             if reports := book.take_reports():
                 break
-        loop.tell(Change(end=True))
+        loop.send(Change(end=True))
         assert await asyncio.to_thread(loop.process.wait, 10) == 0
     await server.stop()
     assert accounts.client_errors == 0

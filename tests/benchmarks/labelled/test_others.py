@@ -1,4 +1,4 @@
-"""What the bench and its children use is its own; everything else is others'."""
+"""CPU of the bench and its children is its own; everything else belongs to other work."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def test_a_family_is_a_process_with_all_its_descendants(tmp_path: Path) -> None:
 
 
 def test_the_share_is_of_all_cores() -> None:
-    """And never negative, although the two are not read at one instant."""
+    """The result is never negative, although the two values come from different instants."""
     assert others_ratio(CpuUse(0, 100, 40), CpuUse(10, 115, 50), 2) == pytest.approx(0.25)
     assert others_ratio(CpuUse(0, 100, 40), CpuUse(10, 110, 51), 2) == 0.0
 

@@ -1,4 +1,4 @@
-"""What is recorded can be played: the agent's own probes into the collector's own fleet."""
+"""A recording of the agent's probes can be played into the collector's fleet."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from flyball_collector.engine.player import Player
 from tests.benchmarks.labelled.record import HOST, Recorder, read
 
 
-def test_a_recording_is_what_probes_and_trainings_said(tmp_path: Path) -> None:
+def test_a_recording_holds_readings_and_step_reports(tmp_path: Path) -> None:
     """Real readings of this machine, a training's steps, and nothing of the time before it began."""
     with Recorder(tmp_path / "s", "http://127.0.0.1:9/health") as recorder, socket.socket(socket.AF_UNIX) as training:
         time.sleep(1.2)
@@ -23,15 +23,17 @@ def test_a_recording_is_what_probes_and_trainings_said(tmp_path: Path) -> None:
         recorder.end(tmp_path / "e.spool")
     recorded = read(tmp_path / "e.spool")
     assert 2 <= len(recorded.ticks) <= 3
-    player, told = Player(recorded), []
+    player, reports = Player(recorded), []
     for ticks, _ in player.play():
-        told += [report for tick in ticks if tick.told is not None for report in tick.told.steps]
+        reports += [report for tick in ticks if tick.parsed_extras is not None for report in tick.parsed_extras.steps]
     view = player.diagnosis.view
     assert view is not None
     assert [host.host for host in view.hosts.names] == [HOST]
     assert 0 <= view.host("cpu_busy_ratio")[0] <= 1
     assert view.host("memory_available_bytes")[0] > 0
-    assert [(report.run, report.step, dict(report.section_seconds)) for report in told] == [("r", 7, {"forward": 0.5})]
+    assert [(report.run, report.step, dict(report.section_seconds)) for report in reports] == [
+        ("r", 7, {"forward": 0.5})
+    ]
 
 
 def test_of_what_was_not_begun_nothing_is_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page says what was scored, against what it should reach, and shows what was wrong."""
+"""The page lists scores with their goals and shows wrong answers."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.label import Label, Use
 from tests.benchmarks.labelled.report import CONFORMANCE_TESTS, Steady, figures, page
 from tests.benchmarks.labelled.score import Pair
-from tests.benchmarks.labelled.verdict import Said, Verdict
+from tests.benchmarks.labelled.verdict import Blame, Verdict
 
 WORDS = {"full": 10, "harm": 0.1, "same": 0.05, "base": 0.5, "seed": 42, "machine": "a machine", "when": "2030-01-01"}
 DISK, CPU = "bottleneck_disk", "bottleneck_cpu"
 
 
-def pair(name: str, generator: str, cause: str, truth: str, said: str) -> Pair:
-    """An episode of one cause, or a quiet one, and what was said of it."""
+def pair(name: str, generator: str, cause: str, truth: str, answer: str) -> Pair:
+    """Make an episode of one cause, or a quiet one, with the answer of the diagnosis."""
     use = Use.SINGLE if truth else Use.QUIET
     gains = {generator: (1.5, 1.6)} if truth else {}
     kinds = ((truth,),) if truth else ()
@@ -30,9 +30,9 @@ def pair(name: str, generator: str, cause: str, truth: str, said: str) -> Pair:
         100,
         110,
     )
-    stood = (Said(said, 0.9, 2.2),) if said else ()
-    ever = (said,) if said else ()
-    return recorded, Verdict(said, stood, ever, (), dict.fromkeys(ever, 7.0), "cpu", {"cpu": 0.9})
+    active = (Blame(answer, 0.9, 2.2),) if answer else ()
+    ever = (answer,) if answer else ()
+    return recorded, Verdict(answer, active, ever, (), dict.fromkeys(ever, 7.0), "cpu", {"cpu": 0.9})
 
 
 PAIRS = [
@@ -47,7 +47,7 @@ def test_the_page_shows_both_sides_and_what_was_wrong() -> None:
     text = page(PAIRS, [Steady("10 ms more", 10.0, (DISK, CPU, DISK))], 4, WORDS)
     assert "**42**" in text
     assert "| single causes: named first | 50.0% (1/2; 9.5% … 90.5%) |" in text
-    assert "| quiet: nobody blamed | 100.0% (1/1; 20.7% … 100.0%) | ≥ 99% | 0.0% (0/1;" in text
+    assert "| quiet: nothing reported | 100.0% (1/1; 20.7% … 100.0%) | ≥ 99% | 0.0% (0/1;" in text
     assert "| stress-hdd | disk | **never** | 0.0% (0/1" in text
     assert "| disk | 1 | 1 |" in text
     assert "| 0002-stress-hdd | strong | ×1.50 | cpu 90% |" in text
@@ -57,7 +57,7 @@ def test_the_page_shows_both_sides_and_what_was_wrong() -> None:
 
 
 def test_figures_are_judged_by_their_lower_bounds() -> None:
-    """One of one is no proof of 95 %."""
+    """One of one does not prove 95 %."""
     found = {figure.name: figure for figure in figures(PAIRS[:1], [], 0)}
     assert found["single causes named first"].met is False
     many = {figure.name: figure for figure in figures(PAIRS[:1] * 100, [Steady("x", 10, (DISK,))], 0)}
@@ -66,7 +66,7 @@ def test_figures_are_judged_by_their_lower_bounds() -> None:
     assert many["changes of primary in 10 min, x"].met is True
 
 
-def test_the_cases_that_are_listed_apart_exist() -> None:
+def test_the_conformance_cases_exist() -> None:
     """A page must not promise tests that were moved away."""
     root = Path(__file__).parents[3]
     assert all((root / path).is_file() for path in CONFORMANCE_TESTS.values())

@@ -1,4 +1,4 @@
-"""Scores count episodes, and know right from wrong."""
+"""Scores count episodes and separate right from wrong answers."""
 
 from collections import Counter
 
@@ -17,24 +17,24 @@ from tests.benchmarks.labelled.score import (
     is_right,
     statements,
 )
-from tests.benchmarks.labelled.verdict import Said, Verdict, base_primary
+from tests.benchmarks.labelled.verdict import Blame, Verdict, base_primary
 
 CPU, DISK, WAIT = "bottleneck_cpu", "bottleneck_disk", "bottleneck_data_wait"
 
 
 def episode(use: Use, causes: tuple[str, ...] = (), truth: tuple[tuple[str, ...], ...] = ()) -> Recorded:
-    """A label and nothing else."""
+    """Make an episode that has only a label."""
     return Recorded("e", 1, causes, causes, True, truth, (), (), Label(use, "", {}), 100.0, 110.0)
 
 
 def verdict(
-    *stood: tuple[str, float], ever: tuple[str, ...] | None = None, base: str = "", after: float = 6.0
+    *active: tuple[str, float], ever: tuple[str, ...] | None = None, base: str = "", after: float = 6.0
 ) -> Verdict:
-    """What stood with which confidence, the first ranked first."""
-    said = tuple(Said(kind, confidence, 2.0) for kind, confidence in stood)
-    kinds = tuple(kind for kind, _ in stood)
+    """Make a verdict from active bottlenecks with their confidence, the first ranked first."""
+    blames = tuple(Blame(kind, confidence, 2.0) for kind, confidence in active)
+    kinds = tuple(kind for kind, _ in active)
     return Verdict(
-        kinds[0] if kinds else "", said, kinds if ever is None else ever, (), dict.fromkeys(kinds, after), base, {}
+        kinds[0] if kinds else "", blames, kinds if ever is None else ever, (), dict.fromkeys(kinds, after), base, {}
     )
 
 
@@ -46,20 +46,20 @@ def test_a_single_cause_is_right_when_it_is_ranked_first() -> None:
     assert not is_right(recorded, verdict())
 
 
-def test_a_mixture_is_right_when_both_stand() -> None:
-    """In any order."""
+def test_a_mixture_is_right_when_both_are_active() -> None:
+    """The order does not matter."""
     recorded = episode(Use.MIXED, ("cpu", "waiting"), ((CPU,), (WAIT, DISK)))
     assert is_right(recorded, verdict((DISK, 0.9), (CPU, 0.9)))
     assert not is_right(recorded, verdict((CPU, 0.9)))
 
 
 def test_a_quiet_episode_is_right_when_nothing_was_ever_raised() -> None:
-    """What was raised and cleared again was blamed, too."""
+    """A bottleneck that was raised and cleared again counts as blamed."""
     assert is_right(episode(Use.QUIET), verdict())
     assert not is_right(episode(Use.QUIET), verdict(ever=(CPU,)))
 
 
-def test_the_base_formula_is_given_the_best_it_could_say() -> None:
+def test_the_base_formula_is_credited_with_its_best_answer() -> None:
     """It has no word for swap; one cause of a mixture will do; on quiet episodes it must not be sure."""
     assert base_is_right(episode(Use.SINGLE, ("swap",)), verdict(base="memory"))
     assert not base_is_right(episode(Use.SINGLE, ("disk",)), verdict(base="cpu"))
@@ -81,17 +81,17 @@ def test_the_matrix_counts_each_episode_once() -> None:
     assert matrix == {"disk": Counter({DISK: 1, CPU: 1}), "nothing": Counter({"nothing": 1})}
 
 
-def test_calibration_compares_what_was_said_with_what_was_so() -> None:
-    """Everything that stood is a statement, also beside the truth and where nothing was wrong."""
+def test_calibration_compares_confidence_with_truth() -> None:
+    """Every active bottleneck is a statement, also a wrong one and one in a quiet episode."""
     pairs = [
         (episode(Use.SINGLE, ("disk",), ((DISK,),)), verdict((DISK, 0.85), (CPU, 0.4))),
         (episode(Use.QUIET), verdict((CPU, 0.82))),
     ]
-    said = statements(pairs)
-    assert said == [(DISK, 0.85, True, 2.0), (CPU, 0.4, False, 2.0), (CPU, 0.82, False, 2.0)]
-    bins = calibration(said)
+    found = statements(pairs)
+    assert found == [(DISK, 0.85, True, 2.0), (CPU, 0.4, False, 2.0), (CPU, 0.82, False, 2.0)]
+    bins = calibration(found)
     assert [(b.low, b.right.hits, b.right.of) for b in bins] == [(0.3, 0, 1), (0.8, 1, 2)]
-    assert calibration_error(said) == pytest.approx((0.4 + 2 * abs(0.835 - 0.5)) / 3)
+    assert calibration_error(found) == pytest.approx((0.4 + 2 * abs(0.835 - 0.5)) / 3)
     assert calibration_error([]) is None
 
 
@@ -101,7 +101,7 @@ def test_certainty_itself_has_a_bin() -> None:
 
 
 def test_delays_count_from_the_beginning_of_the_cause() -> None:
-    """What was never raised has no delay, but is counted."""
+    """An episode without a raised condition has no delay but is counted."""
     single = episode(Use.SINGLE, ("disk",), ((DISK,),))
     found = delays(
         [(single, verdict((DISK, 0.9), after=6.0)), (single, verdict((DISK, 0.9), after=8.0)), (single, verdict())]
@@ -111,7 +111,7 @@ def test_delays_count_from_the_beginning_of_the_cause() -> None:
 
 
 def test_the_picture_shows_each_bin() -> None:
-    """A circle each, with its words."""
+    """Each bin is a circle with a label."""
     bins = calibration([Statement(CPU, 0.85, True), Statement(CPU, 0.35, False)])
     svg = calibration_svg(bins, "Title")
     assert svg.count("<circle") == 2

@@ -1,4 +1,4 @@
-"""How fast a loop went: the progress of its steps in short pieces of time, and their median."""
+"""Measure the speed of a loop: its steps in short intervals, and their median."""
 
 import struct
 from pathlib import Path

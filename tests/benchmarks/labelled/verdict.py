@@ -1,4 +1,4 @@
-"""What the diagnosis says of a recorded episode: the product's own path, replayed."""
+"""Diagnose a recorded episode by replaying it through the product's own path."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -17,14 +17,14 @@ from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.record import HOST, read
 
 GRACE_SECONDS = 1.0
-"""Readings of a second come at its end."""
+"""The readings of a second arrive at its end."""
 
 NO_BLAME_BELOW = 0.5
 """The base formula always has a largest score; below this its answer counts as "nothing"."""
 
 
-class Said(msgspec.Struct, frozen=True):
-    """How probable one kind was when the causes had been on for their whole time."""
+class Blame(msgspec.Struct, frozen=True):
+    """The confidence of one kind at the end of the full phase."""
 
     kind: str
     confidence: float
@@ -34,26 +34,26 @@ class Said(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """The diagnosis of one episode."""
 
-    primary: str  # of those that stood, the one with the largest score; empty: nothing
-    stood: tuple[Said, ...]
+    primary: str  # the active bottleneck with the largest score; empty: none
+    active: tuple[Blame, ...]
     ever: tuple[str, ...]  # bottlenecks that were raised at any time
-    before: tuple[str, ...]  # … before the causes were on
+    before: tuple[str, ...]  # bottlenecks that were raised before the causes were on
     raised_after: Mapping[str, float]  # seconds from when the causes were on
     base: str  # the base formula's primary; empty where nothing reaches NO_BLAME_BELOW
     base_scores: Mapping[str, float]
-    weighed: tuple[Said, ...] = ()  # every bottleneck of which something was known, whether it stood or not
+    weighed: tuple[Blame, ...] = ()  # every bottleneck with a known probability, active or not
 
 
 def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> Verdict:
     """Play one episode and look at the end of its full phase."""
     player = Player(read(spool), settings)
     events: list[Event] = []
-    primary, stood, weighed, base = "", tuple[Said, ...](), tuple[Said, ...](), dict[str, float]()
-    for ticks, told in player.play():
-        events += [event for event in told if event.kind.group is Group.BOTTLENECK]
+    primary, active, weighed, base = "", tuple[Blame, ...](), tuple[Blame, ...](), dict[str, float]()
+    for ticks, played in player.play():
+        events += [event for event in played if event.kind.group is Group.BOTTLENECK]
         if ticks[-1].corrected_ns / 1e9 <= recorded.ended + GRACE_SECONDS:
-            stood, weighed = _active(player), _weighed(player)
-            primary = _first(player, stood)
+            active, weighed = _active(player), _weighed(player)
+            primary = _first(player, active)
             base = _base_scores(player)
     raised = [event for event in events if event.state is State.RAISED]
     after: dict[str, float] = {}
@@ -62,7 +62,7 @@ def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None
             after.setdefault(event.kind.name, event.time_ns / 1e9 - recorded.began)
     return Verdict(
         primary,
-        stood,
+        active,
         tuple(dict.fromkeys(event.kind.name for event in raised)),
         tuple(dict.fromkeys(event.kind.name for event in raised if event.time_ns / 1e9 < recorded.began)),
         after,
@@ -73,7 +73,7 @@ def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None
 
 
 def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> tuple[str, ...]:
-    """What was blamed most while the load was on, each time that this changed; an empty word: nothing any more."""
+    """Return the primary bottleneck at each change while the load was on; an empty string means none."""
     player, found = Player(read(spool), settings), [""]
     for ticks, _ in player.play():
         if not recorded.began <= ticks[-1].corrected_ns / 1e9 <= recorded.ended:
@@ -84,37 +84,37 @@ def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | Non
     return tuple(found[1:])
 
 
-def _active(player: Player) -> tuple[Said, ...]:
-    """Bottlenecks that stand, with what was last claimed of them rather than what was told when they were raised."""
-    said = []
+def _active(player: Player) -> tuple[Blame, ...]:
+    """Return the active bottlenecks with their latest confidence instead of that of their events."""
+    found = []
     for active in player.diagnosis.conditions.active_of(HOST):
         if active.kind.group is Group.BOTTLENECK:
-            told = Said(active.kind.name, active.event.confidence, active.event.evidence.get("log_odds"))
-            said.append(_claimed(player, active.kind.name, active.subject) or told)
-    return tuple(sorted(said, key=lambda one: one.kind))
+            raised = Blame(active.kind.name, active.event.confidence, active.event.evidence.get("log_odds"))
+            found.append(_claimed(player, active.kind.name, active.subject) or raised)
+    return tuple(sorted(found, key=lambda one: one.kind))
 
 
-def _weighed(player: Player) -> tuple[Said, ...]:
-    """Bottlenecks of the host itself."""
+def _weighed(player: Player) -> tuple[Blame, ...]:
+    """Return the latest confidence of each bottleneck of the host itself."""
     found = (_claimed(player, kind.name, Subject(HOST)) for kind in KINDS if kind.group is Group.BOTTLENECK)
-    return tuple(said for said in found if said is not None)
+    return tuple(blame for blame in found if blame is not None)
 
 
-def _claimed(player: Player, kind: str, subject: Subject) -> Said | None:
-    """What was last claimed of a kind; nothing where nothing was known."""
+def _claimed(player: Player, kind: str, subject: Subject) -> Blame | None:
+    """Return the latest confidence of a kind, or None if it is unknown."""
     claims = player.diagnosis.conditions.latest(kind)
     place = claims.subjects.places.get(subject) if claims is not None else None
     if claims is None or place is None or (claims.known is not None and not claims.known[place]):
         return None
-    return Said(kind, float(claims.confidence[place]), at(claims.evidence.get("log_odds"), place))
+    return Blame(kind, float(claims.confidence[place]), at(claims.evidence.get("log_odds"), place))
 
 
-def _first(player: Player, stood: Collection[Said]) -> str:
-    """What stands with the largest score."""
+def _first(player: Player, active: Collection[Blame]) -> str:
+    """Return the active bottleneck with the largest score."""
     table = table_of(player.diagnosis)
-    if table is None or not stood:
+    if table is None or not active:
         return ""
-    scores = {said.kind: table.scores.get(said.kind.removeprefix("bottleneck_")) for said in stood}
+    scores = {blame.kind: table.scores.get(blame.kind.removeprefix("bottleneck_")) for blame in active}
     return max(scores, key=lambda kind: _number(scores[kind]))
 
 
@@ -123,7 +123,7 @@ def _number(values: Floats | None) -> float:
 
 
 def _primary(player: Player) -> str:
-    """What the product shows as the primary bottleneck."""
+    """Return the primary bottleneck that the product shows."""
     table = table_of(player.diagnosis)
     return table.primary(0) if table is not None and len(table.hosts) else ""
 
@@ -136,6 +136,6 @@ def _base_scores(player: Player) -> dict[str, float]:
 
 
 def base_primary(scores: Mapping[str, float]) -> str:
-    """The base formula's answer: the largest score, if it is large enough to mean anything."""
+    """Return the resource with the largest base score, or an empty string if no score is large enough."""
     largest = max(scores, key=lambda name: scores[name], default="")
     return largest if largest and scores[largest] >= NO_BLAME_BELOW else ""

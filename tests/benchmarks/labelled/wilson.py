@@ -9,7 +9,7 @@ Z95 = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of how many, with Wilson's bounds at 95 %."""
+    """A share of a count, with Wilson's bounds at 95 %."""
 
     hits: int
     of: int

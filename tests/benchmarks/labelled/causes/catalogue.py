@@ -6,7 +6,7 @@ from tests.benchmarks.labelled.causes.generator import Generator
 SINGLE: tuple[Generator, ...] = (*cpu.GENERATORS, *disk.GENERATORS, *memory.GENERATORS, *network.GENERATORS)
 QUIET: tuple[Generator, ...] = quiet.GENERATORS
 BLIND: tuple[Generator, ...] = cpu.BLIND
-"""What the agent cannot see where it stands; recorded when asked for, listed apart."""
+"""Causes that the agent cannot see; recorded on request and listed separately."""
 
 BY_NAME = {generator.name: generator for generator in (*SINGLE, *QUIET, *BLIND)}
 

@@ -1,4 +1,4 @@
-"""What every generator of a cause is: a name, the truth, and how one is drawn."""
+"""A generator of a cause: its name, the true bottlenecks, and how an instance is drawn."""
 
 import random
 import sys
