@@ -1,4 +1,4 @@
-"""An agent that says exactly what a test wants, in any order, over a real channel."""
+"""An agent that sends exactly the messages that a test wants, over a real channel."""
 
 import queue
 import secrets
@@ -17,17 +17,17 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 from flyball_proto.v1.telemetry_pb2_grpc import TelemetryStub
 
 NUMBER = counter("test_number_total", "records", "The sequence of its record.")
-CHECKSUM = gauge("test_checksum_state", "state", "A number that only the right sequence of the right epoch has.")
+CHECKSUM = gauge("test_checksum_state", "state", "Checksum of the epoch and sequence of its record.")
 LAYOUT = Layout((Column(NUMBER), Column(CHECKSUM)))
 
 
 def checksum(epoch: bytes, sequence: int) -> int:
-    """What `CHECKSUM` must be."""
+    """Return the value of `CHECKSUM` for a record."""
     return (int.from_bytes(epoch[:4], "little") * 2654435761 + sequence * 40503) % 2**40
 
 
 def record(epoch: bytes, sequence: int, *, layout: int = LAYOUT.digest, time_ns: int | None = None) -> pb.Record:
-    """A record that carries its own proof."""
+    """Return a record with its sequence and checksum as values."""
     values, validity = pack([sequence, checksum(epoch, sequence)], [1, 1])
     now = time.time_ns() if time_ns is None else time_ns
     boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (time.time_ns() - now)
@@ -35,7 +35,7 @@ def record(epoch: bytes, sequence: int, *, layout: int = LAYOUT.digest, time_ns:
 
 
 class RawAgent:
-    """One stream to a collector; what the collector answers gathers in `replies`."""
+    """One stream to a collector. The collector's messages are added to `replies`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class RawAgent:
     def open(
         self, *, first: int = 0, following: int = 0, ended: bool = False, more: Sequence[pb.SpooledEpoch] = ()
     ) -> Self:
-        """Open the stream, say hello and send the layout."""
+        """Open the stream, then send a hello and the layout."""
         stream = TelemetryStub(self._channel).Connect(iter(self._outgoing.get, None))
         threading.Thread(target=self._read, args=(stream,), name=f"raw agent {self.host}", daemon=True).start()
         epoch = pb.Epoch(id=self.epoch, started_ns=time.time_ns(), boot_id=self.boot_id, interval_ms=1000)
@@ -85,12 +85,12 @@ class RawAgent:
         self._outgoing.put(message)
 
     def send_records(self, sequences: Iterable[int], *, replay: bool = False) -> None:
-        """Send records that carry their own proof, in one message."""
+        """Send records with checksums in one message."""
         records = [record(self.epoch, sequence).SerializeToString() for sequence in sequences]
         self.send(pb.AgentMessage(records=pb.Records(epoch=self.epoch, records=records, replay=replay)))
 
     def settled(self) -> int:
-        """The newest acknowledged prefix of this epoch."""
+        """Return the newest acknowledged prefix of this epoch."""
         ours = [
             r.acknowledgement.settled
             for r in list(self.replies)
@@ -99,7 +99,7 @@ class RawAgent:
         return max(ours, default=0)
 
     def wait(self, what: str, check: Callable[["RawAgent"], bool], seconds: float = 10.0) -> None:
-        """Wait until `check` holds or fail saying what did not happen."""
+        """Wait until `check` is true, or fail with a message."""
         deadline = time.monotonic() + seconds
         while not check(self):
             if time.monotonic() > deadline:
@@ -109,7 +109,7 @@ class RawAgent:
             time.sleep(0.02)
 
     def wait_ended(self, seconds: float = 10.0) -> grpc.StatusCode:
-        """Wait until the collector ends the stream; returns why."""
+        """Wait until the collector ends the stream. Return the status code."""
         if not self._ended.wait(seconds):
             raise AssertionError(f"the stream is still open after {seconds:g} s")
         return self.error.code() if self.error else grpc.StatusCode.OK
@@ -126,5 +126,5 @@ class RawAgent:
 
 
 def definition(layout: Layout) -> pb.Definition:
-    """A layout as it is sent."""
+    """Return the message with a layout."""
     return pb.Definition(kind=pb.Definition.LAYOUT, digest=layout.digest, body=layout.body)

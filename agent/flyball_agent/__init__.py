@@ -1,1 +1,1 @@
-"""The daemon on each host: reads what the kernel and the accelerators tell, keeps it until it is safe, sends it."""
+"""The daemon on each host: reads metrics of the kernel and the accelerators, spools them and sends them."""

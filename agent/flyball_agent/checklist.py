@@ -1,24 +1,24 @@
-"""`--check`: what can be read on this host and what cannot, with the reason and the remedy."""
+"""The output of `--check`: which metrics are readable on this host, which are not, why, and what to do."""
 
 import json
+import os
 import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flyball_agent.host import is_writable
 from flyball_agent.settings import AgentSettings
-from flyball_agent.snapshot import ProbeSnapshot, Snapshot
+from flyball_agent.snapshot import HostSnapshot, ProbeSnapshot
 from flyball_agent.snapshot_output import reason_words, unavailable_fields
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 CONNECT_SECONDS = 2.0
-MOST_NAMES = 6
+MAX_NAMES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing around the agent that is as it should be, or not."""
+    """The result of one check of the agent's surroundings."""
 
     subject: str
     fine: bool
@@ -26,32 +26,32 @@ class Finding:
     remedy: str = ""
 
 
-def look_around(settings: AgentSettings) -> list[Finding]:
-    """What the agent needs besides readings: a place for its spool, its socket, a collector."""
+def check_surroundings(settings: AgentSettings) -> list[Finding]:
+    """Check what the agent needs: a state directory, a socket and a collector."""
     found = [_state_directory(settings)]
     if settings.socket_path:
         found.append(_socket(settings))
     return found + [_collector(address) for address in settings.collector]
 
 
-def as_text(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
-    """A line each; ✓ can be read, · is not here, ✗ could be read but is not."""
-    lines = [f"What can be read on {snapshot.host}", ""]
+def as_text(snapshot: HostSnapshot, findings: Sequence[Finding]) -> str:
+    """Return one line per probe and per check; ✓: readable, ·: not present, ✗: present but not readable."""
+    lines = [f"Metrics of {snapshot.host}", ""]
     for probe in snapshot.probes:
         if not probe.readings and len(probe.unavailable) == 1:
             lines.append(f"{_mark(probe)} {probe.name:<16} {reason_words(probe.unavailable[0])}")
             continue
         lines.append(f"{_mark(probe)} {probe.name:<16} {_summary(probe)}")
-        lines += [f"    {words}" for words in _gathered(probe.unavailable)]
-    lines += ["", "What the agent needs", ""]
+        lines += [f"    {line}" for line in _grouped(probe.unavailable)]
+    lines += ["", "Requirements of the agent", ""]
     for finding in findings:
         remedy = f" → {finding.remedy}" if finding.remedy else ""
         lines.append(f"{'✓' if finding.fine else '✗'} {finding.subject:<16} {finding.detail}{remedy}")
     return "\n".join(lines)
 
 
-def as_json(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
-    """The same, for machines."""
+def as_json(snapshot: HostSnapshot, findings: Sequence[Finding]) -> str:
+    """Return the same as JSON."""
     probes = [
         {
             "probe": probe.name,
@@ -61,12 +61,12 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding]) -> str:
         }
         for probe in snapshot.probes
     ]
-    around = [asdict(finding) for finding in findings]
-    return json.dumps({"host": snapshot.host, "probes": probes, "needs": around}, indent=2)
+    requirements = [asdict(finding) for finding in findings]
+    return json.dumps({"host": snapshot.host, "probes": probes, "needs": requirements}, indent=2)
 
 
-def _gathered(unavailable: Sequence[UnavailableReading]) -> list[str]:
-    """A line a reason; readings that share it are named together."""
+def _grouped(unavailable: Sequence[UnavailableReading]) -> list[str]:
+    """Return one line per reason, with the names of all readings that share it."""
     groups: dict[tuple[Reason, str, str], list[str]] = {}
     for missing in unavailable:
         name = " of ".join(part for part in (missing.metric, missing.resource) if part)
@@ -78,8 +78,8 @@ def _gathered(unavailable: Sequence[UnavailableReading]) -> list[str]:
 
 
 def _shortened(names: Sequence[str]) -> list[str]:
-    shown = [name for name in names[:MOST_NAMES] if name]
-    return shown if len(names) <= MOST_NAMES else [*shown, f"{len(names) - MOST_NAMES} more"]
+    shown = [name for name in names[:MAX_NAMES] if name]
+    return shown if len(names) <= MAX_NAMES else [*shown, f"{len(names) - MAX_NAMES} more"]
 
 
 def _mark(probe: ProbeSnapshot) -> str:
@@ -91,32 +91,41 @@ def _mark(probe: ProbeSnapshot) -> str:
 
 def _summary(probe: ProbeSnapshot) -> str:
     if not probe.readings:
-        return "nothing"
+        return "no readings"
     unknown = len(probe.readings) - probe.known
     return f"{probe.known} readings" + (f", {unknown} unknown" if unknown else "")
+
+
+def is_writable(directory: Path) -> bool:
+    """Return True if files can be created in a directory, or in its nearest parent that exists."""
+    while not directory.exists() and directory != directory.parent:
+        directory = directory.parent
+    return os.access(directory, os.W_OK | os.X_OK)
 
 
 def _state_directory(settings: AgentSettings) -> Finding:
     directory = settings.state_directory
     if is_writable(Path(directory)):
         return Finding("state_directory", True, directory)
-    remedy = "give the agent's user the directory, or set state_directory"
-    return Finding("state_directory", False, f"{directory} is not writable: records stay in memory only", remedy)
+    remedy = "make the agent's user the owner of the directory, or change state_directory"
+    detail = f"{directory}: no write permission; records are kept in memory only"
+    return Finding("state_directory", False, detail, remedy)
 
 
 def _socket(settings: AgentSettings) -> Finding:
     path = settings.socket_path
     if is_writable(Path(path).parent):
         return Finding("socket_path", True, path)
-    remedy = "give the agent's user the directory, or set socket_path"
-    return Finding("socket_path", False, f"{path} cannot be made: training processes cannot report", remedy)
+    remedy = "make the agent's user the owner of the directory, or change socket_path"
+    return Finding("socket_path", False, f"cannot create {path}: training processes cannot report", remedy)
 
 
 def _collector(address: str) -> Finding:
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-            return Finding("collector", True, f"{address} answers")
+            return Finding("collector", True, f"{address} accepts connections")
     except OSError as error:
         reason = error.strerror or str(error)
-        return Finding("collector", False, f"{address}: {reason}", "start it, or set collector; records wait meanwhile")
+        remedy = "start the collector, or change the setting collector; records are spooled until then"
+        return Finding("collector", False, f"{address}: {reason}", remedy)

@@ -1,19 +1,19 @@
-"""The two clocks of a host, handed to whoever needs the time."""
+"""The two clocks of a host, behind an interface that tests can replace."""
 
 import time
 from typing import Protocol
 
-_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS: its monotonic clock counts sleep, too
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on macOS the monotonic clock also counts sleep
 
 
-class Clock(Protocol):
-    """Wall time, which people and peers agree on but which may step; and time since boot, which never does."""
+class HostClock(Protocol):
+    """Wall time, which is shared with other machines but may jump, and time since boot, which never jumps."""
 
     def wall_ns(self) -> int: ...
     def boot_ns(self) -> int: ...
 
 
-class SystemClock:
+class KernelClock:
     """The kernel's clocks."""
 
     __slots__ = ()

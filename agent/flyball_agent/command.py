@@ -9,22 +9,21 @@ from pathlib import Path
 
 from flyball_agent.errors import AgentError
 from flyball_agent.settings import ENVIRONMENT_PREFIX, FILE, AgentSettings
+from flyball_daemon.help_page import DaemonParser
 from flyball_daemon.settings import SettingsError, load
 
-EXAMPLES = """\
-examples:
-  flyball-agent                                     run the daemon with /etc/flyball/agent.toml
-  flyball-agent --set collector=10.0.0.5:3590       the same, with another collector
-  flyball-agent --once                              read everything once and show it
-  flyball-agent --check                             what can be read here, what cannot, why, and what to do
-  flyball-agent spool inspect /var/lib/flyball-agent   what waits for the collector
-"""
+EXAMPLES = (
+    f"flyball-agent  # run the daemon with {FILE}",
+    "flyball-agent --set collector=10.0.0.5:3590  # the same with another collector",
+    "flyball-agent --once  # print all readings once",
+    "flyball-agent --check  # list readable and unavailable metrics, with reasons and remedies",
+    "flyball-agent spool inspect /var/lib/flyball-agent  # list the records that wait for the collector",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for; the exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(words)
+    """Run the command line. Return 0 on success, 1 after a failure, 2 for wrong arguments or settings."""
+    options = _parser().parse_args(list(sys.argv[1:] if arguments is None else arguments))
     try:
         status = _inspect_spool(options) if options.command == "spool" else _run(options)
         sys.stdout.flush()
@@ -32,38 +31,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print("\n".join(f"flyball-agent: {problem}" for problem in error.problems), file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AgentError, OSError) as error:
         print(f"flyball-agent: {error}", file=sys.stderr)
-        return 2
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = DaemonParser(
         "flyball-agent",
-        description="Watches this host once a second and sends what it reads to a collector.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=(
+            "Read the metrics of this host every second and send them to a collector.\n\n"
+            "Signals: HUP reads the settings again, USR1 prints the stacks of all threads and tasks, TERM and INT stop "
+            "the agent in order."
+        ),
+        examples=EXAMPLES,
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help=f"settings (default: {FILE}, if it exists)")
     parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="assignments", help="one setting; repeatable"
+        "--config", "-c", metavar="FILE", type=Path, help=f"Settings file.  [default: {FILE}, if it exists]"
     )
-    parser.add_argument("--version", action="store_true", help="show the version and end")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--once", action="store_true", help="show one snapshot and end")
-    what.add_argument("--check", action="store_true", help="say what can be read here and what cannot, and end")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of --once, --check")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="assignments",
+        help="Override a setting; may be repeated.",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--once", action="store_true", help="Print one snapshot and exit.")
+    mode.add_argument("--check", action="store_true", help="List readable and unavailable metrics and exit.")
+    _add_format(parser, "Output format of --once and --check.")
+    parser.add_argument("--version", action="store_true", help="Print the version and exit.")
     parser.set_defaults(command="")
-    parts = parser.add_subparsers(title="more", metavar="")
-    spool = parts.add_parser("spool", help="look into a spool").add_subparsers(required=True, metavar="inspect")
-    inspect = spool.add_parser("inspect", help="show epochs, files, ranges, damage and losses")
-    inspect.add_argument("directory", type=Path, nargs="?", help="an agent's state_directory (default: the setting)")
-    inspect.add_argument("--format", choices=("text", "json"), default="text")
+    spool = parser.add_subparsers().add_parser(
+        "spool",
+        help="Inspect the records that wait for the collector.",
+        description="Inspect the records that wait for the collector.",
+        examples=EXAMPLES[-1:],
+    )
+    inspect = spool.add_subparsers(required=True, dest="action", metavar="COMMAND").add_parser(
+        "inspect",
+        help="List epochs, files, ranges of records, damage and losses.",
+        description=(
+            "List epochs, files, ranges of records, damage and losses. Files are only read, so this is safe while the "
+            "agent runs."
+        ),
+        examples=EXAMPLES[-1:],
+    )
+    inspect.add_argument(
+        "directory",
+        metavar="DIRECTORY",
+        type=Path,
+        nargs="?",
+        help="State directory of an agent.  [default: state_directory of the settings]",
+    )
+    _add_format(inspect, "Output format.")
     inspect.set_defaults(command="spool")
     return parser
+
+
+def _add_format(parser: argparse.ArgumentParser, meaning: str) -> None:
+    parser.add_argument("--format", "-f", choices=("table", "json"), default="table", help=meaning)
 
 
 def _load(options: argparse.Namespace) -> AgentSettings:
@@ -79,13 +110,13 @@ def _load(options: argparse.Namespace) -> AgentSettings:
 
 def _run(options: argparse.Namespace) -> int:
     if options.version:
-        print(metadata.version("flyball"))
+        print(f"flyball-agent {metadata.version('flyball-fleet')}")
         return 0
     if not (options.once or options.check):
-        from flyball_agent.lean import import_leanly  # noqa: PLC0415
+        from flyball_agent.memory_footprint import import_without_extras  # noqa: PLC0415
 
-        import_leanly()
-    from flyball_agent.host import check_settings  # noqa: PLC0415  --help must not wait for the probes' imports
+        import_without_extras()
+    from flyball_agent.settings_check import check_settings  # noqa: PLC0415  --help must not import the probes
     from flyball_daemon import logs  # noqa: PLC0415
 
     settings = _load(options)
@@ -93,7 +124,7 @@ def _run(options: argparse.Namespace) -> int:
     logs.set_up(settings.log_level, settings.log_format)
     if options.once or options.check:
         return _show(settings, options)
-    from flyball_agent.daemon import run_daemon  # noqa: PLC0415  gRPC is not needed to look
+    from flyball_agent.daemon import run_daemon  # noqa: PLC0415  the other modes do not need gRPC
 
     run_daemon(settings, lambda: _load(options))
     return 0
@@ -107,7 +138,7 @@ def _show(settings: AgentSettings, options: argparse.Namespace) -> int:
     if options.once:
         print(snapshot_output.as_json(snapshot) if machine else snapshot_output.as_text(snapshot))
     else:
-        findings = checklist.look_around(settings)
+        findings = checklist.check_surroundings(settings)
         print(checklist.as_json(snapshot, findings) if machine else checklist.as_text(snapshot, findings))
     return 0
 

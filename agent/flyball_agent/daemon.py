@@ -1,4 +1,4 @@
-"""The daemon: puts sampler, spool, uplink and socket together, and ends them in order."""
+"""The daemon: connects sampler, spool, uplink and socket, and stops them in order."""
 
 import asyncio
 import contextlib
@@ -12,39 +12,30 @@ from pathlib import Path
 
 import structlog
 
-from flyball_agent.clock import SystemClock
+from flyball_agent.clock import KernelClock
 from flyball_agent.errors import AgentError, SocketRefused
-from flyball_agent.host import (
-    BadSettings,
-    Happenings,
-    Probes,
-    agent_version,
-    build_probes,
-    check_settings,
-    host_name,
-    interval_ms,
-    inventory,
-    new_epoch,
-)
-from flyball_agent.lean import settle_memory
-from flyball_agent.record import Epoch, Extras, Tick
+from flyball_agent.host import Probes, agent_version, build_probes, host_name, inventory, new_epoch
+from flyball_agent.host_events import HostEventQueue
+from flyball_agent.memory_footprint import release_memory
+from flyball_agent.record import Epoch, Extras, TickRecord
 from flyball_agent.runner import Runner
-from flyball_agent.runs.book import RunBook
+from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of
 from flyball_agent.sampler import Sampler
 from flyball_agent.schedule import NANOSECONDS
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
-from flyball_agent.settings import AgentSettings
+from flyball_agent.settings import AgentSettings, interval_ms
+from flyball_agent.settings_check import check_settings
 from flyball_agent.spool.lock import lock_directory
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.writer import SpoolWriter
-from flyball_agent.uplink.stream import Self
+from flyball_agent.uplink.stream import AgentState
 from flyball_agent.uplink.uplink import Uplink, UplinkSettings, first_of, set_within
 from flyball_daemon import dump, logs
-from flyball_daemon.notify import Notifier
 from flyball_daemon.settings import SettingsError
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 _log = structlog.get_logger(__name__)
 
@@ -52,77 +43,77 @@ SAMPLER_STOP_SECONDS = 0.7
 WRITER_STOP_SECONDS = 1.0
 FORCED_STOP_SECONDS = 2.8
 RELOAD_WRITER_SECONDS = 10.0
-CARE_SECONDS = 5.0
+STATUS_CHECK_SECONDS = 5.0
 STATUS_SECONDS = 10.0
 INVENTORY_SECONDS = 300.0
-INVENTORY_LOOK_SECONDS = 5.0
+INVENTORY_CHECK_SECONDS = 5.0
 
 LoadSettings = Callable[[], AgentSettings]
 
 
-class Daemon:
-    """One agent's life, from READY to STOPPING."""
+class AgentDaemon:
+    """One run of the agent, from start to stop."""
 
-    def __init__(self, settings: AgentSettings, load: LoadSettings, notifier: Notifier) -> None:
+    def __init__(self, settings: AgentSettings, load: LoadSettings, notifier: SystemdNotifier) -> None:
         self._settings = settings
         self._load = load
         self._notifier = notifier
-        self._clock = SystemClock()
-        self._self_metrics = SelfMetrics()
-        self._happenings = Happenings(self._clock)
+        self._clock = KernelClock()
+        self._metrics = SelfMetrics()
+        self._events = HostEventQueue(self._clock)
         self._stop = asyncio.Event()
         self._uplink_stop = asyncio.Event()
         self._reload = asyncio.Event()
-        self._book = RunBook()
+        self._registry = RunRegistry()
         self._probes: Probes = build_probes(settings)
         self._tenancy: TenancyProbe | None = None
         self._spool = Spool(
             Path(settings.state_directory) / "spool",
             settings.spool,
             clock=self._clock,
-            self_metrics=self._self_metrics,
-            announce=self._happenings.announce,
+            self_metrics=self._metrics,
+            announce=self._events.announce,
         )
-        self._me = Self(host_name(settings), agent_version(), self._spool, self._clock, self._self_metrics)
-        self._uplink = Uplink(_uplink_settings(settings), self._me)
+        self._agent = AgentState(host_name(settings), agent_version(), self._spool, self._clock, self._metrics)
+        self._uplink = Uplink(_uplink_settings(settings), self._agent)
         self._sampler = self._make_sampler(settings, new_epoch(settings, self._clock), 0)
 
     async def run(self) -> None:
-        """Until a signal, or until a part dies of a fault; then AgentError."""
+        """Run until a signal arrives. Raise AgentError if a part of the agent fails."""
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             stack.callback(self._spool.close)
             stack.callback(lambda: self._writer.stop(WRITER_STOP_SECONDS))
-            self._listen_to_signals(loop, stack)
+            self._install_signal_handlers(loop, stack)
             self._spool.begin(self._sampler.epoch)
             self._spool.start_syncing()
             await self._open_socket(stack)
             self._sampler.start()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._uplink.run(self._uplink_stop), name="uplink")
-                group.create_task(self._care(), name="care")
+                group.create_task(self._supervise(), name="supervision")
                 group.create_task(self._keep_inventory(), name="inventory")
                 group.create_task(self._reload_when_asked(), name="reload")
                 group.create_task(self._end(), name="end")
 
-    # Making the parts
+    # Construction
 
     def _make_sampler(self, settings: AgentSettings, epoch: Epoch, sequence: int) -> Sampler:
         self._tenancy = None
         if settings.probes.processes and TenancyProbe.name not in settings.probes.disabled:
             reader = TenancyReader(Path(settings.proc_root))
-            self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._book)
+            self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._registry)
         tenancy = [self._tenancy] if self._tenancy is not None else []
         runner = Runner(
-            [*self._probes.all, *tenancy, SelfProbe(self._self_metrics)],
+            [*self._probes.all, *tenancy, SelfProbe(self._metrics)],
             settings.probes.time_limit_seconds,
             settings.interval_seconds,
         )
         self._writer = SpoolWriter(
             (self._spool.append, lambda tick: self._offer(epoch, tick)),
             settings.spool.memory_bytes,
-            self_metrics=self._self_metrics,
-            announce=self._happenings.announce,
+            self_metrics=self._metrics,
+            announce=self._events.announce,
         )
         sampler = Sampler(
             epoch=epoch,
@@ -130,22 +121,22 @@ class Daemon:
             extras=self._extras,
             sinks=(self._writer.put,),
             clock=self._clock,
-            self_metrics=self._self_metrics,
+            self_metrics=self._metrics,
         )
         sampler.sequence = sequence
         return sampler
 
-    def _offer(self, epoch: Epoch, tick: Tick) -> None:
+    def _offer(self, epoch: Epoch, tick: TickRecord) -> None:
         self._uplink.offer(epoch.id, tick)
 
     def _extras(self, _wall_ns: int) -> Extras:
-        """What the host says of a tick besides readings; called in the sampler's thread after the probes."""
+        """Collect the parts of a record that are not readings. Called in the sampler's thread after the probes."""
         accelerators = self._probes.accelerators
-        events = self._happenings.take()
+        events = self._events.take()
         for accelerator in accelerators:
             events += accelerator.take_events()
         return Extras(
-            steps=self._book.take_reports(),
+            steps=self._registry.take_reports(),
             events=events,
             gpu_processes=processes_of(accelerators),
             tenancy=self._tenancy.body if self._tenancy is not None else b"",
@@ -154,15 +145,15 @@ class Daemon:
     async def _open_socket(self, stack: AsyncExitStack) -> None:
         if not self._settings.socket_path:
             return
-        server = RunSocket(Path(self._settings.socket_path), self._book, self._self_metrics)
+        server = RunSocket(Path(self._settings.socket_path), self._registry, self._metrics)
         try:
             await server.start()
         except SocketRefused as error:
-            _log.warning("socket_refused", error=str(error))
+            _log.warning("socket_failed", error=str(error))
             return
         stack.push_async_callback(server.stop)
 
-    def _listen_to_signals(self, loop: asyncio.AbstractEventLoop, stack: AsyncExitStack) -> None:
+    def _install_signal_handlers(self, loop: asyncio.AbstractEventLoop, stack: AsyncExitStack) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
             stack.callback(loop.remove_signal_handler, number)
@@ -171,25 +162,25 @@ class Daemon:
         dump.install(loop)
         stack.callback(dump.uninstall, loop)
 
-    # Living
+    # Operation
 
-    async def _care(self) -> None:
-        """Tell systemd how we are; the watchdog is fed by what the sampler does, not by this loop."""
-        notifier, told = self._notifier, -STATUS_SECONDS
-        every = min(CARE_SECONDS, (notifier.watchdog_seconds or 60.0) / 4)
+    async def _supervise(self) -> None:
+        """Report the state to systemd. The watchdog depends on the sampler's heartbeat, not on this loop."""
+        notifier, reported = self._notifier, -STATUS_SECONDS
+        every = min(STATUS_CHECK_SECONDS, (notifier.watchdog_seconds or 60.0) / 4)
         ready = False
         while not self._stop.is_set():
             await set_within(self._stop, every if ready else 0.2)
             if not self._sampler.is_alive and not self._stop.is_set():
-                raise AgentError("the sampler has died; its traceback is above")
+                raise AgentError("the sampler has failed; its traceback is above")
             if not ready and self._sampler.sequence:
                 ready = notifier.ready(self._status()) or True
-                settle_memory()
-                _log.info("started", host=self._me.host, version=self._me.version)
+                release_memory()
+                _log.info("started", host=self._agent.host, version=self._agent.version)
             if self._is_sampling():
                 notifier.watchdog()
-            if time.monotonic() - told >= STATUS_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - reported >= STATUS_SECONDS:
+                reported = time.monotonic()
                 notifier.status(self._status())
 
     def _is_sampling(self) -> bool:
@@ -199,16 +190,16 @@ class Daemon:
     def _status(self) -> str:
         columns = len(self._sampler.maker.layout.columns)
         stuck = self._sampler.runner.stuck
-        waiting = f"; no answer from {', '.join(stuck)}" if stuck else ""
-        degraded = " in memory, the disk refuses" if self._self_metrics.spool_degraded else ""
-        degraded = " behind a disk that hangs" if self._self_metrics.spool_hangs else degraded
+        waiting = f"; timed out: {', '.join(stuck)}" if stuck else ""
+        degraded = " in memory: the disk refuses writes" if self._metrics.spool_degraded else ""
+        degraded = " in memory: the disk hangs" if self._metrics.spool_hangs else degraded
         return (
             f"{columns} readings every {self._settings.interval_seconds:g} s{waiting}; {self._uplink.state}; "
-            f"spool {self._self_metrics.spool_bytes / 1e6:.1f} MB{degraded}"
+            f"spool {self._metrics.spool_bytes / 1e6:.1f} MB{degraded}"
         )
 
     async def _keep_inventory(self) -> None:
-        """Read what the host is, again when the columns change (a device came or went), and now and then."""
+        """Read the inventory at start, when the columns change (a device came or went) and every few minutes."""
         layout, read_at = None, 0.0
         while not self._stop.is_set():
             now = time.monotonic()
@@ -221,10 +212,10 @@ class Daemon:
                         await asyncio.to_thread(inventory, self._settings, self._probes.accelerators)
                     )
                 except OSError as error:
-                    _log.warning("inventory_not_read", error=str(error))
-            await set_within(self._stop, INVENTORY_LOOK_SECONDS if layout else 0.5)
+                    _log.warning("inventory_failed", error=str(error))
+            await set_within(self._stop, INVENTORY_CHECK_SECONDS if layout else 0.5)
 
-    # Changing
+    # Reload
 
     async def _reload_when_asked(self) -> None:
         while not self._stop.is_set():
@@ -236,11 +227,11 @@ class Daemon:
                 self._notifier.ready(self._status())
 
     async def _reload_settings(self) -> None:
-        """Take over what can be changed while the agent lives; bad settings change nothing."""
+        """Apply the settings that can change while the agent runs. Bad settings change nothing."""
         try:
             fresh = await asyncio.to_thread(self._load)
             check_settings(fresh)
-        except (SettingsError, BadSettings) as error:
+        except SettingsError as error:
             _log.error("settings_not_reloaded", error=str(error))
             return
         before, self._settings = self._settings, fresh
@@ -248,20 +239,20 @@ class Daemon:
         if _uplink_settings(fresh) != _uplink_settings(before):
             self._uplink.settings = _uplink_settings(fresh)
             self._uplink.reconnect()
-        if _sampling(fresh) != _sampling(before):
-            await self._sample_anew(before, fresh)
+        if _sampling_settings(fresh) != _sampling_settings(before):
+            await self._restart_sampling(before, fresh)
         for key in ("host", "state_directory", "socket_path", "spool"):
             if getattr(fresh, key) != getattr(before, key):
                 _log.warning("setting_needs_restart", key=key)
         _log.info("settings_reloaded")
 
-    async def _sample_anew(self, before: AgentSettings, fresh: AgentSettings) -> None:
-        """Other probes go on in the same epoch; another interval begins a new one."""
+    async def _restart_sampling(self, before: AgentSettings, fresh: AgentSettings) -> None:
+        """Restart the sampler with new settings. A different interval starts a new epoch."""
         old = self._sampler
         if not await asyncio.to_thread(old.stop, 2 * before.interval_seconds + 1):
             raise AgentError("the sampler did not stop for the new settings")
         if not await asyncio.to_thread(self._writer.stop, RELOAD_WRITER_SECONDS):
-            raise AgentError(f"the disk of {before.state_directory} hangs: the settings cannot be changed")
+            raise AgentError(f"cannot apply the new settings: the disk of {before.state_directory} hangs")
         self._probes = build_probes(fresh)
         if interval_ms(fresh) == interval_ms(before):
             self._sampler = self._make_sampler(fresh, old.epoch, old.sequence)
@@ -272,12 +263,12 @@ class Daemon:
             self._uplink.reconnect()
         self._sampler.start()
 
-    # Ending
+    # Shutdown
 
     async def _end(self) -> None:
-        """Stop sampling first, then let the uplink say what it has and goodbye."""
+        """Stop sampling first, then let the uplink send the remaining records and a goodbye."""
         await self._stop.wait()
-        self._notifier.stopping("sending what is left")
+        self._notifier.stopping("sending the remaining records")
         _log.info("stopping")
         force_exit_after(FORCED_STOP_SECONDS)
         await asyncio.to_thread(self._sampler.stop, SAMPLER_STOP_SECONDS)
@@ -285,7 +276,7 @@ class Daemon:
 
 
 def force_exit_after(seconds: float) -> None:
-    """A thread that hangs in a driver or on a disk must not hold the end up; the spool is safe either way."""
+    """End the process after a while, even if a thread hangs in a driver or on a disk. The spool is safe either way."""
 
     def exit_now() -> None:
         time.sleep(seconds)
@@ -301,7 +292,7 @@ def _uplink_settings(settings: AgentSettings) -> UplinkSettings:
     )
 
 
-def _sampling(settings: AgentSettings) -> tuple[object, ...]:
+def _sampling_settings(settings: AgentSettings) -> tuple[object, ...]:
     return (
         settings.probes,
         settings.interval_seconds,
@@ -312,13 +303,13 @@ def _sampling(settings: AgentSettings) -> tuple[object, ...]:
 
 
 async def _run(settings: AgentSettings, load: LoadSettings) -> None:
-    notifier = Notifier.from_environment(os.environ)
+    notifier = SystemdNotifier.from_environment(os.environ)
     with contextlib.closing(notifier):
-        await Daemon(settings, load, notifier).run()
+        await AgentDaemon(settings, load, notifier).run()
 
 
 def run_daemon(settings: AgentSettings, load: LoadSettings) -> None:
-    """Run until a signal; AgentError when the agent cannot begin or go on."""
+    """Run the agent until a signal arrives. Raise AgentError if it cannot start or continue."""
     check_settings(settings)
     lock = lock_directory(Path(settings.state_directory))
     try:

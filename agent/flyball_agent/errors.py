@@ -1,16 +1,16 @@
-"""What can be wrong with the agent itself; each message says what, where, and what to do."""
+"""Errors of the agent. Each message states what is wrong, where, and what to do."""
 
 
 class AgentError(Exception):
-    """The agent cannot go on as it was told to."""
+    """The agent cannot start or continue with its settings."""
 
 
 class StateDirectoryInUse(AgentError):
-    """Another agent keeps its spool in the same directory."""
+    """Another agent uses the same state directory."""
 
 
 class SpoolDamaged(AgentError):
-    """A spool file does not hold what it should; what is readable around the damage is still kept."""
+    """A spool file is damaged. The readable records around the damage are kept."""
 
 
 class SocketRefused(AgentError):

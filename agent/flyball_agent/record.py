@@ -1,9 +1,9 @@
-"""Makes the record of a tick: layout, packed values, and what else the host says of that second."""
+"""Builds the record of a tick: layout, packed values, step reports, events and GPU processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flyball_agent.runner import Slot
+from flyball_agent.runner import ProbeSlot
 from flyball_proto.layout import Column, Layout, digest
 from flyball_proto.packing import pack
 from flyball_proto.unavailable_reading import UnavailableReading, unavailable_body
@@ -33,7 +33,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What records refer to by digest."""
+    """A description that records refer to by its digest."""
 
     kind: int
     digest: int
@@ -49,7 +49,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What the host says of a tick besides readings, already as it travels."""
+    """The parts of a record that are not readings, in their encoded form."""
 
     steps: Sequence[pb.StepReport] = ()
     events: Sequence[pb.HostEvent] = ()
@@ -58,8 +58,8 @@ class Extras:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A record as it will stay: one string of bytes from here to the store, and the definitions that it needs."""
+class TickRecord:
+    """The encoded record of a tick, which stays the same bytes up to the store, and the definitions that it needs."""
 
     sequence: int
     record: bytes
@@ -67,7 +67,7 @@ class Tick:
 
 
 class RecordMaker:
-    """Turns what the probes say into records; what did not change since the last tick is not made again."""
+    """Builds records from the readings of the probes. Definitions are built again only when they change."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Column, ...]] = []
@@ -79,8 +79,8 @@ class RecordMaker:
         self.layout = Layout(())
         self.unavailable: tuple[UnavailableReading, ...] = ()
 
-    def make(self, sequence: int, wall_ns: int, boot_ns: int, slots: Sequence[Slot], extras: Extras) -> Tick:
-        """The record of one tick."""
+    def make(self, sequence: int, wall_ns: int, boot_ns: int, slots: Sequence[ProbeSlot], extras: Extras) -> TickRecord:
+        """Build the record of one tick."""
         layout = self._layout_of(slots)
         unavailable = self._unavailable_of(slots)
         tenancy = self._tenancy_of(extras.tenancy)
@@ -102,9 +102,9 @@ class RecordMaker:
             gpu_processes=extras.gpu_processes,
         )
         used = tuple(definition for definition in (layout, unavailable, tenancy) if definition is not None)
-        return Tick(sequence, record.SerializeToString(), used)
+        return TickRecord(sequence, record.SerializeToString(), used)
 
-    def _layout_of(self, slots: Sequence[Slot]) -> Definition:
+    def _layout_of(self, slots: Sequence[ProbeSlot]) -> Definition:
         if self._layout is not None and len(slots) == len(self._columns):
             for slot, known in zip(slots, self._columns, strict=True):
                 if slot.columns is not known:
@@ -117,11 +117,11 @@ class RecordMaker:
         self._layout = Definition.of(pb.Definition.LAYOUT, self.layout.body)
         return self._layout
 
-    def _unavailable_of(self, slots: Sequence[Slot]) -> Definition | None:
+    def _unavailable_of(self, slots: Sequence[ProbeSlot]) -> Definition | None:
         parts = [slot.unavailable for slot in slots]
         if parts != self._parts:
             self._parts = parts
-            self.unavailable = tuple(unavailable_reading for part in parts for unavailable_reading in part)
+            self.unavailable = tuple(reading for part in parts for reading in part)
             self._unavailable = (
                 Definition.of(pb.Definition.UNAVAILABLE, unavailable_body(self.unavailable))
                 if self.unavailable

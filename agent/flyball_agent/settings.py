@@ -1,4 +1,4 @@
-"""The agent's settings: every key, its default and what it means. Validated once, at start."""
+"""The agent's settings: every key, its default and its meaning. They are validated once, at start."""
 
 from typing import Annotated
 
@@ -13,39 +13,52 @@ Bytes = Annotated[int, Meta(ge=0)]
 
 
 class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who the agent is to the collector. All three files or none."""
+    """The files for mutual TLS with the collector. Set all three or none."""
 
-    ca_file: Annotated[str, Meta(description="Certificate authority that signed the collector's certificate.")] = ""
-    certificate_file: Annotated[str, Meta(description="This host's certificate; its SAN is the host name.")] = ""
-    key_file: Annotated[str, Meta(description="The certificate's private key.")] = ""
+    ca_file: Annotated[
+        str, Meta(description="Certificate of the authority that signed the collector's certificate.")
+    ] = ""
+    certificate_file: Annotated[
+        str, Meta(description="Certificate of this host. Its subject alternative name is the host name.")
+    ] = ""
+    key_file: Annotated[str, Meta(description="Private key of the certificate.")] = ""
 
 
 class SpoolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the agent keeps until the collector has it safe."""
+    """The spool, which keeps records until the collector has stored them."""
 
-    max_bytes: Annotated[Bytes, Meta(description="The oldest segment is dropped, and declared lost, beyond this.")] = (
-        512 * 1024 * 1024
+    max_bytes: Annotated[
+        Bytes,
+        Meta(description="Maximum size of the spool. Beyond it the oldest segment is deleted and declared lost."),
+    ] = 512 * 1024 * 1024
+    max_age_hours: Annotated[
+        float, Meta(gt=0, description="Maximum age of a segment. Older segments are deleted and declared lost.")
+    ] = 48.0
+    segment_bytes: Annotated[int, Meta(ge=4096, description="Size at which a new segment file is started.")] = (
+        8 * 1024**2
     )
-    max_age_hours: Annotated[float, Meta(gt=0, description="Older segments are dropped and declared lost.")] = 48.0
-    segment_bytes: Annotated[int, Meta(ge=4096, description="Size at which a new segment file begins.")] = 8 * 1024**2
-    sync_seconds: Annotated[Seconds, Meta(description="How often written records are forced to the disk.")] = 5.0
+    sync_seconds: Annotated[
+        Seconds, Meta(description="Interval at which written records are flushed to the disk (fdatasync).")
+    ] = 5.0
     memory_bytes: Annotated[
-        Bytes, Meta(description="Size of the ring that stands in while the disk is full or read-only.")
+        Bytes, Meta(description="Size of the memory buffer used while the disk is full, read-only or hangs.")
     ] = 16 * 1024**2
 
 
 class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is read, and how patiently."""
+    """The probes: which of them run, and their limits."""
 
-    disabled: Annotated[tuple[str, ...], Meta(description="Names of probes that must not run.")] = ()
+    disabled: Annotated[tuple[str, ...], Meta(description="Names of the probes that do not run.")] = ()
     time_limit_seconds: Annotated[
-        Seconds, Meta(description="A blocking probe that takes longer is left behind for this tick.")
+        Seconds,
+        Meta(description="Time limit of a blocking probe. A tick does not wait longer for its readings."),
     ] = 0.5
     latency_targets: Annotated[
-        tuple[str, ...], Meta(description="host:port or http(s) URLs whose round trip is measured.")
+        tuple[str, ...],
+        Meta(description="Services whose round-trip time is measured: host:port, or http or https URLs."),
     ] = ()
     filesystems: Annotated[
-        tuple[str, ...], Meta(description="Mount points whose space is watched; empty: every local one.")
+        tuple[str, ...], Meta(description="Mount points to watch. If empty, all local file systems are watched.")
     ] = ()
     processes: Annotated[bool, Meta(description="Attribute GPU processes to users and runs.")] = True
 
@@ -53,25 +66,46 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`/etc/flyball/agent.toml`."""
 
-    host: Annotated[str, Meta(description="Name of this host in the fleet; empty: the kernel's host name.")] = ""
+    host: Annotated[
+        str, Meta(description="Name of this host in the fleet. If empty, the host name of the system is used.")
+    ] = ""
     collector: Annotated[
-        tuple[str, ...], Meta(description="host:port of the collector; more than one: tried in turn.")
+        tuple[str, ...],
+        Meta(description="Addresses of collectors, each host:port. If there are several, they are tried in order."),
     ] = ("127.0.0.1:3590",)
     interval_seconds: Annotated[float, Meta(ge=0.1, le=60, description="Time between two ticks.")] = 1.0
-    state_directory: Annotated[str, Meta(description="Where the spool lives.")] = "/var/lib/flyball-agent"
-    socket_path: Annotated[str, Meta(description="Unix socket for training processes; empty: none.")] = (
-        "/run/flyball-agent/agent.sock"
-    )
-    max_reconnect_backoff_seconds: Annotated[Seconds, Meta(description="Longest wait between two attempts.")] = 10.0
-    compression: Annotated[bool, Meta(description="gzip on the stream; for links slower than 10 Mbit/s.")] = False
-    proc_root: Annotated[str, Meta(description="Where procfs is mounted (a container sees the host's here).")] = "/proc"
-    sys_root: Annotated[str, Meta(description="Where sysfs is mounted.")] = "/sys"
-    nvml_library: Annotated[str, Meta(description="Path of libnvidia-ml.so.1; empty: the loader's choice.")] = ""
-    log_level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$", description="Least level logged.")] = "info"
+    state_directory: Annotated[str, Meta(description="Directory of the spool.")] = "/var/lib/flyball-agent"
+    socket_path: Annotated[
+        str, Meta(description="Path of the Unix socket for training processes. If empty, no socket is opened.")
+    ] = "/run/flyball-agent/agent.sock"
+    max_reconnect_backoff_seconds: Annotated[
+        Seconds, Meta(description="Longest wait between two attempts to connect.")
+    ] = 10.0
+    compression: Annotated[
+        bool, Meta(description="Compress messages with gzip. Useful on links slower than 10 Mbit/s.")
+    ] = False
+    proc_root: Annotated[
+        str, Meta(description="Mount point of procfs. In a container: where the host's procfs is mounted.")
+    ] = "/proc"
+    sys_root: Annotated[str, Meta(description="Mount point of sysfs.")] = "/sys"
+    nvml_library: Annotated[
+        str, Meta(description="Path of libnvidia-ml.so.1. If empty, the dynamic loader searches for it.")
+    ] = ""
+    log_level: Annotated[
+        str, Meta(pattern="^(debug|info|warning|error)$", description="Lowest level that is logged.")
+    ] = "info"
     log_format: Annotated[
         str,
-        Meta(pattern="^(auto|terminal|json|journal)$", description="auto: journal under systemd, else by terminal."),
+        Meta(
+            pattern="^(auto|terminal|json|journal)$",
+            description="Format of log lines. auto: journal if standard error goes to the journal, else terminal.",
+        ),
     ] = "auto"
     tls: TlsSettings = TlsSettings()
     spool: SpoolSettings = SpoolSettings()
     probes: ProbeSettings = ProbeSettings()
+
+
+def interval_ms(settings: AgentSettings) -> int:
+    """Return the sampling interval in milliseconds."""
+    return round(settings.interval_seconds * 1000)

@@ -1,12 +1,12 @@
-"""One reading of everything, for people: what each probe says now, and why others say nothing."""
+"""A snapshot of all probes: their readings, and the reasons of unavailable ones."""
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flyball_agent.clock import SystemClock
+from flyball_agent.clock import KernelClock
 from flyball_agent.host import build_probes, host_name
-from flyball_agent.runner import Runner, Slot
+from flyball_agent.runner import ProbeSlot, Runner
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_proto.layout import Column
@@ -14,14 +14,14 @@ from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 PATIENCE_SECONDS = 10.0
-"""A driver that wakes up takes seconds; nobody waits for a tick here."""
+"""Time limit of a probe. A driver may take seconds to wake up, and no tick waits here."""
 
 COMPARE_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeSnapshot:
-    """What one probe says."""
+    """The readings of one probe."""
 
     name: str
     readings: Sequence[tuple[Column, float | None]]
@@ -33,8 +33,8 @@ class ProbeSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What one host says at one instant."""
+class HostSnapshot:
+    """The readings of one host."""
 
     host: str
     time_ns: int
@@ -43,9 +43,9 @@ class Snapshot:
     seconds: float
 
 
-def take_snapshot(settings: AgentSettings) -> Snapshot:
-    """Read every probe twice, a moment apart: some readings compare with the one before."""
-    clock = SystemClock()
+def take_snapshot(settings: AgentSettings) -> HostSnapshot:
+    """Read every probe twice with a short pause, because some readings are differences to the previous one."""
+    clock = KernelClock()
     probes = build_probes(settings)
     self_metrics = SelfMetrics()
     runner = Runner([*probes.all, SelfProbe(self_metrics)], PATIENCE_SECONDS, 2 * PATIENCE_SECONDS)
@@ -57,16 +57,16 @@ def take_snapshot(settings: AgentSettings) -> Snapshot:
     slots = runner.run(clock.boot_ns())
     runner.stop()
     processes = [process for accelerator in probes.accelerators for process in accelerator.processes]
-    return Snapshot(host_name(settings), wall_ns, [_of(slot) for slot in slots], processes, seconds)
+    return HostSnapshot(host_name(settings), wall_ns, [_of(slot) for slot in slots], processes, seconds)
 
 
-def _of(slot: Slot) -> ProbeSnapshot:
+def _of(slot: ProbeSlot) -> ProbeSnapshot:
     values = [None if value is None else float(value) for value in slot.values]
     return ProbeSnapshot(slot.probe.name, list(zip(slot.columns, values, strict=True)), slot.unavailable)
 
 
 def by_resource(probe: ProbeSnapshot) -> Iterator[tuple[str, list[tuple[Column, float | None]]]]:
-    """Readings of each resource together; the host's own come under an empty name."""
+    """Yield the readings of each resource. Those of the host itself have an empty name."""
     groups: dict[str, list[tuple[Column, float | None]]] = {}
     for column, value in probe.readings:
         name = ", ".join(f"{label} {text}" for label, text in column.label_pairs())

@@ -1,18 +1,18 @@
-"""`--once`: one snapshot, readable by people or by machines."""
+"""The output of `--once`: one snapshot, as text or as JSON."""
 
 import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from flyball_agent.snapshot import ProbeSnapshot, Snapshot, by_resource
+from flyball_agent.snapshot import HostSnapshot, ProbeSnapshot, by_resource
 from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
 from flyball_proto.unavailable_reading import UnavailableReading
 
 
-def as_text(snapshot: Snapshot) -> str:
-    """Probe by probe, in units that people read; what is silent says why."""
+def as_text(snapshot: HostSnapshot) -> str:
+    """Return a snapshot as text: all probes, with values in common units and the reasons of unavailable readings."""
     when = datetime.fromtimestamp(snapshot.time_ns / 1e9, UTC).isoformat(timespec="seconds")
     lines = [f"{snapshot.host} at {when}, read in {snapshot.seconds:.2f} s"]
     for probe in snapshot.probes:
@@ -25,8 +25,8 @@ def as_text(snapshot: Snapshot) -> str:
     return "\n".join(lines)
 
 
-def as_json(snapshot: Snapshot) -> str:
-    """The same, for machines: base units, `null` for unknown."""
+def as_json(snapshot: HostSnapshot) -> str:
+    """Return a snapshot as JSON, in base units; an unknown value is `null`."""
     return json.dumps(
         {
             "host": snapshot.host,
@@ -54,7 +54,7 @@ def as_json(snapshot: Snapshot) -> str:
 
 
 def unavailable_fields(missing: UnavailableReading) -> dict[str, str]:
-    """A unavailable reading for machines."""
+    """Return the fields of an unavailable reading for JSON."""
     return {
         "probe": missing.probe,
         "metric": missing.metric,
@@ -66,14 +66,14 @@ def unavailable_fields(missing: UnavailableReading) -> dict[str, str]:
 
 
 def reason_words(missing: UnavailableReading) -> str:
-    """A unavailable reading for people: what, why, and what to do."""
+    """Return an unavailable reading as text: what, why, and what to do."""
     what = " of ".join(part for part in (missing.metric, missing.resource) if part)
     remedy = f" → {missing.remedy}" if missing.remedy else ""
     return f"{what + ': ' if what else ''}{missing.reason.word.replace('_', ' ')}: {missing.detail}{remedy}"
 
 
 def human(column: Column, value: float | None) -> str:
-    """A value in the unit that people use for it."""
+    """Return a value in a common unit."""
     metric = column.metric
     if value is None:
         return "unknown"

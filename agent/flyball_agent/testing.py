@@ -1,4 +1,4 @@
-"""Real fakes for tests and demonstrations: an obedient clock, a probe that does as told, a collector in memory."""
+"""Fakes for tests and demonstrations: a manual clock, a controllable probe, a collector in memory."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from flyball_agent.probes.probe import Sample, Value
+from flyball_agent.probes.probe import ProbeSample, Value
 from flyball_agent.uplink.channel import METHOD
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.layout import Column, digest
@@ -25,8 +25,8 @@ SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 
-class FakeClock:
-    """Time stands still unless it is told to go on; `step` moves the wall clock alone."""
+class FakeHostClock:
+    """A clock that moves only when a test moves it."""
 
     def __init__(self, wall_ns: int = 1_700_000_000_000_000_000, boot_ns: int = 1_000_000_000_000) -> None:
         self._wall_ns = wall_ns
@@ -39,20 +39,20 @@ class FakeClock:
         return self._boot_ns
 
     def advance(self, seconds: float) -> None:
-        """Time passes."""
+        """Move both clocks forward."""
         self._wall_ns += round(seconds * 1e9)
         self._boot_ns += round(seconds * 1e9)
 
     def step(self, seconds: float) -> None:
-        """Somebody sets the clock."""
+        """Move only the wall clock, as if someone set it."""
         self._wall_ns += round(seconds * 1e9)
 
 
-READING = gauge("test_reading_ratio", "ratio", "A reading that a test made up.", ("resource",), scale=1000)
+READING = gauge("test_reading_ratio", "ratio", "A reading for tests.", ("resource",), scale=1000)
 
 
 class FakeProbe:
-    """Says `values`, raises `error`, or waits at `gate` while that is closed."""
+    """Returns `values`, raises `error`, or waits while `gate` is closed."""
 
     metrics: Sequence[Metric] = (READING,)
 
@@ -74,19 +74,19 @@ class FakeProbe:
         self.reads = 0
         self._columns: tuple[Column, ...] = ()
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         self.reads += 1
         self.gate.wait()
         if self.error is not None:
             raise self.error
         if len(self._columns) != len(self.values):
             self._columns = tuple(Column(READING, (f"{self.name}{i}",)) for i in range(len(self.values)))
-        return Sample(self._columns, self.values)
+        return ProbeSample(self._columns, self.values)
 
 
 @dataclass(slots=True)
-class Held:
-    """What the collector in memory has of one epoch."""
+class ReceivedEpoch:
+    """The records and losses of one epoch that the collector in memory has received."""
 
     epoch: pb.Epoch
     records: dict[int, bytes] = field(default_factory=dict)
@@ -97,20 +97,20 @@ class Held:
 
     @property
     def settled(self) -> int:
-        """The longest prefix of which every sequence is here, lost or refused."""
+        """End of the longest prefix in which every sequence is received, lost or refused."""
         return (RangeSet.of(self.records) | self.lost | self.refused).prefix_from(0)
 
 
 class MemoryCollector:
-    """A collector that speaks the whole protocol over real gRPC and keeps all in memory.
+    """A collector that implements the whole protocol over real gRPC and keeps everything in memory.
 
-    Its manners are attributes that a test may change at any time: `acknowledging`, `granting_bytes` (a message's
-    worth, granted again whenever it is used up), `answering` (False: it never says a word).
+    A test may change its behaviour at any time through attributes: `acknowledging`, `granting_bytes` (the size of one
+    replay grant, renewed when it is used up) and `answering` (False: it never sends a message).
     """
 
     def __init__(self, address: str = "127.0.0.1:0") -> None:
         self.address = address
-        self.held: dict[bytes, Held] = {}
+        self.held: dict[bytes, ReceivedEpoch] = {}
         self.hellos: list[pb.Hello] = []
         self.goodbyes: list[str] = []
         self.inventories: list[pb.Inventory] = []
@@ -136,7 +136,7 @@ class MemoryCollector:
         await self.stop()
 
     async def start(self, credentials: grpc.ServerCredentials | None = None) -> None:
-        """Listen; the address then holds the real port."""
+        """Start to listen, and put the real port into `address`."""
         service, method = METHOD.strip("/").split("/")
         handler = grpc.stream_stream_rpc_method_handler(
             self._connect,
@@ -153,23 +153,23 @@ class MemoryCollector:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Break all streams; what is held stays, and so `start` is a restart."""
+        """Break all streams. Received records stay, so that a following `start` is a restart."""
         if self._server is not None:
             await self._server.stop(None)
             self._server = None
 
     async def until(self, condition: Callable[[], bool], timeout_seconds: float = 10.0) -> None:
-        """Wait for something to come true through messages."""
+        """Wait until messages make a condition true."""
         async with asyncio.timeout(timeout_seconds), self.changed:
             await self.changed.wait_for(condition)
 
-    async def say(self, message: pb.CollectorMessage) -> None:
-        """Say something out of turn, on every open stream."""
+    async def send(self, message: pb.CollectorMessage) -> None:
+        """Send a message on every open stream."""
         for outbox in self._streams:
             outbox.put_nowait(message)
 
     def sequences(self) -> dict[bytes, list[int]]:
-        """What has arrived, epoch by epoch."""
+        """Return the sequences that have arrived, per epoch."""
         return {epoch: sorted(held.records) for epoch, held in self.held.items()}
 
     async def _connect(
@@ -236,7 +236,7 @@ class MemoryCollector:
             )
         )
         for spooled in hello.epochs:
-            held = self.held.setdefault(spooled.epoch.id, Held(spooled.epoch))
+            held = self.held.setdefault(spooled.epoch.id, ReceivedEpoch(spooled.epoch))
             answer.welcome.durable.add(epoch=spooled.epoch.id, settled=held.settled if self.acknowledging else 0)
         outbox.put_nowait(answer)
         self._grant(outbox)
@@ -249,16 +249,16 @@ class MemoryCollector:
             held.received += 1
             held.replayed += body.replay
             if not {record.layout, record.unavailable, record.tenancy} <= known:
-                self.faults.append(f"record {record.sequence} came before a definition that it needs")
+                self.faults.append(f"record {record.sequence} arrived before a definition that it needs")
             if held.records.get(record.sequence, data) != data:
-                self.faults.append(f"record {record.sequence} came twice and differs")
+                self.faults.append(f"record {record.sequence} arrived twice with different content")
             if self.refuse(record.sequence):
                 refused.append(record.sequence)
             else:
                 held.records[record.sequence] = data
         if refused:
             held.refused |= RangeSet.of(refused)
-            message = pb.CollectorMessage(refused=pb.Refused(epoch=body.epoch, reason="the test says so"))
+            message = pb.CollectorMessage(refused=pb.Refused(epoch=body.epoch, reason="refused by the test"))
             for first, following in RangeSet.of(refused):
                 message.refused.ranges.add(first=first, next=following)
             outbox.put_nowait(message)
@@ -266,7 +266,7 @@ class MemoryCollector:
         if body.replay:
             self._grant(outbox)
 
-    def _acknowledge(self, held: Held, outbox: "asyncio.Queue[pb.CollectorMessage]") -> None:
+    def _acknowledge(self, held: ReceivedEpoch, outbox: "asyncio.Queue[pb.CollectorMessage]") -> None:
         if self.acknowledging:
             ack = pb.Acknowledgement(epoch=held.epoch.id, settled=held.settled)
             outbox.put_nowait(pb.CollectorMessage(acknowledgement=ack))
@@ -277,7 +277,7 @@ class MemoryCollector:
 
 
 async def until_true(condition: Callable[[], object], timeout_seconds: float = 10.0) -> None:
-    """Wait for something that no message announces; TimeoutError when it does not come true."""
+    """Poll a condition until it is true. Raise TimeoutError if it does not become true."""
     async with asyncio.timeout(timeout_seconds):
-        while not condition():  # noqa: ASYNC110  threads, too, make it true
+        while not condition():  # noqa: ASYNC110  another thread may make it true
             await asyncio.sleep(0.01)

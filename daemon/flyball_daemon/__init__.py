@@ -1,1 +1,1 @@
-"""What makes a process a well-behaved daemon: settings with provenance, logs, systemd, dumps."""
+"""Common parts of daemons: settings with their origins, logs, systemd notifications, dumps."""

@@ -1,4 +1,4 @@
-"""Keys of settings: what each is called, means, and takes."""
+"""Keys of settings: their names, types, defaults and descriptions."""
 
 import json
 import math
@@ -11,24 +11,24 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting as the documentation shows it."""
+    """One setting."""
 
     name: str  # dotted: spool.max_bytes
     type: str
     default: Any
     description: str
-    annotation: Any  # what a value is checked against
+    annotation: Any  # the type that a value is checked against
 
 
 def describe(kind: type[msgspec.Struct]) -> list[Key]:
-    """Every key of a settings struct, in the order of its declaration."""
+    """Return all keys of a settings struct, in the order of declaration."""
     return list(_keys(kind, ""))
 
 
 def check(key: Key, given: Any, *, text: bool) -> Any:
-    """The value as the key wants it; `ValueError` says what was expected.
+    """Convert a value to the type of its key. Raise `ValueError` with the expected type if that fails.
 
-    With `text` it comes from the environment or the command line: numbers and lists are still written out.
+    With `text`, the value comes from the environment or the command line, where numbers and lists are text.
     """
     value = _read_text(given, key.annotation) if text else given
     try:
@@ -37,13 +37,13 @@ def check(key: Key, given: Any, *, text: bool) -> Any:
         expected = key.type if "one of" in key.type else _expected(str(error), key)
         raise ValueError(f"{key.name}: expected {expected}; got {_shown(given)}") from None
     for part in checked if isinstance(checked, tuple) else (checked,):
-        if not _reasonable(part):
+        if not _is_sane(part):
             raise ValueError(f"{key.name}: expected {key.type}, finite and printable; got {_shown(given)}")
     return checked
 
 
-def _reasonable(value: Any) -> bool:
-    """What no setting can mean: infinity, a number beyond 64 bits, text with control characters."""
+def _is_sane(value: Any) -> bool:
+    """Return False for infinity, not-a-number, numbers beyond 64 bits and text with control characters."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, int):
@@ -52,7 +52,7 @@ def _reasonable(value: Any) -> bool:
 
 
 def _expected(message: str, key: Key) -> str:
-    """What was asked for; a list's item at fault is named by its place."""
+    """Return the expected type, with the index of the wrong item of a list."""
     _, _, place = message.partition(" - at `$")
     item = place.rstrip("`")
     return f"{key.type} (at {key.name}{item})" if item else key.type
@@ -64,7 +64,7 @@ def _shown(value: Any) -> str:
 
 
 def _read_text(text: str, annotation: Any) -> Any:
-    """A value of the environment or command line; a list is written `a,b` or as JSON."""
+    """Parse a value from the environment or the command line. A list is written `a,b` or as JSON."""
     bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
     if bare in (str, int, float, bool):
         return text
@@ -104,10 +104,10 @@ def _description(name: str, annotation: Any) -> str:
 
 
 def _type_text(annotation: Any) -> str:
-    """As a person says it: `integer, at least 0`; `list of text`; `one of debug, info`."""
+    """Return a description of a type: `integer, at least 0`; `list of text`; `one of debug, info`."""
     bare = getattr(annotation, "__origin__", annotation) if _metadata(annotation) else annotation
-    words = {bool: "true or false", int: "integer", float: "number", str: "text"}
-    text = words.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
+    names = {bool: "true or false", int: "integer", float: "number", str: "text"}
+    text = names.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
     for meta in _metadata(annotation):
         for limit, word in ((meta.ge, "at least"), (meta.gt, "above"), (meta.le, "at most"), (meta.lt, "below")):
             text += f", {word} {limit}" if limit is not None else ""

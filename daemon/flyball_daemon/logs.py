@@ -1,4 +1,4 @@
-"""Log lines for a terminal, for machines, or for the journal; repeats of one fault are counted, not repeated."""
+"""Logging for a terminal, as JSON, or for the systemd journal. Repeated warnings are counted instead of repeated."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ Event = MutableMapping[str, Any]
 
 
 def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = None) -> None:  # noqa: A002  the setting's name
-    """Configure structlog, and let the libraries' own warnings pass through it. May be called again."""
+    """Configure structlog, and pass the warnings of libraries through it. It may be called again."""
     out = stream if stream is not None else sys.stderr
     chosen = choose_format(format, out, os.environ)
     structlog.configure(
@@ -40,14 +40,14 @@ def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = No
 
 
 def choose_format(format: str, stream: TextIO, environment: Mapping[str, str]) -> str:  # noqa: A002
-    """`auto` is the journal when the stream leads there, else a terminal's lines."""
+    """Return the format; `auto` means `journal` if the stream goes to the systemd journal, else `terminal`."""
     if format != "auto":
         return format
-    return "journal" if _leads_to_journal(stream, environment.get("JOURNAL_STREAM", "")) else "terminal"
+    return "journal" if _is_journal(stream, environment.get("JOURNAL_STREAM", "")) else "terminal"
 
 
-def _leads_to_journal(stream: TextIO, journal: str) -> bool:
-    """Whether the stream is the one systemd connected to the journal (`device:inode`), not a later redirection."""
+def _is_journal(stream: TextIO, journal: str) -> bool:
+    """Return True if the stream is the one that systemd connected to the journal (`device:inode`)."""
     try:
         stat = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -56,9 +56,9 @@ def _leads_to_journal(stream: TextIO, journal: str) -> bool:
 
 
 class Repeats:
-    """Lets the first warning of a kind through, then one a `window`, which tells how many were held back.
+    """Logs the first warning of a kind, then one per time window with the number of suppressed repeats.
 
-    Warnings are of one kind when level, event and all texts agree; numbers may differ.
+    Two warnings are of one kind if level, event and all text values are equal; numbers may differ.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class Repeats:
         self._window = window_seconds
         self._limit = limit
         self._clock = clock
-        self._seen: OrderedDict[tuple[object, ...], list[float]] = OrderedDict()  # kind → [shown at, held back]
+        self._seen: OrderedDict[tuple[object, ...], list[float]] = (
+            OrderedDict()
+        )  # kind → [time of the last one, number suppressed]
         self._lock = threading.Lock()
 
     def __call__(self, _logger: object, level: str, event: Event) -> Event:
@@ -90,7 +92,7 @@ class Repeats:
 
 
 def renderer(format: str, *, colours: bool = False) -> Callable[[object, str, Event], str]:  # noqa: A002
-    """The last processor: an event becomes one line (an exception adds its own)."""
+    """Return the last processor, which turns an event into one line (plus those of an exception)."""
     if format == "json":
         return _json
     return _journal if format == "journal" else _coloured if colours else _plain
@@ -111,7 +113,7 @@ def _coloured(_logger: object, _level: str, event: Event) -> str:
 
 
 def _journal(_logger: object, _level: str, event: Event) -> str:
-    """The journal keeps the time itself, and reads the priority from the line's front."""
+    """Format an event for the journal, which adds the time and reads the priority from a prefix."""
     event.pop("timestamp", None)
     prefix = f"<{_PRIORITIES.get(event.pop('level', 'info'), 6)}>"
     return "\n".join(prefix + line for line in _fields(event).split("\n"))
@@ -119,12 +121,12 @@ def _journal(_logger: object, _level: str, event: Event) -> str:
 
 def _fields(event: Event) -> str:
     name, trace = event.pop("event", ""), event.pop("exception", "")
-    text = " ".join([_word(name), *(f"{key}={_word(value)}" for key, value in event.items())])
+    text = " ".join([_value_text(name), *(f"{key}={_value_text(value)}" for key, value in event.items())])
     return f"{text}\n{_safe_lines(trace)}" if trace else text
 
 
-def _word(value: object) -> str:
-    """A value in one piece. Text from elsewhere may hold line ends or terminal codes: it is data, so it is escaped."""
+def _value_text(value: object) -> str:
+    """Return a value as text without control characters: text from outside may contain line ends or terminal codes."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else repr(value)
@@ -141,13 +143,13 @@ def _safe_lines(trace: str) -> str:
 
 
 class Lines:
-    """Writes whole lines; a stream that is gone must not stop the daemon."""
+    """Writes lines to a stream. A closed stream does not stop the daemon."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, line: str) -> None:
-        """One line, at once."""
+        """Write one line and flush it."""
         try:
             self._stream.write(line + "\n")
             self._stream.flush()
@@ -158,7 +160,7 @@ class Lines:
 
 
 class _FromLibraries(logging.Handler):
-    """Warnings of libraries, as one event with the library's name."""
+    """Logs the warnings of libraries as one event with the name of the library."""
 
     def emit(self, record: logging.LogRecord) -> None:
         level = next((name for name, number in reversed(LEVELS.items()) if record.levelno >= number), "debug")

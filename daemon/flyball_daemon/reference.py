@@ -1,4 +1,4 @@
-"""Documents made of settings: a table of every key, and a file with every key at its default."""
+"""Generates reference documents of settings: tables of all keys, and an example file with all defaults."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _WIDTH = 100
 
 
 def markdown(kind: type[msgspec.Struct], prefix: str) -> str:
-    """Tables of every key: name, type, default, meaning and the environment's name."""
+    """Return tables of all keys with name, type, default and meaning, and the form of environment variables."""
     return "\n".join(_markdown(kind, prefix))
 
 
 def example(kind: type[msgspec.Struct], opening: str) -> str:
-    """A settings file that changes nothing: every key with its meaning, commented out at its default."""
+    """Return a settings file that contains every key with its meaning, commented out, at its default."""
     lines = [*(f"# {line}".rstrip() for line in opening.splitlines())]
     for table, keys in groupby(describe(kind), _table_of):
         lines += ["", f"[{table}]"] if table else []
@@ -32,7 +32,7 @@ def example(kind: type[msgspec.Struct], opening: str) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it; JSON's text, numbers and lists are also TOML's."""
+    """Return a value in TOML syntax; for text, numbers and lists it is that of JSON."""
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
@@ -44,7 +44,7 @@ def _markdown(kind: type[msgspec.Struct], prefix: str) -> Iterator[str]:
         yield "|---|---|---|---|"
         for key in keys:
             yield f"| `{key.name}` | {_cell(key.type)} | `{toml_value(key.default)}` | {_cell(key.description)} |"
-    yield f"\nIn the environment, for example: `{variable_name(prefix, describe(kind)[-1].name)}`."
+    yield f"\nExample of an environment variable: `{variable_name(prefix, describe(kind)[-1].name)}`."
 
 
 def _table_of(key: Key) -> str:

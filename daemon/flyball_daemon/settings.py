@@ -1,4 +1,4 @@
-"""Settings of a daemon: defaults, then a TOML file, then the environment, then `--set`; each value knows its origin."""
+"""Loads the settings of a daemon from defaults, a TOML file, the environment and `--set`, in this order."""
 
 import difflib
 import tomllib
@@ -18,7 +18,7 @@ DEFAULT = "default"
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; `problems` names every one of them, with its place and what was expected."""
+    """The settings cannot be used. `problems` lists all problems, with their places and what was expected."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -27,29 +27,29 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[Settings]):
-    """Checked settings, and where the value of each key came from."""
+    """Checked settings, and the origin of each value."""
 
     settings: Settings
     origins: Mapping[str, str]  # key → "default" | "FILE:LINE" | "environment VARIABLE" | "--set"
 
     def effective(self) -> Iterator[tuple[str, Any, str]]:
-        """Every key with its value and the value's origin."""
+        """Yield every key with its value and the origin of the value."""
         for name, origin in self.origins.items():
             yield name, value_of(self.settings, name), origin
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """A value as somebody wrote it."""
+class _RawValue:
+    """A value as it was written, before it is checked."""
 
     key: str
     value: Any
     origin: str
-    text: bool  # from the environment or the command line: numbers and lists are still written out
+    text: bool  # from the environment or the command line, where numbers and lists are text
 
 
 def value_of(settings: msgspec.Struct, name: str) -> Any:
-    """The value of a dotted key."""
+    """Return the value of a dotted key."""
     value: Any = settings
     for part in name.split("."):
         value = getattr(value, part)
@@ -65,10 +65,10 @@ def load(
     environment: Mapping[str, str] | None = None,
     assignments: Sequence[str] = (),
 ) -> Loaded[Settings]:
-    """Put the settings together and check them; every problem is named at once, in one `SettingsError`.
+    """Load and check settings. All problems are reported in one `SettingsError`.
 
-    `file` may be missing unless it is `required`. Variables of the environment that begin with `prefix` are keys:
-    `FLYBALL_AGENT_SPOOL__MAX_BYTES` is `spool.max_bytes`. `assignments` are `KEY=VALUE` of the command line.
+    `file` may be missing unless it is `required`. Environment variables that begin with `prefix` set keys:
+    `FLYBALL_AGENT_SPOOL__MAX_BYTES` sets `spool.max_bytes`. `assignments` are `KEY=VALUE` from the command line.
     """
     keys = {key.name: key for key in describe(kind)}
     problems: list[str] = []
@@ -93,7 +93,7 @@ def load(
         raise SettingsError([str(error)]) from None
 
 
-def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], problems: list[str]) -> Iterator[_Given]:
+def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], problems: list[str]) -> Iterator[_RawValue]:
     if file is None:
         return
     try:
@@ -101,13 +101,13 @@ def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], probl
         document = tomllib.loads(source)
     except FileNotFoundError:
         if required:
-            problems.append(f"{file}: there is no such file; write it, or name another with --config")
+            problems.append(f"{file}: no such file; create it, or give another file with --config")
         return
     except OSError as error:
-        problems.append(f"{file}: cannot be read: {error.strerror}; check its owner and mode")
+        problems.append(f"{file}: cannot read the file: {error.strerror}; check its owner and mode")
         return
     except UnicodeDecodeError as error:
-        problems.append(f"{file}: byte {error.start} is not UTF-8; TOML files are UTF-8 text")
+        problems.append(f"{file}: byte {error.start} is not valid UTF-8; a TOML file must be UTF-8 text")
         return
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problems.append(_syntax_problem(file, error))
@@ -116,7 +116,7 @@ def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], probl
     for name, value in _leaves(document, keys):
         origin = f"{file}:{_line(lines, name)}"
         if name in keys:
-            yield _Given(name, value, origin, text=False)
+            yield _RawValue(name, value, origin, text=False)
         else:
             problems.append(f"{origin}: {_unknown(name, keys)}")
 
@@ -129,7 +129,7 @@ def _syntax_problem(file: Path, error: Exception) -> str:
 
 
 def _leaves(table: Mapping[str, Any], keys: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys of a document; a table where a table is expected is entered, any other value is a leaf."""
+    """Yield the dotted keys of a document with their values; only tables that are expected are entered."""
     for name, value in table.items():
         dotted = prefix + name
         group = any(key.startswith(f"{dotted}.") for key in keys)
@@ -140,7 +140,7 @@ def _leaves(table: Mapping[str, Any], keys: Mapping[str, Key], prefix: str = "")
 
 
 def _line(lines: Mapping[str, int], name: str) -> int:
-    """Line of a key, or of the nearest table around it."""
+    """Return the line of a key, or of the nearest table around it."""
     while name and name not in lines:
         name = name.rpartition(".")[0]
     return lines.get(name, 1)
@@ -148,7 +148,7 @@ def _line(lines: Mapping[str, int], name: str) -> int:
 
 def _from_environment(
     environment: Mapping[str, str], prefix: str, keys: Mapping[str, Key], problems: list[str]
-) -> Iterator[_Given]:
+) -> Iterator[_RawValue]:
     if not prefix:
         return
     for variable in sorted(environment):
@@ -157,24 +157,24 @@ def _from_environment(
         name = variable.removeprefix(prefix).lower().replace("__", ".")
         origin = f"environment {variable}"
         if name in keys:
-            yield _Given(name, environment[variable], origin, text=True)
+            yield _RawValue(name, environment[variable], origin, text=True)
         else:
             problems.append(f"{origin}: {_unknown(name, keys, lambda key: variable_name(prefix, key))}")
 
 
 def variable_name(prefix: str, key: str) -> str:
-    """The environment's name of a key."""
+    """Return the environment variable of a key."""
     return prefix + key.replace(".", "__").upper()
 
 
-def _from_assignments(assignments: Iterable[str], keys: Mapping[str, Key], problems: list[str]) -> Iterator[_Given]:
+def _from_assignments(assignments: Iterable[str], keys: Mapping[str, Key], problems: list[str]) -> Iterator[_RawValue]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         name = name.strip()
         if not equals:
             problems.append(f"--set: {assignment!r} is not KEY=VALUE, such as log_level=debug")
         elif name in keys:
-            yield _Given(name, value.strip(), "--set", text=True)
+            yield _RawValue(name, value.strip(), "--set", text=True)
         else:
             problems.append(f"--set: {_unknown(name, keys)}")
 
@@ -183,15 +183,15 @@ def _unknown(name: str, keys: Mapping[str, Key], spell: Callable[[str], str] = s
     groups = {key.rpartition(".")[0] for key in keys} - {""}
     if name in groups:
         inside = ", ".join(key for key in keys if key.startswith(f"{name}."))
-        return f"{name} is a table, not a value; it holds {inside}"
+        return f"{name} is a table, not a value; its keys are {inside}"
     near = _nearest(name, keys)
     return f"there is no setting {spell(name) if spell is not str else name}" + (
-        f"; did you mean {spell(near)}?" if near else "; `flyball config show` lists every one"
+        f"; did you mean {spell(near)}?" if near else "; `flyball config show` lists all settings"
     )
 
 
 def _nearest(name: str, keys: Mapping[str, Key]) -> str | None:
-    """The key most like this one; the same word in another table counts as near."""
+    """Return the most similar key. The same name in another table counts as similar."""
     close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
     if close:
         return close[0]

@@ -1,4 +1,4 @@
-"""On which line of a TOML text each key stands; the standard library's parser does not say."""
+"""Finds the line of each key in a TOML text, which the parser of the standard library does not report."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _TRIPLE = re.compile(r'"""|\'\'\'')
 
 
 def key_lines(source: str) -> dict[str, int]:
-    """Dotted key or table → its first line; a strange layout may give the table's line instead."""
+    """Return the first line of each dotted key and table. For unusual formatting it may be that of the table."""
     lines: dict[str, int] = {}
     table = ""
     for number, line in _outside_long_strings(source):

@@ -1,3 +1,3 @@
-"""The contract between agents and collectors: what is said, in which words, and in which bytes."""
+"""The wire protocol between agents and collectors: messages, metrics and encodings."""
 
 PROTOCOL_VERSION = 1

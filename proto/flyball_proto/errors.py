@@ -1,5 +1,5 @@
-"""What can be wrong with bytes that claim to be the wire's."""
+"""Errors of messages that violate the protocol."""
 
 
 class WireError(ValueError):
-    """Bytes or values that break the contract; the message says which and how."""
+    """Bytes or values that violate the protocol."""

@@ -1,4 +1,4 @@
-"""Layouts: which columns (metric × resource) a record has, in order, and the digest records name them by."""
+"""Layouts: the columns (metric × resource) of records in order, and the digest by which records refer to them."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ class Column:
             raise WireError(f"column of {self.metric.name}: {len(self.labels)} label values for {self.metric.labels}")
 
     def label_pairs(self) -> tuple[tuple[str, str], ...]:
-        """Label names with their values."""
+        """Return the label names with their values."""
         return tuple(zip(self.metric.labels, self.labels, strict=True))
 
 
@@ -36,7 +36,7 @@ class Layout:
 
     @cached_property
     def body(self) -> bytes:
-        """The layout as it travels; equal layouts have equal bytes."""
+        """The encoded layout. Equal layouts have equal bytes."""
         return _to_message(self.columns).SerializeToString(deterministic=True)
 
     @cached_property
@@ -45,7 +45,7 @@ class Layout:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Which columns are of a metric, by its name."""
+        """The positions of a metric's columns, by its name."""
         places: dict[str, list[int]] = {}
         for place, column in enumerate(self.columns):
             places.setdefault(column.metric.name, []).append(place)
@@ -53,7 +53,7 @@ class Layout:
 
     @classmethod
     def parse(cls, body: bytes, metric_of: "Callable[[pb.Metric], Metric] | None" = None) -> "Layout":
-        """Read a layout that came from outside; `metric_of` may give metrics that are known already."""
+        """Decode a received layout. `metric_of` may return existing objects for metrics that are known already."""
         try:
             message = pb.Layout.FromString(body)
         except DecodeError as error:
@@ -62,7 +62,7 @@ class Layout:
 
 
 def digest(body: bytes) -> int:
-    """The name of a definition: the first eight bytes of its SHA-256."""
+    """Return the digest of a definition: the first eight bytes of its SHA-256."""
     return int.from_bytes(hashlib.sha256(body).digest()[:8], "little")
 
 
@@ -100,7 +100,7 @@ def _from_message(message: pb.Layout, metric_of: Callable[[pb.Metric], Metric]) 
 
 
 def metric_from_message(message: pb.Metric) -> Metric:
-    """A kind that this version does not know is kept as a gauge."""
+    """Convert a received metric. An unknown kind becomes a gauge."""
     kind = Kind(int(message.kind)) if int(message.kind) in Kind._value2member_map_ else Kind.GAUGE
     return Metric(
         message.name, kind, message.unit, message.help, tuple(message.labels), message.scale, tuple(message.states)

@@ -1,4 +1,4 @@
-"""Metrics: declared once beside the code that reads them; wire, store, exporter and documentation follow."""
+"""Declarations of metrics. A metric is declared once; wire, store, exporter and documentation use the declaration."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 class Kind(IntEnum):
-    """How values of a metric behave over time; the numbers are the wire's."""
+    """The behaviour of a metric's values over time. The numbers are those of the protocol."""
 
     GAUGE = 0
     COUNTER = 1
@@ -22,8 +22,8 @@ class Kind(IntEnum):
 class Metric:
     """One declared quantity.
 
-    `name` ends in the unit (counters in `_total`) and has no prefix `flyball_`. `scale` sets the resolution: what
-    travels is `round(value * scale)`. `labels` name what tells two resources apart (`gpu`, `device`, `core` …).
+    `name` ends in the unit (counters in `_total`) and does not have the prefix `flyball_`. `scale` sets the resolution:
+    the integer on the wire is `round(value * scale)`. `labels` identify the resource (`gpu`, `device`, `core` …).
     """
 
     name: str
@@ -49,10 +49,10 @@ def gauge(name: str, unit: str, text: str, labels: tuple[str, ...] = (), scale: 
 
 
 def counter(name: str, unit: str, text: str, labels: tuple[str, ...] = (), scale: int = 1) -> Metric:
-    """Declare a quantity that only grows; rates are made by whoever reads it."""
+    """Declare a quantity that only grows. Its readers compute rates."""
     return Metric(name, Kind.COUNTER, unit, text, labels, scale)
 
 
 def state(name: str, text: str, states: tuple[str, ...], labels: tuple[str, ...] = ()) -> Metric:
-    """Declare a code: value i means `states[i]`."""
+    """Declare a state: value i means `states[i]`."""
     return Metric(name, Kind.STATE, "state", text, labels, 1, states)

@@ -1,4 +1,4 @@
-"""Packing values of a record: scaled integers in a row, and one bit each for "known"."""
+"""Packs the values of a record: scaled integers, and one validity bit each."""
 
 import array
 import sys
@@ -8,12 +8,12 @@ from flyball_proto.errors import WireError
 
 
 def pack(values: Sequence[float | None], scales: Sequence[int]) -> tuple[bytes, bytes]:
-    """Pack values by scale into (values, validity); `None`, not-a-number and what does not fit are unknown."""
+    """Pack values into (values, validity). `None`, not-a-number and values that do not fit are unknown."""
     packed = array.array("q", bytes(8 * len(values)))
     unknown: list[int] = []
     for index, (value, scale) in enumerate(zip(values, scales, strict=True)):
         try:
-            packed[index] = round(value * scale)  # type: ignore[operator]  # None is the rare case: caught below
+            packed[index] = round(value * scale)  # type: ignore[operator]  # None is rare and caught below
         except (TypeError, ValueError, OverflowError):
             unknown.append(index)
     if sys.byteorder == "big":
@@ -22,7 +22,7 @@ def pack(values: Sequence[float | None], scales: Sequence[int]) -> tuple[bytes, 
 
 
 def unpack(values: bytes, validity: bytes, scales: Sequence[int]) -> list[float | None]:
-    """The inverse of `pack`, up to the resolution that `scales` set."""
+    """Unpack values; the inverse of `pack`, up to the resolution given by `scales`."""
     if len(values) != 8 * len(scales):
         raise WireError(f"{len(values)} bytes of values for {len(scales)} columns of 8 bytes")
     if validity and len(validity) != (len(scales) + 7) // 8:

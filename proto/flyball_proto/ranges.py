@@ -1,11 +1,11 @@
-"""Sets of sequences as sorted, disjoint, half-open ranges: what is settled, lost or refused."""
+"""Sets of sequences, stored as sorted, disjoint, half-open ranges."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 
 class RangeSet:
-    """An immutable set of non-negative integers, small when the integers stand together."""
+    """An immutable set of non-negative integers. It is small if the integers are consecutive."""
 
     __slots__ = ("_firsts", "_nexts")
 
@@ -24,7 +24,7 @@ class RangeSet:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "RangeSet":
-        """The set of single numbers."""
+        """Create a set of single numbers."""
         return cls((number, number + 1) for number in numbers)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
@@ -59,14 +59,14 @@ class RangeSet:
         return RangeSet(gap for first, following in self for gap in other.gaps(first, following))
 
     def within(self, first: int, following: int) -> Iterator[tuple[int, int]]:
-        """The parts of this set inside [first, following)."""
+        """Yield the parts of this set inside [first, following)."""
         index = bisect_right(self._nexts, first)
         while index < len(self._firsts) and self._firsts[index] < following:
             yield max(first, self._firsts[index]), min(following, self._nexts[index])
             index += 1
 
     def gaps(self, first: int, following: int) -> Iterator[tuple[int, int]]:
-        """What is missing from this set inside [first, following)."""
+        """Yield the ranges inside [first, following) that are not in this set."""
         for start, end in self.within(first, following):
             if first < start:
                 yield first, start
@@ -75,7 +75,7 @@ class RangeSet:
             yield first, following
 
     def prefix_from(self, first: int) -> int:
-        """The end of the unbroken run that starts at `first`; `first` itself when it is not in the set."""
+        """Return the end of the consecutive numbers that start at `first`, or `first` if it is not in the set."""
         index = bisect_left(self._nexts, first + 1)
         if index < len(self._firsts) and self._firsts[index] <= first:
             return self._nexts[index]

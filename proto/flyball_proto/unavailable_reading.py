@@ -1,4 +1,4 @@
-"""UnavailableReadings: what could not be read, and why. Absent is never zero."""
+"""Unavailable readings: metrics that could not be read, with the reason. An unavailable value is never zero."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class Reason(IntEnum):
-    """Why a reading is missing; the numbers are the wire's."""
+    """Why a reading is unavailable. The numbers are those of the protocol."""
 
     UNKNOWN = 0
     ABSENT = 1
@@ -23,13 +23,13 @@ class Reason(IntEnum):
 
     @property
     def word(self) -> str:
-        """As people and metrics say it: `timed_out`."""
+        """The reason in text and metrics, such as `timed_out`."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnavailableReading:
-    """One probe, metric or resource that says nothing; an empty `metric` or `resource` means every one."""
+    """A probe, metric or resource that could not be read. An empty `metric` or `resource` means all of them."""
 
     probe: str
     metric: str
@@ -40,29 +40,29 @@ class UnavailableReading:
 
 
 def unavailable_body(unavailable: Iterable[UnavailableReading]) -> bytes:
-    """UnavailableReadings as they travel; equal sets have equal bytes."""
+    """Encode unavailable readings. Equal sets have equal bytes."""
     message = pb.UnavailableReadings()
-    for unavailable_reading in sorted(unavailable):
+    for missing in sorted(unavailable):
         message.unavailable.add(
-            probe=unavailable_reading.probe,
-            metric=unavailable_reading.metric,
-            resource=unavailable_reading.resource,
-            reason=pb.UnavailableReading.Reason.ValueType(unavailable_reading.reason),
-            detail=unavailable_reading.detail,
-            remedy=unavailable_reading.remedy,
+            probe=missing.probe,
+            metric=missing.metric,
+            resource=missing.resource,
+            reason=pb.UnavailableReading.Reason.ValueType(missing.reason),
+            detail=missing.detail,
+            remedy=missing.remedy,
         )
     return message.SerializeToString(deterministic=True)
 
 
 def parse_unavailable(body: bytes) -> tuple[UnavailableReading, ...]:
-    """Read unavailable readings that came from outside; a reason of a newer version is `UNKNOWN`."""
+    """Decode received unavailable readings. A reason of a newer version becomes `UNKNOWN`."""
     try:
         message = pb.UnavailableReadings.FromString(body)
     except DecodeError as error:
-        raise WireError(f"unavailable of {len(body)} bytes do not parse: {error}") from None
+        raise WireError(f"unavailable readings of {len(body)} bytes do not parse: {error}") from None
     return tuple(
-        UnavailableReading(s.probe, s.metric, s.resource, _reason(s.reason), s.detail, s.remedy)
-        for s in message.unavailable
+        UnavailableReading(each.probe, each.metric, each.resource, _reason(each.reason), each.detail, each.remedy)
+        for each in message.unavailable
     )
 
 

@@ -1,4 +1,4 @@
-"""The command says what it sees, and refuses bad settings in one line."""
+"""Tests of the `flyball-agent` command."""
 
 import json
 import subprocess
@@ -9,14 +9,14 @@ import pytest
 
 from flyball_agent.checklist import as_text
 from flyball_agent.command import main
-from flyball_agent.snapshot import ProbeSnapshot, Snapshot
+from flyball_agent.snapshot import HostSnapshot, ProbeSnapshot
 from flyball_proto.layout import Column
 from flyball_proto.metric import gauge
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 
-def test_once_shows_every_probe(capsys: pytest.CaptureFixture[str]) -> None:
-    """People get names, values and units; the silent ones say why."""
+def test_once_prints_every_probe(capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has names, values and units, and the reasons of unavailable readings."""
     assert main(["--once"]) == 0
     shown = capsys.readouterr().out
     assert "memory_total_bytes" in shown
@@ -25,8 +25,8 @@ def test_once_shows_every_probe(capsys: pytest.CaptureFixture[str]) -> None:
     assert "None" not in shown
 
 
-def test_once_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON has base units, labels, and null for unknown; no probe is without readings and without a reason."""
+def test_once_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has base units, labels and null for unknown; each probe has readings or a reason."""
     assert main(["--once", "--format", "json"]) == 0
     snapshot = json.loads(capsys.readouterr().out)
     probes = {probe["probe"]: probe for probe in snapshot["probes"]}
@@ -36,8 +36,8 @@ def test_once_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(probe["readings"] or probe["unavailable"] for probe in probes.values())
 
 
-def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What cannot be read says why; what the agent needs is looked at, too."""
+def test_check_prints_reasons_and_remedies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The check prints the reasons of unavailable readings and the requirements of the agent."""
     state = f"state_directory={tmp_path}"
     assert main(["--check", "--format", "json", "--set", state, "--set", "collector=127.0.0.1:9"]) == 0
     checked = json.loads(capsys.readouterr().out)
@@ -51,13 +51,13 @@ def test_check_names_reason_and_remedy(tmp_path: Path, capsys: pytest.CaptureFix
     assert "✓ memory" in capsys.readouterr().out
 
 
-def test_check_gathers_what_has_one_reason() -> None:
-    """Readings that are silent for the same reason share a line; a probe that is silent has one line in all."""
+def test_check_groups_readings_by_reason() -> None:
+    """Readings with the same reason share a line, and a probe that is unavailable as a whole has one line."""
     unlimited = [
         UnavailableReading("cgroup", f"limit_{number}", "", Reason.ABSENT, "no limit is set") for number in range(8)
     ]
     column = Column(gauge("some_bytes", "bytes", "Some."))
-    snapshot = Snapshot(
+    snapshot = HostSnapshot(
         "vm",
         0,
         [
@@ -83,19 +83,19 @@ def test_check_gathers_what_has_one_reason() -> None:
         (["--config", "/nonexistent/agent.toml"], "/nonexistent/agent.toml"),
         (["--set", "probes.latency_targets=ftp://x"], "latency_targets"),
         (["--set", 'probes.disabled=["numaa"]'], "did you mean numa?"),
-        (["--set", 'probes.disabled=["spoons"]'], "there are cpu, "),
+        (["--set", 'probes.disabled=["spoons"]'], "the probes are cpu, "),
     ],
 )
 def test_bad_settings_are_one_clear_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, the key by name, no traceback."""
+    """The exit status is 2, and the message has one line with the key, without a traceback."""
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert word in said
-    assert len(said.strip().splitlines()) == 1
+    message = capsys.readouterr().err
+    assert word in message
+    assert len(message.strip().splitlines()) == 1
 
 
-def test_a_reader_that_leaves_is_no_fault() -> None:
-    """`flyball-agent --once | head -1` ends quietly."""
+def test_a_closed_pipe_is_not_an_error() -> None:
+    """`flyball-agent --once | head -1` ends without an error."""
     command = f"{sys.executable} -m flyball_agent.command --once | head -1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert ended.stderr == ""
@@ -103,7 +103,7 @@ def test_a_reader_that_leaves_is_no_fault() -> None:
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    """Help is enough to begin."""
+    """The help contains examples."""
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0

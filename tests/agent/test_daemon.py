@@ -1,4 +1,4 @@
-"""The daemon as a process: it samples, sends, reloads, and ends in order."""
+"""Tests of the daemon as a process: it samples, sends, reloads and stops."""
 
 import asyncio
 import json
@@ -25,15 +25,15 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 @pytest.fixture
 async def collector() -> AsyncIterator[MemoryCollector]:
-    """A collector that listens."""
+    """Yield a running collector."""
     async with MemoryCollector() as collector:
         yield collector
         assert collector.faults == []
 
 
 @dataclass
-class Place:
-    """Where one agent lives."""
+class Installation:
+    """The directories and settings of one agent."""
 
     root: Path
     collector: str
@@ -76,16 +76,16 @@ class Place:
         finally:
             if process.returncode is None:
                 process.kill()
-            _, said = await process.communicate()
-            print(said.decode())  # shown when the test fails
+            _, output = await process.communicate()
+            print(output.decode())  # pytest shows it if the test fails
 
 
 @pytest.fixture
-def place(tmp_path: Path, collector: MemoryCollector) -> Place:
-    """A place whose collector is the fixture's."""
-    place = Place(tmp_path, collector.address)
-    place.write()
-    return place
+def agent(tmp_path: Path, collector: MemoryCollector) -> Installation:
+    """Return an agent that connects to the collector of the fixture."""
+    agent = Installation(tmp_path, collector.address)
+    agent.write()
+    return agent
 
 
 def records(collector: MemoryCollector) -> int:
@@ -93,16 +93,16 @@ def records(collector: MemoryCollector) -> int:
 
 
 async def end(process: Process) -> float:
-    """Stop in order; how long that took."""
+    """Stop the process with SIGTERM and return the seconds that it took."""
     started = asyncio.get_running_loop().time()
     process.terminate()
     await asyncio.wait_for(process.wait(), 10)
     return asyncio.get_running_loop().time() - started
 
 
-async def test_it_samples_and_sends_and_stops(place: Place, collector: MemoryCollector) -> None:
-    """Records arrive without a gap, the inventory too; SIGTERM ends it within three seconds, with a goodbye."""
-    async with place.running() as process:
+async def test_it_samples_sends_and_stops(agent: Installation, collector: MemoryCollector) -> None:
+    """Records without gaps and the inventory arrive; SIGTERM ends the agent within three seconds, with a goodbye."""
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) >= 20 and bool(collector.inventories), 20)
         assert await end(process) < 3
         assert process.returncode == 0
@@ -115,15 +115,15 @@ async def test_it_samples_and_sends_and_stops(place: Place, collector: MemoryCol
     assert phases[len(phases) // 2] < 20
 
 
-async def test_a_kill_loses_nothing(place: Place, collector: MemoryCollector) -> None:
-    """What was sampled before SIGKILL, connected or not, is sent by the next life."""
+async def test_a_kill_loses_nothing(agent: Installation, collector: MemoryCollector) -> None:
+    """Records from before SIGKILL, with or without a connection, are sent after the restart."""
     await collector.stop()
-    async with place.running() as process:
-        await until_true(lambda: spooled(place) > 60_000, 20)
+    async with agent.running() as process:
+        await until_true(lambda: spooled(agent) > 60_000, 20)
         process.kill()
         await process.wait()
     await collector.start()
-    async with place.running() as process:
+    async with agent.running() as process:
         await collector.until(lambda: len(collector.held) == 2, 20)
         first, second = collector.held.values()
         await collector.until(lambda: len(first.records) > 5 and len(second.records) > 5, 20)
@@ -132,15 +132,15 @@ async def test_a_kill_loses_nothing(place: Place, collector: MemoryCollector) ->
         await end(process)
 
 
-def spooled(place: Place) -> int:
-    return sum(path.stat().st_size for path in (place.root / "state" / "spool").glob("*.spool"))
+def spooled(agent: Installation) -> int:
+    return sum(path.stat().st_size for path in (agent.root / "state" / "spool").glob("*.spool"))
 
 
-async def test_a_step_report_is_in_the_record(place: Place, collector: MemoryCollector) -> None:
-    """What a training process says on the socket travels with the next tick."""
-    async with place.running() as process:
-        await until_true(place.socket_path.exists, 20)
-        reader, writer = await asyncio.open_unix_connection(str(place.socket_path))
+async def test_a_step_report_is_in_the_record(agent: Installation, collector: MemoryCollector) -> None:
+    """A step report on the socket is in the record of the next tick."""
+    async with agent.running() as process:
+        await until_true(agent.socket_path.exists, 20)
+        reader, writer = await asyncio.open_unix_connection(str(agent.socket_path))
         writer.write(b'{"kind":"hello","run":"a-run"}\n{"kind":"steps","step":7,"steps":1,"step_seconds":0.25}\n')
         assert json.loads(await reader.readline()) == {"kind": "ok"}
 
@@ -154,11 +154,11 @@ async def test_a_step_report_is_in_the_record(place: Place, collector: MemoryCol
         await end(process)
 
 
-async def test_another_interval_is_another_epoch(place: Place, collector: MemoryCollector) -> None:
-    """SIGHUP takes the settings over; the old epoch ends, the new one says its interval."""
-    async with place.running() as process:
+async def test_a_new_interval_starts_a_new_epoch(agent: Installation, collector: MemoryCollector) -> None:
+    """SIGHUP reloads the settings; the old epoch ends, and the new one has the new interval."""
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 3, 20)
-        place.write(interval_seconds=0.2)
+        agent.write(interval_seconds=0.2)
         process.send_signal(signal.SIGHUP)
         await collector.until(
             lambda: len(collector.held) == 2 and len(list(collector.held.values())[1].records) > 3, 20
@@ -168,11 +168,11 @@ async def test_another_interval_is_another_epoch(place: Place, collector: Memory
         await end(process)
 
 
-async def test_other_probes_go_on_in_the_same_epoch(place: Place, collector: MemoryCollector) -> None:
-    """A probe that is disabled leaves at the next tick, and no sequence is missing."""
-    async with place.running() as process:
+async def test_a_change_of_probes_keeps_the_epoch(agent: Installation, collector: MemoryCollector) -> None:
+    """A disabled probe disappears at the next tick, and no sequence is missing."""
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 3, 20)
-        with place.write().open("a") as file:
+        with agent.write().open("a") as file:
             file.write('\n[probes]\ndisabled = ["memory"]\n')
         before = records(collector)
         process.send_signal(signal.SIGHUP)
@@ -184,11 +184,11 @@ async def test_other_probes_go_on_in_the_same_epoch(place: Place, collector: Mem
     assert len(layouts) >= 2
 
 
-async def test_bad_settings_change_nothing(place: Place, collector: MemoryCollector) -> None:
-    """A mistake in the file is logged at reload; the agent goes on as it was."""
-    async with place.running() as process:
+async def test_bad_settings_change_nothing(agent: Installation, collector: MemoryCollector) -> None:
+    """An error in the file is logged at reload, and the agent continues with the old settings."""
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 3, 20)
-        place.write(interval_seconds=0.7)
+        agent.write(interval_seconds=0.7)
         process.send_signal(signal.SIGHUP)
         before = records(collector)
         await collector.until(lambda: records(collector) > before + 5, 20)
@@ -198,13 +198,13 @@ async def test_bad_settings_change_nothing(place: Place, collector: MemoryCollec
     assert len(collector.held) == 1
 
 
-async def test_systemd_is_told(place: Place, tmp_path: Path) -> None:
-    """READY after the first tick, WATCHDOG while it samples, STATUS for people, STOPPING at the end."""
-    told = tmp_path / "notify"
+async def test_systemd_is_notified(agent: Installation, tmp_path: Path) -> None:
+    """The agent sends READY after the first tick, WATCHDOG while it samples, STATUS, and STOPPING at the end."""
+    address = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(told))
+        listener.bind(str(address))
         listener.settimeout(10)
-        async with place.running(NOTIFY_SOCKET=str(told), WATCHDOG_USEC="2000000") as process:
+        async with agent.running(NOTIFY_SOCKET=str(address), WATCHDOG_USEC="2000000") as process:
             words: list[bytes] = []
             while not any(b"WATCHDOG=1" in word for word in words) or not any(b"READY=1" in word for word in words):
                 words.append(await asyncio.to_thread(listener.recv, 4096))
@@ -214,24 +214,26 @@ async def test_systemd_is_told(place: Place, tmp_path: Path) -> None:
                 words.append(await asyncio.to_thread(listener.recv, 4096))
 
 
-async def test_two_agents_cannot_share_a_state_directory(place: Place, collector: MemoryCollector) -> None:
-    """The second one says who holds it, and leaves the first alone."""
-    async with place.running() as first:
+async def test_two_agents_cannot_share_a_state_directory(agent: Installation, collector: MemoryCollector) -> None:
+    """The second agent names the process of the first one and does not affect it."""
+    async with agent.running() as first:
         await collector.until(lambda: records(collector) > 0, 20)
-        async with place.running() as second:
+        async with agent.running() as second:
             _, errors = await asyncio.wait_for(second.communicate(), 10)
-        assert second.returncode == 2
+        assert second.returncode == 1
         assert f"process {first.pid}" in errors.decode()
         assert "Traceback" not in errors.decode()
         await end(first)
 
 
-async def test_a_state_directory_that_refuses_is_survived(place: Place, collector: MemoryCollector) -> None:
-    """Records go on from memory, and the host says that its spool is degraded."""
-    blocked = place.root / "blocked"
+async def test_without_a_state_directory_records_stay_in_memory(
+    agent: Installation, collector: MemoryCollector
+) -> None:
+    """Without write permission records are sent from memory, and the host reports a degraded spool."""
+    blocked = agent.root / "blocked"
     blocked.write_text("no directory")
-    place.write(state_directory=str(blocked))
-    async with place.running() as process:
+    agent.write(state_directory=str(blocked))
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 5, 20)
         await end(process)
     (held,) = collector.held.values()
@@ -239,9 +241,9 @@ async def test_a_state_directory_that_refuses_is_survived(place: Place, collecto
     assert events == ["spool_degraded"]
 
 
-async def test_the_own_metrics_are_among_the_readings(place: Place, collector: MemoryCollector) -> None:
-    """What the agent costs is read like everything else."""
-    async with place.running() as process:
+async def test_metrics_of_the_agent_are_among_the_readings(agent: Installation, collector: MemoryCollector) -> None:
+    """The metrics of the agent itself are in the records."""
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 3, 20)
         await end(process)
     layouts = [body for kind, body in collector.definitions.values() if kind == pb.Definition.LAYOUT]
@@ -249,19 +251,21 @@ async def test_the_own_metrics_are_among_the_readings(place: Place, collector: M
     assert {"agent_cpu_seconds_total", "agent_spool_bytes", "agent_probe_seconds_total", "memory_used_bytes"} <= names
 
 
-async def test_a_hanging_driver_neither_stops_the_ticks_nor_the_end(place: Place, collector: MemoryCollector) -> None:
-    """While NVML hangs the records go on and say so; SIGTERM still ends the agent within three seconds."""
-    standin = StandIn(place.root / "nvml", make_scenario("steady", 2).hang("nvmlDeviceGetTemperatureV", 60))
-    place.write(nvml_library=str(standin.library))
-    async with place.running() as process:
+async def test_a_hanging_driver_stops_neither_ticks_nor_shutdown(
+    agent: Installation, collector: MemoryCollector
+) -> None:
+    """While NVML hangs, records continue with the reason, and SIGTERM ends the agent within three seconds."""
+    standin = StandIn(agent.root / "nvml", make_scenario("steady", 2).hang("nvmlDeviceGetTemperatureV", 60))
+    agent.write(nvml_library=str(standin.library))
+    async with agent.running() as process:
         await collector.until(lambda: records(collector) > 20, 30)
         assert await end(process) < 3
         assert process.returncode == 0
-    silent = [
+    unavailable = [
         unavailable_reading
         for kind, body in collector.definitions.values()
         if kind == pb.Definition.UNAVAILABLE
         for unavailable_reading in parse_unavailable(body)
         if unavailable_reading.probe == "nvidia"
     ]
-    assert Reason.TIMED_OUT in {unavailable_reading.reason for unavailable_reading in silent}, silent
+    assert Reason.TIMED_OUT in {missing.reason for missing in unavailable}, unavailable

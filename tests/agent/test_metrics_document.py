@@ -1,4 +1,4 @@
-"""The page of metrics."""
+"""Tests of the document of metrics."""
 
 from pathlib import Path
 
@@ -13,15 +13,15 @@ from flyball_proto.metric import gauge, state
 
 
 def test_every_metric_of_every_probe_has_one_row() -> None:
-    """Nothing is left out and nothing told twice, accelerators and the agent itself included."""
+    """Each metric, including those of accelerators and the agent itself, has exactly one row."""
     settings, page = AgentSettings(), build()
     probes = [*build_host_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     for metric in {metric.name for probe in probes for metric in probe.metrics}:
         assert page.count(f"| `flyball_{metric}` |") == 1, metric
 
 
-def test_a_row_says_it_all() -> None:
-    """Name as exported, kind, unit, resolution, labels, meaning; a state lists its words."""
+def test_a_row_has_all_columns() -> None:
+    """A row has exported name, kind, unit, resolution, labels and meaning, with the names of states."""
     assert row(gauge("a_ratio", "ratio", "A|b.", ("x", "y"), 10_000)) == (
         "| `flyball_a_ratio` | gauge | ratio | 0.0001 | `x`, `y` | A\\|b. |"
     )
@@ -31,7 +31,7 @@ def test_a_row_says_it_all() -> None:
 
 
 def test_writes_or_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """To the file named, else to the standard output."""
+    """The document goes to the given file, or to standard output."""
     assert main([str(tmp_path / "metrics.md")]) == 0
     assert main([]) == 0
     assert (tmp_path / "metrics.md").read_text(encoding="utf-8") == capsys.readouterr().out == build()

@@ -1,4 +1,4 @@
-"""Probes are isolated: what one raises or how long it hangs never reaches its neighbours."""
+"""Tests of the runner: a probe that fails or hangs does not affect the others."""
 
 import threading
 import time
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from flyball_agent.probes.probe import Absent, Sample
-from flyball_agent.runner import ASK_AGAIN_SECONDS, NANOSECONDS, Runner
+from flyball_agent.probes.probe import Absent, ProbeSample
+from flyball_agent.runner import NANOSECONDS, RETRY_SECONDS, Runner
 from flyball_agent.testing import FakeProbe
 from flyball_proto.unavailable_reading import Reason
 
 
 @pytest.fixture
 def hanging() -> Iterator[FakeProbe]:
-    """A probe that hangs until its gate opens."""
+    """Yield a probe that hangs until its gate opens."""
     probe = FakeProbe("hanging", (1.0,), blocking=True)
     yield probe
     probe.gate.set()
 
 
-def test_a_failure_becomes_a_silence_and_the_columns_stay() -> None:
-    """After an exception the values are unknown, the layout is unchanged, and the neighbour is read."""
+def test_after_a_failure_the_columns_stay() -> None:
+    """After an exception the values are unknown with a reason, the layout is unchanged, and other probes are read."""
     broken, sound = FakeProbe("broken", (1.0, 2.0)), FakeProbe("sound", (3.0,))
     runner = Runner([broken, sound], 0.5)
     columns = runner.run(0)[0].columns
@@ -35,7 +35,7 @@ def test_a_failure_becomes_a_silence_and_the_columns_stay() -> None:
 
 
 def test_a_probe_that_fails_at_first_has_no_columns() -> None:
-    """Where nothing was ever read there is only the reason."""
+    """If a probe has never returned a sample, there is only a reason."""
     probe = FakeProbe()
     probe.error = Absent("no such card", "insert one")
     slot = Runner([probe], 0.5).run(0)[0]
@@ -43,8 +43,8 @@ def test_a_probe_that_fails_at_first_has_no_columns() -> None:
     assert (slot.unavailable[0].reason, slot.unavailable[0].remedy) == (Reason.ABSENT, "insert one")
 
 
-def test_an_absent_device_is_asked_again_only_now_and_then() -> None:
-    """Asking for what is not there costs little, and what comes back is found."""
+def test_an_absent_device_is_retried_at_intervals() -> None:
+    """An absent device is read less often than at each tick, and is found when it returns."""
     probe = FakeProbe()
     probe.error = Absent("unplugged")
     runner = Runner([probe], 0.5)
@@ -52,12 +52,12 @@ def test_an_absent_device_is_asked_again_only_now_and_then() -> None:
         runner.run(second * NANOSECONDS)
     assert probe.reads == 1
     probe.error = None
-    slots = runner.run(round(ASK_AGAIN_SECONDS) * NANOSECONDS)
+    slots = runner.run(round(RETRY_SECONDS) * NANOSECONDS)
     assert (list(slots[0].values), slots[0].unavailable) == ([0.5], ())
 
 
 def test_numbers_in_a_failure_do_not_make_new_unavailable_readings() -> None:
-    """A failure whose words vary keeps its first words, so that digests repeat."""
+    """A failure whose detail varies keeps the first detail, so that digests repeat."""
     probe = FakeProbe()
     runner = Runner([probe], 0.5)
     probe.error = RuntimeError("at 0x7f01")
@@ -66,20 +66,20 @@ def test_numbers_in_a_failure_do_not_make_new_unavailable_readings() -> None:
     assert runner.run(NANOSECONDS)[0].unavailable is first
 
 
-def test_values_that_do_not_fit_the_columns_are_refused() -> None:
-    """A probe's mistake must not shift its neighbours' columns."""
-    probe = FakeProbe("crooked", (1.0,))
+def test_a_wrong_number_of_values_is_a_failure() -> None:
+    """A probe that returns a wrong number of values does not shift the columns of others."""
+    probe = FakeProbe("wrong", (1.0,))
     runner = Runner([probe], 0.5)
     runner.run(0)
-    crooked = Sample(runner.slots[0].columns, (1, 2))
-    probe.read = lambda: crooked  # type: ignore[method-assign]  # a probe of another's hand
+    wrong = ProbeSample(runner.slots[0].columns, (1, 2))
+    probe.read = lambda: wrong  # type: ignore[method-assign]  # a probe with a defect
     slot = runner.run(NANOSECONDS)[0]
     assert list(slot.values) == [None]
     assert "2 values for 1 columns" in slot.unavailable[0].detail
 
 
-def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
-    """The others are there in time; the hanging one is silent, and not asked again until it returns."""
+def test_a_hanging_probe_does_not_delay_the_record(hanging: FakeProbe) -> None:
+    """Other probes are read in time; the hanging one is unavailable and is read again only after it returns."""
     sound = FakeProbe("sound", (3.0,))
     runner = Runner([hanging, sound], 0.05)
     columns = runner.run(0)[0].columns
@@ -103,7 +103,7 @@ def test_a_hanging_probe_does_not_hold_the_record(hanging: FakeProbe) -> None:
 
 
 def test_ticks_after_the_first_do_not_wait_for_a_hanging_probe(hanging: FakeProbe) -> None:
-    """The time limit is paid once, not each second."""
+    """A tick waits for the time limit once, not each second."""
     hanging.gate.clear()
     runner = Runner([hanging], 0.2)
     runner.run(0)
@@ -113,8 +113,8 @@ def test_ticks_after_the_first_do_not_wait_for_a_hanging_probe(hanging: FakeProb
     assert time.monotonic() - started < 0.2
 
 
-def test_slow_probes_wait_side_by_side() -> None:
-    """Several that take long cost the tick no more than the slowest of them."""
+def test_slow_probes_run_in_parallel() -> None:
+    """Several slow probes take no longer than the slowest of them."""
     gate = threading.Event()
     slow = [FakeProbe(f"slow{number}", (1.0,), blocking=True) for number in range(4)]
     for probe in slow:
@@ -129,7 +129,7 @@ def test_slow_probes_wait_side_by_side() -> None:
 
 
 def test_a_slow_probe_repeats_its_last_sample() -> None:
-    """`every_seconds` is honoured although ticks jitter; between, the last values stand."""
+    """`every_seconds` is kept although ticks are not exact; in between, the last values are repeated."""
     probe = FakeProbe("slow", (1.0,), every_seconds=3)
     runner = Runner([probe], 0.5)
     for tenth in (0, 10, 20, 29, 40, 50, 61):
@@ -139,7 +139,7 @@ def test_a_slow_probe_repeats_its_last_sample() -> None:
 
 
 def test_threads_end_when_the_runner_stops() -> None:
-    """A worker that is idle leaves at once."""
+    """The thread of an idle probe ends at once."""
     runner = Runner([FakeProbe("worker", blocking=True)], 0.5)
     runner.run(0)
     runner.stop()

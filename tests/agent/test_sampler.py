@@ -1,4 +1,4 @@
-"""The sampler makes one record near each multiple of the interval, whatever the clocks and probes do."""
+"""Tests of the sampler: one record near each multiple of the interval."""
 
 import threading
 import time
@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from flyball_agent.clock import SystemClock
-from flyball_agent.probes.probe import Sample
-from flyball_agent.record import Definition, Extras, Tick
+from flyball_agent.clock import KernelClock
+from flyball_agent.probes.probe import ProbeSample
+from flyball_agent.record import Definition, Extras, TickRecord
 from flyball_agent.runner import Runner
 from flyball_agent.sampler import Sampler
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.spool.testing import an_epoch
-from flyball_agent.testing import FakeClock, FakeProbe
+from flyball_agent.testing import FakeHostClock, FakeProbe
 from flyball_proto.layout import Layout
 from flyball_proto.packing import unpack
 from flyball_proto.unavailable_reading import parse_unavailable
@@ -22,9 +22,9 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 def make(
-    probes: list[FakeProbe], ticks: list[Tick], clock: FakeClock | SystemClock, interval_ms: int = 1000
+    probes: list[FakeProbe], ticks: list[TickRecord], clock: FakeHostClock | KernelClock, interval_ms: int = 1000
 ) -> Sampler:
-    """A sampler whose ticks end in a list."""
+    """Create a sampler that adds its records to a list."""
     epoch = an_epoch()
     self_metrics = SelfMetrics()
     return Sampler(
@@ -37,15 +37,15 @@ def make(
     )
 
 
-def definition(tick: Tick, kind: int) -> Definition:
-    """The tick's definition of a kind."""
+def definition(tick: TickRecord, kind: int) -> Definition:
+    """Return the definition of a kind that a record needs."""
     return next(each for each in tick.definitions if each.kind == kind)
 
 
-def test_a_record_says_what_the_probes_said() -> None:
-    """Layout, values, unavailable readings, times and extras all travel, and can be read by whoever has the definitions."""
-    ticks: list[Tick] = []
-    clock = FakeClock()
+def test_a_record_contains_the_readings() -> None:
+    """Layout, values, unavailable readings, times and extras can be decoded with the definitions."""
+    ticks: list[TickRecord] = []
+    clock = FakeHostClock()
     sampler = make([FakeProbe("a", (0.25, None))], ticks, clock)
     sampler.tick()
     record = pb.Record.FromString(ticks[0].record)
@@ -57,11 +57,11 @@ def test_a_record_says_what_the_probes_said() -> None:
     assert [event.kind for event in record.events] == ["something"]
 
 
-def test_definitions_are_made_only_when_something_changed() -> None:
-    """An unchanged layout is the very same object tick after tick; a failing probe adds unavailable readings, not a layout."""
-    ticks: list[Tick] = []
+def test_definitions_are_built_only_after_a_change() -> None:
+    """An unchanged layout is the same object at each tick; a failing probe adds unavailable readings, not a layout."""
+    ticks: list[TickRecord] = []
     probe = FakeProbe("a", (1.0,))
-    sampler = make([probe], ticks, FakeClock())
+    sampler = make([probe], ticks, FakeHostClock())
     sampler.tick()
     sampler.tick()
     sampler.tick()
@@ -75,11 +75,11 @@ def test_definitions_are_made_only_when_something_changed() -> None:
 
 
 def test_a_probe_that_hangs_does_not_stop_the_ticks() -> None:
-    """Records go on at their interval while a driver hangs, and the end does not wait for it."""
-    ticks: list[Tick] = []
+    """While a driver hangs, records continue at their interval, and stopping does not wait for it."""
+    ticks: list[TickRecord] = []
     hanging = FakeProbe("hanging", blocking=True)
     hanging.gate.clear()
-    sampler = make([hanging, FakeProbe("sound")], ticks, SystemClock(), interval_ms=100)
+    sampler = make([hanging, FakeProbe("sound")], ticks, KernelClock(), interval_ms=100)
     sampler.start()
     deadline = time.monotonic() + 10
     while len(ticks) < 10 and time.monotonic() < deadline:
@@ -92,8 +92,8 @@ def test_a_probe_that_hangs_does_not_stop_the_ticks() -> None:
     assert len(ticks) >= 10
 
 
-class SteppingClock(SystemClock):
-    """The system's clock, with a wall clock that somebody sets."""
+class SteppingClock(KernelClock):
+    """The kernel's clock, with a wall clock that can be set."""
 
     def __init__(self) -> None:
         self.offset_ns = 0
@@ -103,9 +103,9 @@ class SteppingClock(SystemClock):
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_a_clock_step_of_an_hour_is_survived(hours: int) -> None:
-    """After the step ticks go on at the same pace: no hour of sleep, no burst."""
-    ticks: list[Tick] = []
+def test_ticks_continue_after_a_clock_jump(hours: int) -> None:
+    """After the wall clock jumps by hours, ticks continue at the same rate, without a pause or a burst."""
+    ticks: list[TickRecord] = []
     clock = SteppingClock()
     sampler = make([FakeProbe("a")], ticks, clock, interval_ms=100)
     sampler.start()
@@ -122,10 +122,10 @@ def test_a_clock_step_of_an_hour_is_survived(hours: int) -> None:
 
 
 def test_missed_ticks_are_skipped_and_counted() -> None:
-    """After a stall there is one late tick, not a bunch, and the sequence has no hole."""
-    ticks: list[Tick] = []
+    """After a stall there is one late tick, not several, and the sequence has no gap."""
+    ticks: list[TickRecord] = []
     slow = FakeProbe("slow")
-    sampler = make([slow], ticks, SystemClock(), interval_ms=100)
+    sampler = make([slow], ticks, KernelClock(), interval_ms=100)
     slow.read, read = stall_once(0.45, slow.read), slow.read  # type: ignore[method-assign]  # the probe stalls
     sampler.start()
     time.sleep(1.0)
@@ -138,11 +138,11 @@ def test_missed_ticks_are_skipped_and_counted() -> None:
     assert min(gaps) > 45
 
 
-def stall_once(seconds: float, read: Callable[[], Sample]) -> Callable[[], Sample]:
-    """A reading that takes long the third time."""
+def stall_once(seconds: float, read: Callable[[], ProbeSample]) -> Callable[[], ProbeSample]:
+    """Return a reading that takes long the third time."""
     calls = iter(range(10**6))
 
-    def slow() -> Sample:
+    def slow() -> ProbeSample:
         if next(calls) == 2:
             threading.Event().wait(seconds)
         return read()

@@ -42,14 +42,14 @@ def dump_of(*arguments: str) -> str:
     return "".join(lines)
 
 
-def test_threads_and_tasks_are_shown_and_the_daemon_goes_on() -> None:
-    """A healthy daemon tells every thread's stack and every task by name."""
+def test_threads_and_tasks_are_dumped_and_the_daemon_continues() -> None:
+    """The dump contains the stack of every thread and every task by name, and the daemon continues."""
     text = dump_of()
     assert "Current thread" in text
     assert "the-waiter" in text
 
 
-def test_a_hanging_loop_still_shows_its_threads() -> None:
-    """The stacks come from the signal handler itself: a stuck event loop is when they are needed."""
+def test_threads_are_dumped_while_the_loop_hangs() -> None:
+    """The stacks are written by the signal handler, so a hanging event loop does not prevent the dump."""
     text = dump_of("hang")
     assert "Current thread" in text

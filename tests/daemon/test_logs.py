@@ -14,7 +14,7 @@ from flyball_daemon import logs
 
 
 @pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
+def restored_configuration() -> Iterator[None]:
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     structlog.reset_defaults()
@@ -28,22 +28,22 @@ def written(format: str, level: str = "info") -> io.StringIO:  # noqa: A002
 
 
 def test_a_terminal_line_has_event_and_keys() -> None:
-    """One line an event: time, level, constant name, details."""
+    """Each event is one line with time, level, name and details."""
     out = written("terminal")
     structlog.get_logger().info("agent_started", host="gpu-01", text="two words", seconds=0.1234567)
     assert out.getvalue().endswith('Z info    agent_started host=gpu-01 text="two words" seconds=0.123457\n')
 
 
 def test_json_lines_parse() -> None:
-    """Machines get one JSON object a line."""
+    """Each line is a JSON object."""
     out = written("json")
     structlog.get_logger().error("store_failed", path=Path("/x"), count=3)
     line = json.loads(out.getvalue())
     assert (line["event"], line["level"], line["count"]) == ("store_failed", "error", 3)
 
 
-def test_the_journal_gets_priorities_and_no_second_time() -> None:
-    """The journal reads <N> and stamps the line itself."""
+def test_the_journal_gets_priorities_but_no_time() -> None:
+    """The line has a priority <N>, but no time, which the journal adds."""
     out = written("journal", "debug")
     log = structlog.get_logger()
     log.debug("a")
@@ -54,7 +54,7 @@ def test_the_journal_gets_priorities_and_no_second_time() -> None:
 
 
 def test_a_traceback_keeps_its_priority_in_the_journal() -> None:
-    """Each line of an exception belongs to its event."""
+    """Each line of a traceback has the priority of its event."""
     out = written("journal")
     try:
         raise ValueError("bad\x1b[31m")
@@ -66,7 +66,7 @@ def test_a_traceback_keeps_its_priority_in_the_journal() -> None:
 
 
 def test_repeats_are_counted_not_repeated() -> None:
-    """The first is shown, the next of its kind only after the window, with the number held back."""
+    """The first warning of a kind is logged; the next one only after the window, with the number of repeats."""
     now = [0.0]
     repeats = logs.Repeats(window_seconds=60, clock=lambda: now[0])
     shown = []
@@ -79,8 +79,8 @@ def test_repeats_are_counted_not_repeated() -> None:
     assert [(event["took"], event.get("repeats")) for event in shown] == [(0, None), (60, 5), (120, 5)]
 
 
-def test_different_faults_are_not_each_others_repeats() -> None:
-    """Another probe, text or level is another fault; healthy events are never held back."""
+def test_different_warnings_are_not_repeats() -> None:
+    """Warnings that differ in probe, text or level are not repeats, and events below warning are never suppressed."""
     repeats = logs.Repeats(clock=lambda: 0.0)
     repeats(None, "warning", {"event": "probe_failed", "probe": "disk"})
     repeats(None, "warning", {"event": "probe_failed", "probe": "cpu"})
@@ -89,8 +89,8 @@ def test_different_faults_are_not_each_others_repeats() -> None:
         assert repeats(None, "info", {"event": "started"}) == {"event": "started"}
 
 
-def test_a_flood_of_different_faults_stays_bounded() -> None:
-    """Text from outside cannot make the memory of repeats grow."""
+def test_the_memory_of_repeats_is_limited() -> None:
+    """Many different texts do not make the memory of repeats grow without limit."""
     repeats = logs.Repeats(limit=10, clock=lambda: 0.0)
     for number in range(1000):
         repeats(None, "error", {"event": "refused", "host": str(number)})
@@ -98,14 +98,14 @@ def test_a_flood_of_different_faults_stays_bounded() -> None:
 
 
 @given(st.text())
-def test_text_from_elsewhere_never_breaks_a_line(text: str) -> None:
-    """No line end, no terminal code and no bidirectional trick gets through."""
+def test_text_from_outside_never_breaks_a_line(text: str) -> None:
+    """Line ends, terminal codes and bidirectional control characters are escaped."""
     line = logs.renderer("terminal")(None, "info", {"event": "seen", "name": text})
     assert line.isprintable()
 
 
-def test_libraries_speak_through_the_same_lines() -> None:
-    """A library's warning becomes an event; its chatter does not."""
+def test_warnings_of_libraries_are_logged() -> None:
+    """A warning of a library becomes an event; its debug messages do not."""
     out = written("json")
     logging.getLogger("apscheduler").info("chatter")
     logging.getLogger("apscheduler").warning("missed %s", "it")
@@ -114,14 +114,14 @@ def test_libraries_speak_through_the_same_lines() -> None:
 
 
 def test_a_closed_stream_does_not_stop_the_daemon() -> None:
-    """A log that nobody takes is dropped."""
+    """Lines to a closed stream are dropped."""
     out = written("json")
     out.close()
     structlog.get_logger().error("unheard")
 
 
-def test_auto_knows_the_journal_by_its_inode(tmp_path: Path) -> None:
-    """JOURNAL_STREAM names device and inode; a redirected stream is not the journal."""
+def test_auto_detects_the_journal_by_its_inode(tmp_path: Path) -> None:
+    """JOURNAL_STREAM contains device and inode; a redirected stream is not the journal."""
     with (tmp_path / "log").open("w") as stream:
         stat = os.fstat(stream.fileno())
         assert logs.choose_format("auto", stream, {"JOURNAL_STREAM": f"{stat.st_dev}:{stat.st_ino}"}) == "journal"

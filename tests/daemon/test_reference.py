@@ -17,7 +17,7 @@ class Outer(msgspec.Struct, frozen=True):
 
 
 def test_the_table_has_every_key_and_keeps_its_shape() -> None:
-    """A bar in a description does not end its cell; each table has its heading."""
+    """A `|` in a description does not end its cell, and each table has its heading."""
     text = markdown(Outer, "X_")
     assert '| `names` | list of text | `["a", "b"]` | Whom. |' in text
     assert "### `[inner]`" in text
@@ -26,7 +26,7 @@ def test_the_table_has_every_key_and_keeps_its_shape() -> None:
 
 
 def test_the_example_is_a_file_without_any_value() -> None:
-    """It can be put in place as it is."""
+    """The example file is valid and sets nothing."""
     text = example(Outer, "Settings of X.")
     assert text.startswith("# Settings of X.\n")
     assert tomllib.loads(text) == {"inner": {}}
@@ -34,6 +34,6 @@ def test_the_example_is_a_file_without_any_value() -> None:
 
 
 def test_values_are_written_as_toml_reads_them() -> None:
-    """Text, truth, numbers and lists come back."""
+    """Text, booleans, numbers and lists are read back unchanged."""
     for value in ('a"\\b', True, 1.5, 7, ["x", "y"]):
         assert tomllib.loads(f"v = {toml_value(value)}")["v"] == value

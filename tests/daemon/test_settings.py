@@ -42,15 +42,15 @@ def problems(tmp_path: Path, text: str, **options: object) -> tuple[str, ...]:
 
 
 def test_without_anything_every_key_has_its_default() -> None:
-    """Nothing given means the defaults, and says so for each key."""
+    """Without any source every key has its default, and its origin is the default."""
     loaded = load(Example)
     assert loaded.settings == Example()
     assert set(loaded.origins.values()) == {"default"}
     assert "spool.max_bytes" in loaded.origins
 
 
-def test_each_layer_overrides_the_one_before_and_is_named(tmp_path: Path) -> None:
-    """Defaults < file < environment < --set; the origin names the last one that spoke."""
+def test_each_source_overrides_the_previous_one(tmp_path: Path) -> None:
+    """Defaults < file < environment < --set; the origin is the source of the value."""
     loaded = read(
         tmp_path,
         'host = "a"\ncompression = true\n\n[spool]\nmax_bytes = 1\nsync_seconds = 2\n',
@@ -73,7 +73,10 @@ def test_each_layer_overrides_the_one_before_and_is_named(tmp_path: Path) -> Non
             "agent.toml:3: there is no setting spool.max_byte; did you mean spool.max_bytes?",
         ),
         ("max_bytes = 1\n", "did you mean spool.max_bytes?"),
-        ("spool = 3\n", "agent.toml:1: spool is a table, not a value; it holds spool.max_bytes, spool.sync_seconds"),
+        (
+            "spool = 3\n",
+            "agent.toml:1: spool is a table, not a value; its keys are spool.max_bytes, spool.sync_seconds",
+        ),
         ("[spool]\nmax_bytes = 'x'\n", "agent.toml:2: spool.max_bytes: expected integer, at least 0; got 'x'"),
         ("[spool]\nmax_bytes = -1\n", "spool.max_bytes: expected integer, at least 0; got -1"),
         ("log_level = 'loud'\n", "log_level: expected one of debug, info; got 'loud'"),
@@ -83,8 +86,8 @@ def test_each_layer_overrides_the_one_before_and_is_named(tmp_path: Path) -> Non
         ("spool = {max_bytes = 1, x = 2}\n", "agent.toml:1: there is no setting spool.x"),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_the_remedy(tmp_path: Path, text: str, expected: str) -> None:
-    """A message says the file and line, the key, what was expected and what was found."""
+def test_a_problem_has_its_place_and_a_remedy(tmp_path: Path, text: str, expected: str) -> None:
+    """The message contains file and line, the key, what was expected and what was found."""
     assert any(expected in problem for problem in problems(tmp_path, text))
 
 
@@ -98,14 +101,14 @@ def test_a_mistake_is_named_with_its_place_and_the_remedy(tmp_path: Path, text: 
         "collector=a,b\nc",
     ],
 )
-def test_what_no_setting_can_mean_is_refused(assignment: str) -> None:
-    """Infinity, numbers beyond 64 bits and control characters fit the type and still mean nothing."""
+def test_impossible_values_are_rejected(assignment: str) -> None:
+    """Infinity, numbers beyond 64 bits and control characters are rejected although they match the type."""
     with pytest.raises(SettingsError, match=assignment.partition("=")[0]):
         load(Example, assignments=[assignment])
 
 
-def test_all_problems_come_at_once(tmp_path: Path) -> None:
-    """Nobody has to run a daemon five times to find five mistakes."""
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
+    """One error lists all problems."""
     found = problems(
         tmp_path,
         "compression = 'x'\nhots = 1\n",
@@ -116,18 +119,18 @@ def test_all_problems_come_at_once(tmp_path: Path) -> None:
     assert any("FLYBALL_AGENT_SPOOL__MAX_BYTES" in problem for problem in found)
 
 
-def test_a_missing_file_matters_only_when_it_was_asked_for(tmp_path: Path) -> None:
-    """The standard place may be empty; a file somebody named may not."""
+def test_a_missing_file_matters_only_if_it_is_required(tmp_path: Path) -> None:
+    """The default file may be missing; a file given by the user may not."""
     absent = tmp_path / "none.toml"
     assert load(Example, file=absent, required=False).settings == Example()
     with pytest.raises(SettingsError, match="no such file"):
         load(Example, file=absent)
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="cannot read"):
         load(Example, file=tmp_path)
 
 
-def test_lists_and_truth_are_written_plainly_outside_a_file() -> None:
-    """`a,b` and JSON are lists; true, false, 1 and 0 are truth."""
+def test_lists_and_booleans_can_be_written_as_text() -> None:
+    """`a,b` and JSON are lists; true, false, 1 and 0 are booleans."""
     assert load(Example, assignments=["collector=a:1, b:2"]).settings.collector == ("a:1", "b:2")
     assert load(Example, assignments=['collector=["c:3"]']).settings.collector == ("c:3",)
     assert load(Example, assignments=["compression=true"]).settings.compression is True
@@ -135,8 +138,8 @@ def test_lists_and_truth_are_written_plainly_outside_a_file() -> None:
     assert load(Example, assignments=["host=1=2"]).settings.host == "1=2"
 
 
-def test_describe_tells_name_type_default_and_meaning() -> None:
-    """The documentation is made of these four."""
+def test_describe_returns_name_type_default_and_meaning() -> None:
+    """The documentation uses name, type, default and description."""
     keys = {key.name: key for key in describe(Example)}
     assert keys["spool.max_bytes"].type == "integer, at least 0"
     assert keys["spool.max_bytes"].default == 512
@@ -144,15 +147,15 @@ def test_describe_tells_name_type_default_and_meaning() -> None:
     assert keys["collector"].type == "list of text"
 
 
-def test_a_key_in_a_long_string_is_not_taken_for_its_place(tmp_path: Path) -> None:
-    """Lines inside a multi-line string are text."""
+def test_a_key_inside_a_string_is_ignored(tmp_path: Path) -> None:
+    """A line inside a multi-line string does not count as the line of a key."""
     loaded = read(tmp_path, 'host = """\\\nlog_level = \\\n"""\nlog_level = "debug"\n')
     assert loaded.origins["log_level"].endswith(":4")
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
 def test_any_text_gives_settings_or_named_problems(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """No file, whatever it holds, ends in a traceback."""
+    """Any file gives settings or problems, never a traceback."""
     file = tmp_path_factory.getbasetemp() / "any.toml"
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     with contextlib.suppress(SettingsError):
@@ -161,6 +164,6 @@ def test_any_text_gives_settings_or_named_problems(tmp_path_factory: pytest.Temp
 
 @given(st.lists(st.text(max_size=20), max_size=4))
 def test_any_assignment_gives_settings_or_named_problems(assignments: list[str]) -> None:
-    """No command line ends in a traceback."""
+    """Any command line gives settings or problems, never a traceback."""
     with contextlib.suppress(SettingsError):
         load(Example, assignments=[*assignments, *(f"collector={text}" for text in assignments)])

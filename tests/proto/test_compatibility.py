@@ -1,4 +1,4 @@
-"""The wire of today keeps every promise of the wires released before."""
+"""Tests that the protocol is compatible with all releases."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,18 +12,18 @@ from flyball_proto.v1 import telemetry_pb2
 _RELEASES = sorted((Path(__file__).parent / "releases").glob("*.binpb"))
 
 
-def _today() -> FileDescriptorProto:
+def _current() -> FileDescriptorProto:
     return FileDescriptorProto.FromString(telemetry_pb2.DESCRIPTOR.serialized_pb)
 
 
 @pytest.mark.parametrize("release", _RELEASES, ids=lambda path: path.stem)
-def test_every_release_is_still_understood(release: Path) -> None:
-    """Nothing that a released agent or collector says was renumbered, retyped or reused."""
-    assert list(breaks(FileDescriptorProto.FromString(release.read_bytes()), _today())) == []
+def test_the_protocol_is_compatible_with_every_release(release: Path) -> None:
+    """No field of a release was renumbered, retyped or reused."""
+    assert list(breaks(FileDescriptorProto.FromString(release.read_bytes()), _current())) == []
 
 
-def test_there_is_a_release_to_hold_on_to() -> None:
-    """The test above is not empty."""
+def test_there_is_a_release() -> None:
+    """There is at least one release for the test above."""
     assert _RELEASES
 
 
@@ -62,17 +62,17 @@ def _message(file: FileDescriptorProto, name: str) -> DescriptorProto:
 @pytest.mark.parametrize(
     "damage", [_renumber, _retype, _reuse, _unreserve, _drop_message, _rename_reason, _rename_method]
 )
-def test_each_way_to_break_the_wire_is_seen(damage: Callable[[FileDescriptorProto], None]) -> None:
-    """The comparison notices what a careless change does."""
-    changed = _today()
+def test_every_incompatible_change_is_found(damage: Callable[[FileDescriptorProto], None]) -> None:
+    """The comparison finds each kind of incompatible change."""
+    changed = _current()
     damage(changed)
-    assert list(breaks(_today(), changed))
+    assert list(breaks(_current(), changed))
 
 
 def test_adding_is_allowed() -> None:
-    """A new field with a new number breaks nobody."""
-    changed = _today()
+    """A new field with a new number is compatible."""
+    changed = _current()
     changed.message_type[0].field.add(
         name="newer", number=500, type=FieldDescriptorProto.TYPE_STRING, label=FieldDescriptorProto.LABEL_OPTIONAL
     )
-    assert list(breaks(_today(), changed)) == []
+    assert list(breaks(_current(), changed)) == []

@@ -1,4 +1,4 @@
-"""Layouts and unavailable readings travel whole, and equal ones have one name."""
+"""Tests of the encoding of layouts and unavailable readings: nothing is lost, and equal ones have equal digests."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ _UNAVAILABLE = st.builds(UnavailableReading, _TEXT, _TEXT, _TEXT, st.sampled_fro
 
 @given(st.lists(_COLUMNS, max_size=12).map(tuple))
 def test_a_layout_round_trips_and_keeps_its_digest(columns: tuple[Column, ...]) -> None:
-    """The collector sees the columns that the agent declared, under the same name."""
+    """The decoded columns equal the encoded ones, and the digest stays the same."""
     layout = Layout(columns)
     parsed = Layout.parse(layout.body)
     assert parsed.columns == columns
@@ -41,7 +41,7 @@ def test_a_layout_round_trips_and_keeps_its_digest(columns: tuple[Column, ...]) 
 
 @given(st.lists(_COLUMNS, max_size=12).map(tuple))
 def test_columns_are_found_by_their_metric(columns: tuple[Column, ...]) -> None:
-    """Each place once, under the name of its metric, in rising order."""
+    """Each position is listed once, under its metric, in rising order."""
     places = Layout(columns).places
     assert {name: [columns[place].metric.name for place in found] for name, found in places.items()} == {
         name: [name] * len(found) for name, found in places.items()
@@ -52,33 +52,33 @@ def test_columns_are_found_by_their_metric(columns: tuple[Column, ...]) -> None:
 
 @given(st.lists(_UNAVAILABLE, max_size=8))
 def test_unavailable_readings_round_trip_in_one_order(unavailable: list[UnavailableReading]) -> None:
-    """The order in which probes fell silent does not make a new definition."""
+    """The order of unavailable readings does not change the encoding."""
     body = unavailable_body(unavailable)
     assert parse_unavailable(body) == tuple(sorted(unavailable))
     assert unavailable_body(reversed(unavailable)) == body
 
 
 def test_a_newer_layout_with_unknown_fields_and_kinds_is_read() -> None:
-    """An old collector shows a new agent's metrics."""
+    """A layout of a newer agent can be decoded."""
     message = pb.Layout.FromString(Layout((Column(gauge("memory_used_bytes", "bytes", "Used.")),)).body)
-    message.metrics[0].kind = 17  # type: ignore[assignment]  # a kind of the future
+    message.metrics[0].kind = 17  # type: ignore[assignment]  # a kind of a newer version
     body = message.SerializeToString() + b"\xfa\x01\x03new"
     assert Layout.parse(body).columns[0].metric.kind is Kind.GAUGE
 
 
-def test_a_reason_of_the_future_is_unknown() -> None:
-    """A newer agent's reasons do not break an older collector."""
+def test_a_reason_of_a_newer_version_is_unknown() -> None:
+    """An unknown reason of a newer agent is decoded as UNKNOWN."""
     body = pb.UnavailableReadings(unavailable=[pb.UnavailableReading(probe="new", reason=99)]).SerializeToString()  # type: ignore[arg-type]
     assert parse_unavailable(body)[0].reason is Reason.UNKNOWN
 
 
 @given(st.binary(max_size=200))
-def test_rubbish_is_a_wire_error_or_a_layout(body: bytes) -> None:
-    """Whatever arrives, the only error is ours."""
-    assert all(_understood_or_refused(parse, body) for parse in (Layout.parse, parse_unavailable))
+def test_any_bytes_give_a_layout_or_a_wire_error(body: bytes) -> None:
+    """For any bytes, the only exception is WireError."""
+    assert all(_parses_or_is_rejected(parse, body) for parse in (Layout.parse, parse_unavailable))
 
 
-def _understood_or_refused(parse: Callable[[bytes], object], body: bytes) -> bool:
+def _parses_or_is_rejected(parse: Callable[[bytes], object], body: bytes) -> bool:
     try:
         return parse(body) is not None
     except WireError as error:
@@ -95,14 +95,14 @@ def _understood_or_refused(parse: Callable[[bytes], object], body: bytes) -> boo
         pb.Layout(metrics=[pb.Metric(name="good", scale=1, labels=['a="b'])]),
     ],
 )
-def test_layouts_that_lie_are_refused(message: pb.Layout) -> None:
-    """A column without its metric, names that are none, scales that cannot be divided by."""
+def test_invalid_layouts_are_rejected(message: pb.Layout) -> None:
+    """A column without its metric, an invalid name and a scale of zero are rejected."""
     with pytest.raises(WireError):
         Layout.parse(message.SerializeToString())
 
 
-def test_the_kinds_of_metric_are_declared_by_word() -> None:
-    """The three ways to declare set the kind."""
+def test_each_declaration_sets_the_kind() -> None:
+    """`gauge`, `counter` and `state` set the kind of the metric."""
     assert gauge("a_bytes", "bytes", "").kind is Kind.GAUGE
     assert counter("a_total", "bytes", "").kind is Kind.COUNTER
     assert state("a_state", "", ("off", "on")).states == ("off", "on")

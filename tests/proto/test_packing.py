@@ -1,4 +1,4 @@
-"""Values survive the wire up to their declared resolution, and unknown stays unknown."""
+"""Tests of the packing of values."""
 
 import math
 
@@ -15,7 +15,7 @@ _VALUES = st.one_of(st.none(), st.floats(-1e12, 1e12), st.integers(-(2**48), 2**
 
 @given(st.lists(st.tuples(_VALUES, _SCALES), max_size=40))
 def test_round_trip_keeps_values_to_their_resolution(cells: list[tuple[float | None, int]]) -> None:
-    """What is unpacked differs by at most half a step of the scale; `None` stays `None`."""
+    """Unpacked values differ by at most half a step of the scale, and `None` stays `None`."""
     values, scales = [value for value, _ in cells], [scale for _, scale in cells]
     unpacked = unpack(*pack(values, scales), scales)
     for before, after, scale in zip(values, unpacked, scales, strict=True):
@@ -26,19 +26,19 @@ def test_round_trip_keeps_values_to_their_resolution(cells: list[tuple[float | N
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300, 2**63, None])
-def test_what_cannot_be_told_is_unknown_and_disturbs_no_neighbour(value: float | None) -> None:
-    """Not-a-number and what does not fit into 64 bits never become a number."""
+def test_values_that_do_not_fit_are_unknown(value: float | None) -> None:
+    """Not-a-number and values that do not fit into 64 bits are unknown, and other values are not affected."""
     values, validity = pack([1, value, 3], [1, 10, 1])
     assert unpack(values, validity, [1, 10, 1]) == [1, None, 3]
 
 
-def test_all_known_needs_no_validity_bits() -> None:
-    """The common case costs nothing on the wire."""
+def test_known_values_need_no_validity_bits() -> None:
+    """If all values are known, no validity bits are sent."""
     assert pack([1, 2.5], [1, 10])[1] == b""
 
 
 @pytest.mark.parametrize(("values", "validity"), [(b"1234567", b""), (bytes(16), b"\xff\xff"), (bytes(24), b"")])
-def test_sizes_that_do_not_fit_the_layout_are_refused(values: bytes, validity: bytes) -> None:
-    """A record whose bytes do not match its layout is an error, not a guess."""
+def test_wrong_sizes_are_rejected(values: bytes, validity: bytes) -> None:
+    """A record whose size does not match its layout is an error."""
     with pytest.raises(WireError, match="columns"):
         unpack(values, validity, [1, 1])

@@ -1,4 +1,4 @@
-"""Sets of sequences behave as sets."""
+"""Tests of sets of sequences."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ def _numbers(ranges: RangeSet) -> set[int]:
 
 @given(_PAIRS)
 def test_ranges_are_sorted_disjoint_and_never_touch(pairs: list[tuple[int, int]]) -> None:
-    """Equal sets have one representation, whatever they were made from."""
+    """Equal sets have the same representation."""
     ranges = RangeSet(pairs)
     flat = [edge for pair in ranges for edge in pair]
     assert flat == sorted(set(flat))
@@ -25,7 +25,7 @@ def test_ranges_are_sorted_disjoint_and_never_touch(pairs: list[tuple[int, int]]
 
 @given(_PAIRS, _PAIRS)
 def test_set_algebra_matches_the_sets_of_numbers(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
-    """Union, intersection and difference are those of the numbers."""
+    """Union, intersection and difference equal those of the sets of numbers."""
     a, b = RangeSet(left), RangeSet(right)
     assert _numbers(a | b) == _numbers(a) | _numbers(b)
     assert _numbers(a & b) == _numbers(a) & _numbers(b)
@@ -33,8 +33,8 @@ def test_set_algebra_matches_the_sets_of_numbers(left: list[tuple[int, int]], ri
 
 
 @given(_PAIRS, st.integers(0, 61), st.integers(0, 61))
-def test_gaps_and_parts_divide_a_span(pairs: list[tuple[int, int]], first: int, following: int) -> None:
-    """What is inside a span and what is missing from it are the span."""
+def test_parts_and_gaps_cover_a_range(pairs: list[tuple[int, int]], first: int, following: int) -> None:
+    """The parts inside a range and the gaps in it together are the range."""
     ranges = RangeSet(pairs)
     inside, gaps = RangeSet(ranges.within(first, following)), RangeSet(ranges.gaps(first, following))
     assert _numbers(inside) | _numbers(gaps) == set(range(first, following))
@@ -43,7 +43,7 @@ def test_gaps_and_parts_divide_a_span(pairs: list[tuple[int, int]], first: int, 
 
 @given(_PAIRS, st.integers(0, 61))
 def test_the_prefix_ends_at_the_first_missing_number(pairs: list[tuple[int, int]], first: int) -> None:
-    """An acknowledgement may cover the unbroken run and nothing beyond."""
+    """The prefix contains all consecutive numbers and no others."""
     ranges = RangeSet(pairs)
     end = ranges.prefix_from(first)
     assert all(number in ranges for number in range(first, end))

@@ -1,1 +1,1 @@
-"""Accelerators: one module a vendor behind `protocol.Accelerator`, and the explicit list of them in `catalogue`."""
+"""Accelerators: one module per vendor, behind the interface `accelerator.Accelerator`, listed in `catalogue`."""

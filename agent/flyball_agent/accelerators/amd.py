@@ -1,45 +1,52 @@
-"""AMD GPUs through the sysfs files of amdgpu (kernel documentation: gpu/amdgpu, thermal and driver-misc)."""
+"""AMD GPUs, read from the sysfs files of amdgpu (kernel documentation: gpu/amdgpu, thermal and driver-misc)."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from flyball_agent.accelerators import metrics as m
-from flyball_agent.accelerators.metrics import Slot
-from flyball_agent.accelerators.sysfs_gpu import PCIE_SOURCES, Maker, Source, SysfsProbe, active_clock, scaled
+from flyball_agent.accelerators.metrics import DeviceColumn
+from flyball_agent.accelerators.sysfs_gpu import (
+    PCIE_READINGS,
+    GpuVendor,
+    SysfsProbe,
+    SysfsReading,
+    active_clock,
+    scaled,
+)
 
 _MICRO, _MILLI = 1e-6, 1e-3
 _HWMON = "device/hwmon/hwmon*"
 
 
 def _clock(data: bytes) -> float | int | None:
-    """hwmon tells hertz; the table of clocks marks one line with a star."""
+    """Parse a clock: hwmon has it in hertz, the table of clocks marks the active one with a star."""
     return active_clock(data) if b":" in data else scaled(1)(data)
 
 
-AMD = Maker(
+AMD = GpuVendor(
     name="amd",
     vendor="amd",
     drivers=("amdgpu",),
-    sources=(
-        Source(Slot(m.UTILIZATION), ("device/gpu_busy_percent",), scaled(0.01)),
-        Source(Slot(m.MEMORY_BUSY), ("device/mem_busy_percent",), scaled(0.01)),
-        Source(Slot(m.MEMORY_TOTAL), ("device/mem_info_vram_total",), scaled(1), fixed=True),
-        Source(Slot(m.MEMORY_USED), ("device/mem_info_vram_used",), scaled(1)),
-        Source(Slot(m.POWER), (f"{_HWMON}/power1_average", f"{_HWMON}/power1_input"), scaled(_MICRO)),
-        Source(Slot(m.POWER_LIMIT), (f"{_HWMON}/power1_cap",), scaled(_MICRO)),
-        Source(Slot(m.TEMPERATURE), (f"{_HWMON}/temp1_input", f"{_HWMON}/temp2_input"), scaled(_MILLI)),
-        Source(
-            Slot(m.SLOWDOWN_TEMPERATURE),
+    readings=(
+        SysfsReading(DeviceColumn(m.UTILIZATION), ("device/gpu_busy_percent",), scaled(0.01)),
+        SysfsReading(DeviceColumn(m.MEMORY_BUSY), ("device/mem_busy_percent",), scaled(0.01)),
+        SysfsReading(DeviceColumn(m.MEMORY_TOTAL), ("device/mem_info_vram_total",), scaled(1), fixed=True),
+        SysfsReading(DeviceColumn(m.MEMORY_USED), ("device/mem_info_vram_used",), scaled(1)),
+        SysfsReading(DeviceColumn(m.POWER), (f"{_HWMON}/power1_average", f"{_HWMON}/power1_input"), scaled(_MICRO)),
+        SysfsReading(DeviceColumn(m.POWER_LIMIT), (f"{_HWMON}/power1_cap",), scaled(_MICRO)),
+        SysfsReading(DeviceColumn(m.TEMPERATURE), (f"{_HWMON}/temp1_input", f"{_HWMON}/temp2_input"), scaled(_MILLI)),
+        SysfsReading(
+            DeviceColumn(m.SLOWDOWN_TEMPERATURE),
             (f"{_HWMON}/temp1_crit", f"{_HWMON}/temp2_crit"),
             scaled(_MILLI),
             fixed=True,
         ),
-        Source(Slot(m.MEMORY_TEMPERATURE), (f"{_HWMON}/temp3_input",), scaled(_MILLI)),
-        Source(Slot(m.FAN), (f"{_HWMON}/pwm1",), scaled(1 / 255)),
-        Source(Slot(m.SM_CLOCK), (f"{_HWMON}/freq1_input", "device/pp_dpm_sclk"), _clock),
-        Source(Slot(m.MEMORY_CLOCK), (f"{_HWMON}/freq2_input", "device/pp_dpm_mclk"), _clock),
-        *PCIE_SOURCES,
+        SysfsReading(DeviceColumn(m.MEMORY_TEMPERATURE), (f"{_HWMON}/temp3_input",), scaled(_MILLI)),
+        SysfsReading(DeviceColumn(m.FAN), (f"{_HWMON}/pwm1",), scaled(1 / 255)),
+        SysfsReading(DeviceColumn(m.SM_CLOCK), (f"{_HWMON}/freq1_input", "device/pp_dpm_sclk"), _clock),
+        SysfsReading(DeviceColumn(m.MEMORY_CLOCK), (f"{_HWMON}/freq2_input", "device/pp_dpm_mclk"), _clock),
+        *PCIE_READINGS,
     ),
 )
 

@@ -1,4 +1,7 @@
-"""`python -m flyball_agent.accelerators.check`: what the GPUs of this machine tell, and what asking them costs."""
+"""Lists the readings of the NVIDIA GPUs of this machine, and how long each NVML call takes.
+
+Run it with `python -m flyball_agent.accelerators.check`.
+"""
 
 import argparse
 import sys
@@ -7,19 +10,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from flyball_agent.accelerators.nvidia import NvidiaProbe
-from flyball_agent.accelerators.nvml import Call, Nvml
-from flyball_agent.probes.probe import Sample, Unavailable
+from flyball_agent.accelerators.nvml import Nvml, NvmlCall
+from flyball_agent.probes.probe import ProbeSample, Unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _NO_GPU = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the report; status 1 when there is nothing to check."""
+    """Print the report. Return 1 if there is no GPU."""
     parser = argparse.ArgumentParser(prog="flyball_agent.accelerators.check", description=__doc__)
-    parser.add_argument("--library", default="", help="path of libnvidia-ml.so.1; default: the loader's choice")
-    parser.add_argument("--ticks", type=int, default=20, help="how many ticks are timed")
-    parser.add_argument("--every", type=float, default=1.0, help="seconds between two ticks")
+    parser.add_argument("--library", default="", help="path of libnvidia-ml.so.1 (default: searched by the loader)")
+    parser.add_argument("--ticks", type=int, default=20, help="number of ticks to time")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds between ticks")
     options = parser.parse_args(arguments)
     nvml = Nvml(options.library)
     probe = NvidiaProbe(nvml, Path("/sys"))
@@ -37,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _time_ticks(
-    probe: NvidiaProbe, ticks: int, every_seconds: float, first: Sample
-) -> tuple[list[float], float, Sample]:
-    """Wall seconds of each tick, mean processor seconds of one, and the last sample."""
+    probe: NvidiaProbe, ticks: int, every_seconds: float, first: ProbeSample
+) -> tuple[list[float], float, ProbeSample]:
+    """Return the wall seconds of each tick, the mean CPU seconds of a tick, and the last sample."""
     walls, processor, sample = [], 0.0, first
     for _ in range(ticks):
         time.sleep(every_seconds)
@@ -59,14 +62,14 @@ def _devices(gpus: Iterable[pb.Gpu]) -> Iterable[str]:
         )
 
 
-def _readings(sample: Sample) -> Iterable[str]:
-    told = sum(value is not None for value in sample.values)
-    yield f"{told} of {len(sample.columns)} readings:"
+def _readings(sample: ProbeSample) -> Iterable[str]:
+    known = sum(value is not None for value in sample.values)
+    yield f"{known} of {len(sample.columns)} readings:"
     for column, value in zip(sample.columns, sample.values, strict=True):
         if value is not None:
             yield f"  {column.metric.name:45} {' '.join(column.labels[1:]):24} {value:g}"
     if sample.unavailable:
-        yield "Not told:"
+        yield "Unavailable:"
     for missing in sample.unavailable:
         yield f"  {missing.metric or 'everything':45} {missing.reason.word:12} {missing.detail}"
 
@@ -75,7 +78,7 @@ def _costs(nvml: Nvml, walls: Sequence[float], processor: float) -> Iterable[str
     middle = sorted(walls)[len(walls) // 2]
     yield f"A tick: median {middle * 1e3:.2f} ms, longest {max(walls) * 1e3:.2f} ms, CPU {processor * 1e3:.2f} ms."
     yield f"{'call':48}{'calls':>8}{'mean µs':>10}{'longest µs':>12}"
-    calls: list[Call] = sorted(nvml.calls.values(), key=lambda call: -call.total_ns)
+    calls: list[NvmlCall] = sorted(nvml.calls.values(), key=lambda call: -call.total_ns)
     for call in calls:
         if call.calls:
             mean = call.total_ns / call.calls / 1e3

@@ -1,51 +1,53 @@
-"""Intel GPUs through the sysfs files of xe and i915; busy time needs perf events and is not told here."""
+"""Intel GPUs, read from the sysfs files of xe and i915. Utilisation is unavailable: it needs perf events."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from flyball_agent.accelerators import metrics as m
-from flyball_agent.accelerators.metrics import Slot
-from flyball_agent.accelerators.sysfs_gpu import PCIE_SOURCES, Maker, Source, SysfsProbe, scaled
+from flyball_agent.accelerators.metrics import DeviceColumn
+from flyball_agent.accelerators.sysfs_gpu import PCIE_READINGS, GpuVendor, SysfsProbe, SysfsReading, scaled
 
 _MEGA, _MICRO, _MILLI = 1_000_000, 1e-6, 1e-3
 _HWMON = "device/hwmon/hwmon*"
 
 
 def _size(data: bytes) -> int | None:
-    """Decimal, or hexadecimal with its 0x."""
+    """Parse a decimal number, or a hexadecimal one with 0x."""
     try:
         return int(data.strip(), 0)
     except ValueError:
         return None
 
 
-INTEL = Maker(
+INTEL = GpuVendor(
     name="intel",
     vendor="intel",
     drivers=("xe", "i915"),
-    sources=(
-        Source(
-            Slot(m.SM_CLOCK),
+    readings=(
+        SysfsReading(
+            DeviceColumn(m.SM_CLOCK),
             ("device/tile0/gt0/freq0/act_freq", "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz"),
             scaled(_MEGA),
         ),
-        Source(
-            Slot(m.SM_CLOCK_MAX),
+        SysfsReading(
+            DeviceColumn(m.SM_CLOCK_MAX),
             ("device/tile0/gt0/freq0/rp0_freq", "gt/gt0/rps_RP0_freq_mhz", "gt_RP0_freq_mhz"),
             scaled(_MEGA),
             fixed=True,
         ),
-        Source(Slot(m.ENERGY), (f"{_HWMON}/energy1_input", f"{_HWMON}/energy2_input"), scaled(_MICRO)),
-        Source(Slot(m.POWER_LIMIT), (f"{_HWMON}/power1_max", f"{_HWMON}/power2_max"), scaled(_MICRO)),
-        Source(Slot(m.TEMPERATURE), (f"{_HWMON}/temp2_input", f"{_HWMON}/temp1_input"), scaled(_MILLI)),
-        Source(Slot(m.MEMORY_TOTAL), ("device/tile0/physical_vram_size_bytes", "lmem_total_bytes"), _size),
-        *PCIE_SOURCES,
+        SysfsReading(DeviceColumn(m.ENERGY), (f"{_HWMON}/energy1_input", f"{_HWMON}/energy2_input"), scaled(_MICRO)),
+        SysfsReading(DeviceColumn(m.POWER_LIMIT), (f"{_HWMON}/power1_max", f"{_HWMON}/power2_max"), scaled(_MICRO)),
+        SysfsReading(DeviceColumn(m.TEMPERATURE), (f"{_HWMON}/temp2_input", f"{_HWMON}/temp1_input"), scaled(_MILLI)),
+        SysfsReading(
+            DeviceColumn(m.MEMORY_TOTAL), ("device/tile0/physical_vram_size_bytes", "lmem_total_bytes"), _size
+        ),
+        *PCIE_READINGS,
     ),
-    silent={
-        m.UTILIZATION.name: "the Intel drivers tell busy time through perf events only",
-        m.MEMORY_USED.name: "the Intel drivers tell used memory to each client only",
-        m.POWER.name: "the Intel drivers count energy; power is its rate",
+    unsupported={
+        m.UTILIZATION.name: "the Intel drivers provide it only through perf events",
+        m.MEMORY_USED.name: "the Intel drivers provide it only for each client",
+        m.POWER.name: "the Intel drivers provide energy; power is its rate",
     },
 )
 

@@ -1,4 +1,4 @@
-"""What an accelerator can say, whoever made it; `gpu` is its UUID, `index` its number on this host."""
+"""The metrics of accelerators of all vendors. `gpu` is the UUID, `index` the number on this host."""
 
 from dataclasses import dataclass
 
@@ -10,34 +10,40 @@ CAUSE = (*GPU, "cause")
 KIND = (*GPU, "kind")
 SLICE = (*GPU, "instance")
 
-UTILIZATION = gauge("gpu_utilization_ratio", "ratio", "Share of the last moment in which a kernel ran.", GPU, 100)
+UTILIZATION = gauge("gpu_utilization_ratio", "ratio", "Share of the sampling period in which a kernel ran.", GPU, 100)
 MEMORY_BUSY = gauge(
-    "gpu_memory_controller_utilization_ratio", "ratio", "Share of the last moment in which memory moved.", GPU, 100
+    "gpu_memory_controller_utilization_ratio", "ratio", "Share of the sampling period with memory traffic.", GPU, 100
 )
-MEMORY_USED = gauge("gpu_memory_used_bytes", "bytes", "Memory that processes hold.", GPU)
-MEMORY_RESERVED = gauge("gpu_memory_reserved_bytes", "bytes", "Memory that the driver keeps for itself.", GPU)
+MEMORY_USED = gauge("gpu_memory_used_bytes", "bytes", "Memory used by processes.", GPU)
+MEMORY_RESERVED = gauge("gpu_memory_reserved_bytes", "bytes", "Memory reserved by the driver.", GPU)
 MEMORY_TOTAL = gauge("gpu_memory_total_bytes", "bytes", "Memory of the device.", GPU)
 POWER = gauge("gpu_power_watts", "watts", "Power drawn by the board.", GPU, 1000)
 POWER_LIMIT = gauge("gpu_power_limit_watts", "watts", "Power limit in force.", GPU, 1000)
-ENERGY = counter("gpu_energy_joules_total", "joules", "Energy drawn since the driver was loaded.", GPU, 1000)
+ENERGY = counter("gpu_energy_joules_total", "joules", "Energy used since the driver was loaded.", GPU, 1000)
 TEMPERATURE = gauge("gpu_temperature_celsius", "celsius", "Core temperature.", GPU, 10)
 MEMORY_TEMPERATURE = gauge("gpu_memory_temperature_celsius", "celsius", "Memory temperature.", GPU, 10)
 SLOWDOWN_TEMPERATURE = gauge(
     "gpu_slowdown_temperature_celsius", "celsius", "Core temperature at which the hardware slows down.", GPU, 10
 )
 TEMPERATURE_MARGIN = gauge(
-    "gpu_temperature_margin_celsius", "celsius", "Degrees left before the hardware slows down.", GPU, 10
+    "gpu_temperature_margin_celsius",
+    "celsius",
+    "Difference to the temperature at which the hardware slows down.",
+    GPU,
+    10,
 )
 FAN = gauge("gpu_fan_speed_ratio", "ratio", "Fan speed as a share of its maximum.", GPU, 100)
 SM_CLOCK = gauge("gpu_sm_clock_hertz", "hertz", "Clock of the compute units.", GPU)
 SM_CLOCK_MAX = gauge("gpu_sm_clock_max_hertz", "hertz", "Highest clock of the compute units.", GPU)
 MEMORY_CLOCK = gauge("gpu_memory_clock_hertz", "hertz", "Clock of the memory.", GPU)
-PERFORMANCE_STATE = gauge("gpu_performance_state", "state", "P-state; 0 is the fastest.", GPU)
-THROTTLED = gauge("gpu_throttle_active", "flag", "1 while clocks are held down for this reason.", REASON)
+PERFORMANCE_STATE = gauge("gpu_performance_state", "state", "P-state. 0 is the fastest.", GPU)
+THROTTLED = gauge("gpu_throttle_active", "flag", "1 while clocks are throttled for this reason.", REASON)
 THROTTLE_SECONDS = counter(
-    "gpu_throttle_seconds_total", "seconds", "Time in which clocks were held down for this reason.", REASON, 1_000_000
+    "gpu_throttle_seconds_total", "seconds", "Time in which clocks were throttled for this reason.", REASON, 1_000_000
 )
-PCIE_GENERATION = gauge("gpu_pcie_generation", "generation", "PCIe generation now; falls when the GPU idles.", GPU)
+PCIE_GENERATION = gauge(
+    "gpu_pcie_generation", "generation", "Current PCIe generation. It falls when the GPU is idle.", GPU
+)
 PCIE_GENERATION_MAX = gauge("gpu_pcie_generation_max", "generation", "Highest PCIe generation of GPU and slot.", GPU)
 PCIE_WIDTH = gauge("gpu_pcie_width_lanes", "lanes", "PCIe lanes in use.", GPU)
 PCIE_WIDTH_MAX = gauge("gpu_pcie_width_max_lanes", "lanes", "PCIe lanes of GPU and slot.", GPU)
@@ -49,7 +55,7 @@ NVLINK_ACTIVE = gauge("gpu_nvlink_active_links", "links", "NVLinks that are up."
 NVLINK_TRANSMIT = counter("gpu_nvlink_transmit_bytes_total", "bytes", "Payload sent over all NVLinks.", GPU)
 NVLINK_RECEIVE = counter("gpu_nvlink_receive_bytes_total", "bytes", "Payload received over all NVLinks.", GPU)
 NVLINK_ERRORS = counter("gpu_nvlink_errors_total", "errors", "Errors on all NVLinks.", KIND)
-ECC_ENABLED = gauge("gpu_ecc_enabled", "flag", "1 when memory errors are corrected.", GPU)
+ECC_ENABLED = gauge("gpu_ecc_enabled", "flag", "1 if memory errors are corrected (ECC).", GPU)
 ECC_CORRECTED = counter(
     "gpu_ecc_corrected_errors_total", "errors", "Memory errors corrected since the driver was loaded.", GPU
 )
@@ -57,25 +63,28 @@ ECC_UNCORRECTED = counter(
     "gpu_ecc_uncorrected_errors_total", "errors", "Memory errors not corrected since the driver was loaded.", GPU
 )
 ECC_CORRECTED_LIFETIME = counter(
-    "gpu_ecc_corrected_errors_lifetime_total", "errors", "Memory errors corrected in the life of the device.", GPU
+    "gpu_ecc_corrected_errors_lifetime_total", "errors", "Memory errors corrected over the lifetime of the device.", GPU
 )
 ECC_UNCORRECTED_LIFETIME = counter(
-    "gpu_ecc_uncorrected_errors_lifetime_total", "errors", "Memory errors not corrected in its life.", GPU
+    "gpu_ecc_uncorrected_errors_lifetime_total",
+    "errors",
+    "Memory errors not corrected over the device's lifetime.",
+    GPU,
 )
-REMAPPED_ROWS = gauge("gpu_remapped_rows", "rows", "Memory rows replaced by spare ones, by kind of error.", CAUSE)
-REMAP_PENDING = gauge("gpu_row_remap_pending", "flag", "1 when a reset is needed to replace a row.", GPU)
-REMAP_FAILED = gauge("gpu_row_remap_failed", "flag", "1 when a row could not be replaced.", GPU)
+REMAPPED_ROWS = gauge("gpu_remapped_rows", "rows", "Memory rows remapped to spare rows, by kind of error.", CAUSE)
+REMAP_PENDING = gauge("gpu_row_remap_pending", "flag", "1 if a reset is needed to remap a row.", GPU)
+REMAP_FAILED = gauge("gpu_row_remap_failed", "flag", "1 if a row could not be remapped.", GPU)
 RETIRED_PAGES = gauge("gpu_retired_pages", "pages", "Memory pages taken out of use, by kind of error.", CAUSE)
 RECOVERY_ACTION = state(
     "gpu_recovery_action",
-    "What the driver says must be done to recover the device.",
+    "Action that the driver requires to recover the device.",
     ("none", "gpu_reset", "node_reboot", "drain_p2p", "drain_and_reset"),
     GPU,
 )
-XIDS = counter("gpu_xid_total", "errors", "XID errors that the driver reported while the agent watched.", GPU)
-LOST = gauge("gpu_lost", "flag", "1 while the device does not answer although it did before.", GPU)
-MIG_ENABLED = gauge("gpu_mig_enabled", "flag", "1 when the device is split into instances.", GPU)
-MIG_MEMORY_USED = gauge("gpu_mig_memory_used_bytes", "bytes", "Memory that processes of this instance hold.", SLICE)
+XIDS = counter("gpu_xid_total", "errors", "XID errors that the driver reported while the agent ran.", GPU)
+LOST = gauge("gpu_lost", "flag", "1 while a device that was found before does not respond.", GPU)
+MIG_ENABLED = gauge("gpu_mig_enabled", "flag", "1 if the device is partitioned into MIG instances.", GPU)
+MIG_MEMORY_USED = gauge("gpu_mig_memory_used_bytes", "bytes", "Memory used by processes of this instance.", SLICE)
 MIG_MEMORY_TOTAL = gauge("gpu_mig_memory_total_bytes", "bytes", "Memory of this instance.", SLICE)
 SM_ACTIVE = gauge("gpu_sm_active_ratio", "ratio", "Share of compute units that were busy.", GPU, 10_000)
 SM_OCCUPANCY = gauge("gpu_sm_occupancy_ratio", "ratio", "Warps in flight as a share of the maximum.", GPU, 10_000)
@@ -84,12 +93,12 @@ DRAM_ACTIVE = gauge("gpu_dram_active_ratio", "ratio", "Memory bandwidth used as 
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """One reading of one device: a metric, with the value of its third label where it has one."""
+class DeviceColumn:
+    """A column of one device: a metric, with the value of its third label if it has one."""
 
     metric: Metric
     label: str = ""
 
     def labels(self, uuid: str, index: int) -> tuple[str, ...]:
-        """Label values of the column."""
+        """Return the label values of the column."""
         return (uuid, str(index), self.label) if self.label else (uuid, str(index))

@@ -1,16 +1,16 @@
-"""XID errors, taken from the driver's event queue: no kernel log and no privilege is needed."""
+"""XID errors from the driver's event queue. It needs neither the kernel log nor a privilege."""
 
 import ctypes
 from collections.abc import Callable, Mapping
 
-from flyball_agent.accelerators.nvml import SUCCESS, Fault, Nvml, NvmlError, explain
+from flyball_agent.accelerators.nvml import SUCCESS, Nvml, NvmlError, NvmlFault, explain
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 XID = 8  # nvmlEventTypeXidCriticalError
-_MOST_A_TICK = 64
+_MAX_PER_TICK = 64
 
-# What a reader wants to know first; NVIDIA's "XID Errors" guide lists them all.
-XID_WORDS: Mapping[int, str] = {
+# Short explanations; NVIDIA's "XID Errors" guide lists all codes.
+XID_TEXTS: Mapping[int, str] = {
     13: "graphics engine exception (usually the application)",
     31: "memory page fault (usually the application)",
     43: "the application stopped on the GPU",
@@ -18,22 +18,22 @@ XID_WORDS: Mapping[int, str] = {
     48: "double-bit memory error",
     61: "internal micro-controller breakpoint",
     62: "internal micro-controller halt",
-    63: "a memory row is to be replaced",
-    64: "a memory row could not be replaced",
+    63: "a memory row will be remapped",
+    64: "a memory row could not be remapped",
     74: "NVLink error",
     79: "the GPU has fallen off the bus",
     92: "many single-bit memory errors",
     94: "contained memory error",
     95: "uncontained memory error",
     109: "context switch timed out",
-    119: "the GPU's system processor does not answer",
-    120: "error of the GPU's system processor",
+    119: "the GPU system processor (GSP) timed out",
+    120: "error of the GPU system processor (GSP)",
     140: "unrecovered memory error",
 }
 
 
 class XidWatch:
-    """An event set over the devices of one session of the driver."""
+    """The event set of one session with the driver."""
 
     def __init__(self, nvml: Nvml) -> None:
         self._nvml = nvml
@@ -42,8 +42,8 @@ class XidWatch:
         self._data = nvml.structures.c_nvmlEventData_t()
         self._wait = nvml.call("nvmlEventSetWait_v2")
 
-    def watch(self, handle: ctypes.c_void_p, uuid: str) -> Fault | None:
-        """Listen to one more device; why not, when the device cannot tell."""
+    def watch(self, handle: ctypes.c_void_p, uuid: str) -> NvmlFault | None:
+        """Subscribe to the events of a device. Return the reason if the device does not support them."""
         try:
             if self._set is None:
                 self._set = self._nvml.handle("nvmlEventSetCreate")
@@ -54,19 +54,19 @@ class XidWatch:
         return None
 
     def take(self, wall_ns: Callable[[], int]) -> list[pb.HostEvent]:
-        """What was reported since the last call; never waits."""
+        """Return the events since the last call, without waiting."""
         events: list[pb.HostEvent] = []
         if not self._uuids:
             return events
-        while len(events) < _MOST_A_TICK and self._wait(self._set, ctypes.byref(self._data), 0) == SUCCESS:
+        while len(events) < _MAX_PER_TICK and self._wait(self._set, ctypes.byref(self._data), 0) == SUCCESS:
             address = ctypes.cast(self._data.device, ctypes.c_void_p).value or 0
             uuid, code = self._uuids.get(address, ""), int(self._data.eventData)
-            text = XID_WORDS.get(code, "see NVIDIA's XID guide")
+            text = XID_TEXTS.get(code, "see NVIDIA's XID guide")
             events.append(pb.HostEvent(kind="gpu_xid", time_ns=wall_ns(), resource=uuid, code=code, text=text))
         return events
 
     def close(self) -> None:
-        """Let go of the event set."""
+        """Free the event set."""
         if self._set is not None:
             self._nvml.call("nvmlEventSetFree")(self._set)
             self._set, self._uuids = None, {}

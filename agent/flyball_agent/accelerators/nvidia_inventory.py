@@ -1,11 +1,11 @@
-"""What an NVIDIA device is."""
+"""The inventory entry of an NVIDIA device."""
 
 import ctypes
 from collections.abc import Callable
 from typing import TypeVar
 
 from flyball_agent.accelerators.architectures import architecture
-from flyball_agent.accelerators.nvidia_device import Device
+from flyball_agent.accelerators.nvidia_device import NvidiaDevice
 from flyball_agent.accelerators.nvml import Nvml, NvmlError
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -13,8 +13,8 @@ T = TypeVar("T")
 _NO_NODE = -1
 
 
-def describe_device(nvml: Nvml, device: Device) -> pb.Gpu:
-    """The device in the words of the inventory; what it cannot tell stays empty."""
+def describe_device(nvml: Nvml, device: NvidiaDevice) -> pb.Gpu:
+    """Return the inventory entry of a device. What the driver does not provide stays empty."""
     handle = device.handle
     capability = _capability(nvml, handle)
     generation = architecture(capability) if capability else None
@@ -22,33 +22,33 @@ def describe_device(nvml: Nvml, device: Device) -> pb.Gpu:
         uuid=device.uuid,
         index=device.index,
         vendor="nvidia",
-        model=_or(lambda: nvml.text("nvmlDeviceGetName", handle), ""),
-        memory_bytes=_or(lambda: _memory_bytes(nvml, handle), 0),
-        driver_version=_or(lambda: nvml.text("nvmlSystemGetDriverVersion"), ""),
+        model=_value_or(lambda: nvml.text("nvmlDeviceGetName", handle), ""),
+        memory_bytes=_value_or(lambda: _memory_bytes(nvml, handle), 0),
+        driver_version=_value_or(lambda: nvml.text("nvmlSystemGetDriverVersion"), ""),
         compute_capability="{}.{}".format(*capability) if capability else "",
         architecture=generation.name if generation else "",
         precisions=generation.precisions if generation else (),
-        pci_address=_or(lambda: _pci_address(nvml, handle), ""),
-        numa_node=_or(lambda: _signed(nvml.number("nvmlDeviceGetNumaNodeId", handle)), _NO_NODE),
-        power_limit_watts=_or(lambda: nvml.number("nvmlDeviceGetEnforcedPowerLimit", handle), 0) / 1000,
-        slowdown_temperature_celsius=_or(lambda: nvml.number("nvmlDeviceGetTemperatureThreshold", handle, 1), 0),
-        shutdown_temperature_celsius=_or(lambda: nvml.number("nvmlDeviceGetTemperatureThreshold", handle, 0), 0),
-        pcie_generation_max=_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkGeneration", handle), 0),
-        pcie_width_max=_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkWidth", handle), 0),
-        nvlinks=_or(lambda: _field(nvml, handle, 91), 0),
+        pci_address=_value_or(lambda: _pci_address(nvml, handle), ""),
+        numa_node=_value_or(lambda: _signed(nvml.number("nvmlDeviceGetNumaNodeId", handle)), _NO_NODE),
+        power_limit_watts=_value_or(lambda: nvml.number("nvmlDeviceGetEnforcedPowerLimit", handle), 0) / 1000,
+        slowdown_temperature_celsius=_value_or(lambda: nvml.number("nvmlDeviceGetTemperatureThreshold", handle, 1), 0),
+        shutdown_temperature_celsius=_value_or(lambda: nvml.number("nvmlDeviceGetTemperatureThreshold", handle, 0), 0),
+        pcie_generation_max=_value_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkGeneration", handle), 0),
+        pcie_width_max=_value_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkWidth", handle), 0),
+        nvlinks=_value_or(lambda: _field(nvml, handle, 91), 0),
         mig_enabled=device.mig_enabled,
         mig_instances=[
-            pb.MigInstance(uuid=piece.uuid, profile=piece.profile, memory_bytes=piece.memory()[1] or 0)
-            for piece in device.slices
+            pb.MigInstance(uuid=instance.uuid, profile=instance.profile, memory_bytes=instance.memory()[1] or 0)
+            for instance in device.slices
         ],
     )
 
 
-def _or(ask: Callable[[], T], otherwise: T) -> T:
+def _value_or(read: Callable[[], T], default: T) -> T:
     try:
-        return ask()
+        return read()
     except NvmlError:
-        return otherwise
+        return default
 
 
 def _capability(nvml: Nvml, handle: ctypes.c_void_p | None) -> tuple[int, int] | None:
@@ -66,7 +66,7 @@ def _memory_bytes(nvml: Nvml, handle: ctypes.c_void_p | None) -> int:
 
 
 def _pci_address(nvml: Nvml, handle: ctypes.c_void_p | None) -> str:
-    """As sysfs writes it: four digits of domain, lower case."""
+    """Return the address as in sysfs: lower case, with a domain of four digits."""
     info = nvml.structures.nvmlPciInfo_t()
     nvml.check("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(info))
     domain, _, rest = str(info.busId).lower().partition(":")

@@ -1,4 +1,4 @@
-"""Which vendors' display controllers sit on the PCI bus, whether or not a driver speaks for them."""
+"""Finds display controllers on the PCI bus, with or without a driver."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _DISPLAY = "0x03"  # class code: VGA, 3D and other display controllers
 
 
 def has_display_of(sys_root: Path, vendor: int) -> bool:
-    """Whether a display controller of this vendor is there."""
+    """Return True if there is a display controller of this vendor."""
     devices = sys_root / "bus/pci/devices"
     return any(
         read_text(devices / name / "vendor") == f"0x{vendor:04x}"

@@ -1,11 +1,11 @@
-"""Patience with what keeps failing."""
+"""Growing intervals between attempts."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Retry:
-    """When to try again what keeps failing: after the first wait, twice that, and so on up to the longest."""
+    """The time of the next attempt. The interval doubles with each failure, up to a maximum."""
 
     first_seconds: float
     longest_seconds: float
@@ -13,11 +13,11 @@ class Retry:
     _wait_seconds: float = 0.0
 
     def failed(self, now: float) -> None:
-        """Wait longer than before."""
+        """Schedule the next attempt, later than the last time."""
         wait = self._wait_seconds or self.first_seconds
         self.at = now + wait
         self._wait_seconds = min(self.longest_seconds, 2 * wait)
 
     def succeeded(self) -> None:
-        """The next failure is the first one again."""
+        """Start again with the shortest interval."""
         self._wait_seconds = 0.0

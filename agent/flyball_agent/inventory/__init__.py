@@ -1,1 +1,1 @@
-"""What the host is: read at start and now and then, from the same roots as the probes."""
+"""The inventory of the host: hardware and software, read at start and every few minutes."""

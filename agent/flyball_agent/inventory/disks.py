@@ -1,4 +1,4 @@
-"""Disks: what kind, how large, mounted where."""
+"""Disks of the host: kind, size and mount points."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,15 +7,15 @@ from flyball_agent.probes.files import entries, read_number, read_text
 from flyball_agent.probes.mounts import Mount, parse_mountinfo
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-SECTOR = 512  # the unit of `size` in sysfs, whatever the disk's own sector size
+SECTOR = 512  # unit of `size` in sysfs, independent of the disk's sector size
 _NOT_DISKS = ("loop", "ram", "zram", "fd", "sr")
 _VIRTUAL = ("vd", "xvd", "dm-", "md", "nbd", "rbd", "drbd")
-_DEEPEST = 4
-"""Levels of volumes over volumes (partition, RAID, encryption, logical volume) that are followed."""
+_MAX_LEVELS = 4
+"""How many levels of nested volumes (partition, RAID, encryption, logical volume) are followed."""
 
 
 def read_disks(proc_root: Path, sys_root: Path) -> list[pb.Disk]:
-    """Every block device with a size that is not a placeholder."""
+    """Read every block device that has a size and is not a placeholder."""
     mounts = shortest_mounts(parse_mountinfo(read_text(proc_root / "self/mountinfo") or ""))
     block = sys_root / "block"
     names = (name for name in entries(block) if not name.startswith(_NOT_DISKS))
@@ -24,17 +24,17 @@ def read_disks(proc_root: Path, sys_root: Path) -> list[pb.Disk]:
 
 
 def shortest_mounts(mounts: list[Mount]) -> dict[str, str]:
-    """Of each mounted device (by number and by name) its shortest mount point; bind mounts repeat it."""
+    """Return the shortest mount point of each device, by number and by name. Bind mounts list a device repeatedly."""
     paths: dict[str, str] = {}
     for mount in sorted(mounts, key=lambda mount: len(mount.path)):
         paths.setdefault(mount.device, mount.path)
-        if mount.source.startswith("/dev/"):  # btrfs and zfs have numbers of their own
+        if mount.source.startswith("/dev/"):  # btrfs and zfs use their own device numbers
             paths.setdefault(mount.source.rpartition("/")[2], mount.path)
     return paths
 
 
 def disk_kind(folder: Path) -> str:
-    """nvme, ssd, hdd or virtual."""
+    """Return nvme, ssd, hdd or virtual."""
     if folder.name.startswith("nvme"):
         return "nvme"
     if folder.name.startswith(_VIRTUAL) or not (folder / "device").exists():
@@ -48,12 +48,12 @@ def _read_disk(folder: Path, block: Path, mounts: Mapping[str, str]) -> pb.Disk:
         model=read_text(folder / "device/model") or "",
         kind=disk_kind(folder),
         bytes=(read_number(folder / "size") or 0) * SECTOR,
-        mounts=sorted(_mounts(folder, block, mounts, _DEEPEST)),
+        mounts=sorted(_mounts(folder, block, mounts, _MAX_LEVELS)),
     )
 
 
 def _mounts(folder: Path, block: Path, mounts: Mapping[str, str], levels: int) -> set[str]:
-    """Mount points of a device, its partitions, and the volumes that stand on them."""
+    """Return the mount points of a device, its partitions, and the volumes on top of them."""
     keys = (read_text(folder / "dev") or "", folder.name)
     found = {mounts[key] for key in keys if key in mounts}
     if levels:

@@ -1,4 +1,4 @@
-"""RAM, swap and NUMA nodes."""
+"""RAM, swap and NUMA nodes of the host."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ KIB = 1024
 
 
 def read_memory_bytes(proc_root: Path) -> int:
-    """RAM that the kernel manages; 0: unknown."""
+    """Read the RAM that the kernel manages; 0: unknown."""
     text = read_text(proc_root / "meminfo") or ""
     return (number_after(text.encode(), b"MemTotal:", b" kB") or 0) * KIB
 
 
 def parse_swaps(text: str) -> list[pb.Swap]:
-    """`/proc/swaps`: a heading, then device, type, size in KiB, used, priority."""
+    """Parse `/proc/swaps`: a heading, then device, type, size in KiB, used, priority."""
     swaps = []
     for line in text.splitlines()[1:]:
         fields = line.split()
@@ -26,12 +26,12 @@ def parse_swaps(text: str) -> list[pb.Swap]:
 
 
 def read_swaps(proc_root: Path) -> list[pb.Swap]:
-    """Where the host swaps to; none: nowhere."""
+    """Read the swap devices."""
     return parse_swaps(read_text(proc_root / "swaps") or "")
 
 
 def read_numa_nodes(sys_root: Path) -> list[pb.NumaNode]:
-    """Nodes with their CPUs and memory."""
+    """Read the NUMA nodes with their CPUs and memory."""
     nodes = sys_root / "devices/system/node"
     found = []
     for name in entries(nodes):

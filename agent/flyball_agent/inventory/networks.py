@@ -1,4 +1,4 @@
-"""Network interfaces and InfiniBand ports."""
+"""Network interfaces and InfiniBand ports of the host, from sysfs."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ _HARDWARE_TYPES = {772: "loopback", 32: "infiniband"}  # include/uapi/linux/if_a
 
 
 def read_networks(sys_root: Path) -> list[pb.NetworkInterface]:
-    """Interfaces whose traffic is watched, and loopback."""
+    """Read the interfaces whose traffic is watched, and loopback."""
     net = sys_root / "class/net"
     names = (name for name in entries(net) if name == LOOPBACK or is_watched(name))
     return [_read_network(net / name) for name in names if (net / name).is_dir()]
 
 
 def interface_kind(folder: Path) -> str:
-    """ethernet, infiniband, wireless, bridge, virtual or loopback."""
+    """Return ethernet, infiniband, wireless, bridge, virtual or loopback."""
     known = _HARDWARE_TYPES.get(read_number(folder / "type") or 0)
     if known is not None:
         return known
@@ -44,7 +44,7 @@ def _read_network(folder: Path) -> pb.NetworkInterface:
 
 
 def read_infiniband_ports(sys_root: Path) -> list[pb.InfinibandPort]:
-    """Ports of InfiniBand and RoCE adapters."""
+    """Read the ports of InfiniBand and RoCE adapters."""
     adapters = sys_root / "class/infiniband"
     ports = (
         (name, port) for name in entries(adapters) for port in entries(adapters / name / "ports") if port.isdigit()

@@ -1,4 +1,4 @@
-"""Whether the host runs from mains or from a battery."""
+"""The power source of the host: mains or battery."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ MAINS, BATTERY, UNKNOWN = "mains", "battery", "unknown"
 
 
 def read_power_source(sys_root: Path) -> str:
-    """By the supplies that sysfs lists; a server lists none. A mouse's battery does not count."""
+    """Read the power source from sysfs. Batteries of peripherals are ignored; on most servers it is unknown."""
     supplies = sys_root / "class/power_supply"
     folders = [supplies / name for name in entries(supplies) if read_text(supplies / name / "scope") != "Device"]
     kinds = {folder: read_text(folder / "type") or "" for folder in folders}

@@ -1,1 +1,1 @@
-"""Probes: one file each, and the explicit list of them in `catalogue`."""
+"""Host probes: one module each, listed explicitly in `catalogue`."""

@@ -1,4 +1,4 @@
-"""Every probe of the host, one line each."""
+"""The list of all host probes."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from flyball_agent.probes.network import NetworkProbe
 from flyball_agent.probes.network_link import NetworkLinkProbe
 from flyball_agent.probes.numa import NumaProbe
 from flyball_agent.probes.paging import PagingProbe
-from flyball_agent.probes.portable import PortableProbe
+from flyball_agent.probes.portable_probe import PortableProbe
 from flyball_agent.probes.pressure import PressureProbe
 from flyball_agent.probes.probe import Probe
 from flyball_agent.probes.round_trip import parse_target
@@ -26,14 +26,14 @@ from flyball_agent.settings import AgentSettings
 
 
 def build_host_probes(settings: AgentSettings) -> list[Probe]:
-    """The probes of the host, without those that the settings disable; raises `BadTarget` for a latency target."""
+    """Build the host probes that the settings do not disable. Raise `BadTarget` for an invalid latency target."""
     has_procfs = (Path(settings.proc_root) / "stat").exists()
     probes = linux_probes(settings) if has_procfs else portable_probes(settings)
     return [probe for probe in probes if probe.name not in settings.probes.disabled]
 
 
 def linux_probes(settings: AgentSettings) -> list[Probe]:
-    """What reads procfs and sysfs."""
+    """Build the probes that read procfs and sysfs."""
     proc, sys = Path(settings.proc_root), Path(settings.sys_root)
     return [
         CpuProbe(proc),
@@ -57,7 +57,7 @@ def linux_probes(settings: AgentSettings) -> list[Probe]:
 
 
 def portable_probes(settings: AgentSettings) -> list[Probe]:
-    """What works without procfs: on macOS and BSD."""
+    """Build the probes that work without procfs, for macOS and BSD."""
     return [
         PortableProbe(Path(settings.sys_root)),
         FilesystemProbe(Path(settings.proc_root), settings.probes.filesystems or ("/",)),
@@ -66,5 +66,5 @@ def portable_probes(settings: AgentSettings) -> list[Probe]:
 
 
 def latency_probe(settings: AgentSettings) -> LatencyProbe:
-    """Round trips work everywhere."""
+    """Build the latency probe, which works on every system."""
     return LatencyProbe([parse_target(target) for target in settings.probes.latency_targets])

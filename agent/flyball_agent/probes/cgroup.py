@@ -1,36 +1,45 @@
-"""Limits and usage of the control group that encloses the agent: its container, or what the host put it into."""
+"""Limits and usage of the control group around the agent: its container, or the group the host put it into."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, number, number_after, read_text
-from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.periodic_reading import PeriodicReading
+from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter, gauge
 
 UNLIMITED = 1 << 60  # version 1 writes "no limit" as the largest number of whole pages
 LIMITS_EVERY = 10
-"""Limits are asked at each tenth reading: they seldom change."""
+"""Limits are read every tenth time, because they rarely change."""
 MICROSECONDS = 1_000_000
 NANOSECONDS = 1_000_000_000
 
 METRICS = (
-    gauge("cgroup_cpu_limit_cores", "cores", "CPU that the group may use, as a number of cores.", scale=1000),
-    counter("cgroup_cpu_seconds_total", "seconds", "CPU time that the group used.", scale=1000),
+    gauge("cgroup_cpu_limit_cores", "cores", "CPU limit of the group, as a number of cores.", scale=1000),
+    counter("cgroup_cpu_seconds_total", "seconds", "CPU time used by the group.", scale=1000),
     counter("cgroup_cpu_periods_total", "periods", "Periods in which the CPU limit was enforced."),
-    counter("cgroup_cpu_throttled_periods_total", "periods", "Periods in which the group was held back."),
-    counter("cgroup_cpu_throttled_seconds_total", "seconds", "Time that its threads were held back.", scale=1000),
-    gauge("cgroup_memory_limit_bytes", "bytes", "Memory that the group may use."),
-    gauge("cgroup_memory_used_bytes", "bytes", "Memory of the group, page cache included."),
-    gauge("cgroup_memory_working_bytes", "bytes", "Memory of the group that cannot be dropped at once."),
+    counter("cgroup_cpu_throttled_periods_total", "periods", "Periods in which the group was throttled."),
+    counter(
+        "cgroup_cpu_throttled_seconds_total",
+        "seconds",
+        "Time in which threads of the group were throttled.",
+        scale=1000,
+    ),
+    gauge("cgroup_memory_limit_bytes", "bytes", "Memory limit of the group."),
+    gauge("cgroup_memory_used_bytes", "bytes", "Memory used by the group, including page cache."),
+    gauge(
+        "cgroup_memory_working_bytes",
+        "bytes",
+        "Memory of the group without the page cache that can be dropped at once.",
+    ),
     gauge("cgroup_memory_used_ratio", "ratio", "Working memory as a share of the limit.", scale=10_000),
-    gauge("cgroup_swap_used_bytes", "bytes", "Swap that the group uses."),
-    counter("cgroup_memory_limit_hits_total", "events", "Times that the group ran into its memory limit."),
-    counter("cgroup_oom_kills_total", "processes", "Processes of the group killed because its memory ran out."),
-    gauge("cgroup_tasks_limit", "tasks", "Threads and processes that the group may have."),
-    gauge("cgroup_tasks", "tasks", "Threads and processes of the group."),
+    gauge("cgroup_swap_used_bytes", "bytes", "Swap used by the group."),
+    counter("cgroup_memory_limit_hits_total", "events", "Times that the group reached its memory limit."),
+    counter("cgroup_oom_kills_total", "processes", "Processes of the group killed because memory ran out."),
+    gauge("cgroup_tasks_limit", "tasks", "Limit of threads and processes in the group."),
+    gauge("cgroup_tasks", "tasks", "Threads and processes in the group."),
 )
 NO_LIMIT = "no limit is set"
 _DETAILS = {
@@ -45,7 +54,7 @@ _DETAILS = {
 
 
 def parse_membership(text: str) -> dict[str, str]:
-    """`/proc/self/cgroup`: the path by controller; the controller of version 2 is the empty name."""
+    """Parse `/proc/self/cgroup`; return the path by controller. Version 2 has one path, under the empty name."""
     paths: dict[str, str] = {}
     for line in text.splitlines():
         _, _, rest = line.partition(":")
@@ -56,7 +65,7 @@ def parse_membership(text: str) -> dict[str, str]:
 
 
 def enclosing(mount: Path, path: str) -> Path:
-    """The folder of the group around the agent: of a service of its own, the parent; in a container, the root."""
+    """Return the folder of the group around the agent: the parent of a systemd service, in a container the root."""
     parts = [part for part in path.split("/") if part]
     if parts and parts[-1].endswith(".service"):
         parts.pop()
@@ -65,19 +74,19 @@ def enclosing(mount: Path, path: str) -> Path:
 
 
 Limits = tuple[float | None, int | None, int | None]
-"""Of CPU in cores, of memory in bytes, of tasks."""
+"""CPU in cores, memory in bytes, number of tasks."""
 
 
-class Group(Protocol):
+class ControlGroup(Protocol):
     """A control group of either version."""
 
     def values(self) -> list[Value]:
-        """Values of `METRICS`."""
+        """Return the values of `METRICS`."""
         ...
 
 
-class GroupV2:
-    """The unified hierarchy: one folder, in which files of controllers that are not enabled are missing."""
+class ControlGroupV2:
+    """The unified hierarchy: one folder. The files of controllers that are not enabled are missing."""
 
     def __init__(self, folder: Path) -> None:
         self._cpu_max = KernelFile(folder / "cpu.max", size=64)
@@ -89,7 +98,7 @@ class GroupV2:
         self._swap = KernelFile(folder / "memory.swap.current", size=64)
         self._tasks = KernelFile(folder / "pids.current", size=64)
         self._tasks_max = KernelFile(folder / "pids.max", size=64)
-        self._limits = EveryNth(self._read_limits, LIMITS_EVERY)
+        self._limits = PeriodicReading(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat, events = b"\n" + self._cpu_stat.read_optional(), b"\n" + self._memory_events.read_optional()
@@ -118,8 +127,8 @@ class GroupV2:
         )
 
 
-class GroupV1:
-    """The older hierarchies: one folder a controller."""
+class ControlGroupV1:
+    """The older hierarchies: one folder per controller."""
 
     def __init__(self, cpu: Path, account: Path, memory: Path, pids: Path) -> None:
         self._quota = KernelFile(cpu / "cpu.cfs_quota_us", size=64)
@@ -134,7 +143,7 @@ class GroupV1:
         self._kills = KernelFile(memory / "memory.oom_control", size=256)
         self._tasks = KernelFile(pids / "pids.current", size=64)
         self._tasks_max = KernelFile(pids / "pids.max", size=64)
-        self._limits = EveryNth(self._read_limits, LIMITS_EVERY)
+        self._limits = PeriodicReading(self._read_limits, LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat = b"\n" + self._cpu_stat.read_optional()
@@ -164,7 +173,7 @@ class GroupV1:
 
 
 def memory_values(limit: int | None, used: int | None, droppable: int | None) -> list[Value]:
-    """Limit, used, working set and the share of the limit that it takes."""
+    """Return limit, used, working set, and working set as a share of the limit."""
     if limit is not None and limit >= UNLIMITED:
         limit = None
     working = None if used is None or droppable is None else max(0, used - droppable)
@@ -175,33 +184,33 @@ def _cores(quota: int | None, period: int | None) -> float | None:
     return quota / period if quota is not None and period and quota > 0 else None
 
 
-def _seconds(count: int | None, a_second: int) -> float | None:
-    return None if count is None else count / a_second
+def _seconds(count: int | None, per_second: int) -> float | None:
+    return None if count is None else count / per_second
 
 
-def find_group(proc_root: Path, sys_root: Path) -> Group | None:
-    """The group that encloses the agent; None when the kernel has none that limits or counts."""
+def find_group(proc_root: Path, sys_root: Path) -> ControlGroup | None:
+    """Return the group around the agent, or None if the kernel has no group with limits or counters."""
     mount = sys_root / "fs/cgroup"
     paths = parse_membership(read_text(proc_root / "self/cgroup") or "")
     if (mount / "cgroup.controllers").exists():
         folder = enclosing(mount, paths.get("", "/"))
         limited = (folder / "memory.current").exists() or (folder / "cpu.max").exists()
-        return GroupV2(folder) if limited else None
+        return ControlGroupV2(folder) if limited else None
     cpu, account, memory, pids = (
         _folder_v1(mount, names, paths)
         for names in (("cpu", "cpu,cpuacct"), ("cpuacct", "cpu,cpuacct"), ("memory",), ("pids",))
     )
-    return GroupV1(cpu, account, memory, pids) if cpu.is_dir() or memory.is_dir() else None
+    return ControlGroupV1(cpu, account, memory, pids) if cpu.is_dir() or memory.is_dir() else None
 
 
 def _folder_v1(mount: Path, names: Sequence[str], paths: dict[str, str]) -> Path:
-    """Some systems mount two controllers together and name the folder for both."""
+    """Return the folder of a controller. Some systems mount two controllers in one folder and name it after both."""
     hierarchy = next((mount / name for name in names if (mount / name).is_dir()), mount / names[0])
     return enclosing(hierarchy, paths.get(names[0], "/"))
 
 
 class CgroupProbe:
-    """The group is looked for once: a process seldom moves."""
+    """Reads the group around the agent. The group is determined once, because a process rarely moves."""
 
     name = "cgroup"
     metrics = METRICS
@@ -211,10 +220,10 @@ class CgroupProbe:
     def __init__(self, proc_root: Path, sys_root: Path) -> None:
         self._group = find_group(proc_root, sys_root)
         self._columns = GroupedColumns(METRICS).columns(ONE)
-        self._gaps = Gaps(self.name, "this group or kernel does not count it", details=_DETAILS)
+        self._gaps = Gaps(self.name, "not provided by this group or kernel", details=_DETAILS)
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         if self._group is None:
             raise Absent("the agent is in the root control group, which limits nothing")
         values = self._group.values()
-        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
+        return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))

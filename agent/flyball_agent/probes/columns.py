@@ -1,4 +1,4 @@
-"""Columns of several groups of metrics, and the unavailable readings that explain each value that is missing."""
+"""Builds the columns of groups of metrics, and the unavailable readings that explain missing values."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ ONE: Resources = ((),)
 
 
 class GroupedColumns:
-    """Columns group by group, in each group resource by resource; the same object while no group changes."""
+    """Columns ordered by group and then by resource; the same object while the resources are unchanged."""
 
     __slots__ = ("_columns", "_groups", "_resources")
 
@@ -23,7 +23,10 @@ class GroupedColumns:
         self._resources: tuple[Resources, ...] | None = None
 
     def columns(self, *resources: Resources) -> tuple[Column, ...]:
-        """Columns for one set of resources a group. Hand in the same sequences while nothing changed: it is faster."""
+        """Return the columns for one set of resources per group.
+
+        Passing the same sequences while nothing changes makes the comparison fast.
+        """
         if resources != self._resources:
             self._columns = tuple(
                 Column(metric, labels)
@@ -36,7 +39,7 @@ class GroupedColumns:
 
 
 class Gaps:
-    """Explains missing values: one unavailable reading a metric that is missing everywhere, else one a resource."""
+    """Explains missing values: one unavailable reading for a metric that has no value at all, else one per resource."""
 
     __slots__ = ("_columns", "_detail", "_details", "_missing", "_probe", "_reason", "_remedy", "_unavailable")
 
@@ -48,7 +51,7 @@ class Gaps:
         remedy: str = "",
         details: Mapping[str, str] | None = None,
     ) -> None:
-        """`details` says it of single metrics, by their names."""
+        """Set the reason of missing values; `details` overrides `detail` for single metrics, by name."""
         self._probe = probe
         self._detail = detail
         self._details = details or {}
@@ -59,7 +62,7 @@ class Gaps:
         self._unavailable: tuple[UnavailableReading, ...] = ()
 
     def unavailable(self, columns: tuple[Column, ...], values: Sequence[Value]) -> tuple[UnavailableReading, ...]:
-        """A unavailable reading for whatever is None in `values`; costs one scan while nothing is, or the same are."""
+        """Return unavailable readings for the values that are None; the result is cached while these are the same."""
         if None not in values:
             return ()
         missing = [index for index, value in enumerate(values) if value is None]
@@ -70,18 +73,18 @@ class Gaps:
 
     def _explain(self) -> list[UnavailableReading]:
         missing = {self._columns[index] for index in self._missing}
-        spoken = {column.metric.name for column in self._columns if column not in missing}
-        wanted = {
-            (column.metric.name, resource_name(column) if column.metric.name in spoken else "") for column in missing
+        known = {column.metric.name for column in self._columns if column not in missing}
+        readings = {
+            (column.metric.name, resource_name(column) if column.metric.name in known else "") for column in missing
         }
         return [
             UnavailableReading(
                 self._probe, metric, resource, self._reason, self._details.get(metric, self._detail), self._remedy
             )
-            for metric, resource in sorted(wanted)
+            for metric, resource in sorted(readings)
         ]
 
 
 def resource_name(column: Column) -> str:
-    """How unavailable readings name a column's resource: its label values, joined."""
+    """Return the name of a column's resource in unavailable readings: its label values, joined by `/`."""
     return "/".join(column.labels)

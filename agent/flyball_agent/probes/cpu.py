@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile, number_after
-from flyball_agent.probes.probe import Sample, Unavailable, Value
+from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
-USER_HZ = 100  # ticks a second in which Linux reports CPU time to user space, on every architecture it still runs on
+USER_HZ = 100  # unit of CPU times in procfs: ticks a second, the same on all current architectures
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-_BUSY = (1, 2, 3, 6, 7, 8)  # fields of a line of /proc/stat that are not idle: all but idle (4) and iowait (5)
+_BUSY = (1, 2, 3, 6, 7, 8)  # busy fields of a line of /proc/stat: all except idle (4) and iowait (5)
 
 HOST = (
     gauge("cpu_busy_ratio", "ratio", "Share of all CPU time since the previous tick that was not idle.", scale=10_000),
@@ -22,14 +22,14 @@ HOST = (
     gauge("tasks_runnable", "tasks", "Tasks that run or wait for a CPU."),
     gauge("tasks_blocked", "tasks", "Tasks that wait for a disk."),
 )
-LOAD = (gauge("load_average", "tasks", "Load average as the kernel reports it.", ("window",), scale=100),)
+LOAD = (gauge("load_average", "tasks", "Load average of the kernel.", ("window",), scale=100),)
 MODE = (counter("cpu_seconds_total", "seconds", "CPU time of all cores by mode.", ("mode",), scale=USER_HZ),)
-CORE = (counter("cpu_core_busy_seconds_total", "seconds", "Time in which a core was not idle.", ("core",), USER_HZ),)
+CORE = (counter("cpu_core_busy_seconds_total", "seconds", "Time in which the core was not idle.", ("core",), USER_HZ),)
 
 _WINDOWS = (("1m",), ("5m",), ("15m",))
 _MODE_LABELS = tuple((mode,) for mode in MODES)
 _FIRST = UnavailableReading(
-    "cpu", "cpu_busy_ratio", "", Reason.UNKNOWN, "the first reading has nothing to compare with"
+    "cpu", "cpu_busy_ratio", "", Reason.UNKNOWN, "the first reading has no earlier one to compare with"
 )
 _BACKWARDS = UnavailableReading(
     "cpu", "cpu_busy_ratio", "", Reason.FAILED, "no CPU time passed, or a core came or went"
@@ -37,7 +37,7 @@ _BACKWARDS = UnavailableReading(
 
 
 class CpuTimes(NamedTuple):
-    """What `/proc/stat` says; times in ticks of 1/100 s."""
+    """Content of `/proc/stat`; times are in ticks of 1/100 s."""
 
     modes: tuple[int, ...]
     core_names: list[bytes]
@@ -49,12 +49,12 @@ class CpuTimes(NamedTuple):
 
 
 def parse_stat(data: bytes) -> CpuTimes:
-    """Read `/proc/stat`. All cores are converted column by column: five times faster than line by line."""
+    """Parse `/proc/stat`. Cores are converted column by column, which is five times faster than line by line."""
     first, end = data.find(b"\n"), data.find(b"\nintr ")
     width = len(data[:first].split())
     tokens = data[:end].split()
     if not tokens or tokens[0] != b"cpu" or width < 9 or len(tokens) % width:
-        raise Unavailable("/proc/stat: lines of CPU times do not parse")
+        raise Unavailable("/proc/stat: the format of the CPU lines is not known")
     try:
         modes = tuple(map(int, tokens[1:9]))
         busy = [map(int, tokens[width + field :: width]) for field in _BUSY]
@@ -74,7 +74,7 @@ def parse_stat(data: bytes) -> CpuTimes:
 
 
 def parse_load(data: bytes) -> list[float | None]:
-    """The three averages of `/proc/loadavg`."""
+    """Parse the three averages of `/proc/loadavg`."""
     try:
         one, five, fifteen = map(float, data.split(None, 3)[:3])
     except ValueError:
@@ -83,9 +83,9 @@ def parse_load(data: bytes) -> list[float | None]:
 
 
 def busy_ratio(before: Sequence[float], now: Sequence[float]) -> float | None:
-    """Share of the time between two readings that was not idle; None when no time passed or it ran backwards.
+    """Return the share of time between two readings that was not idle; None if no time passed or it ran backwards.
 
-    The kernel's iowait may fall a little between readings, hence the clamp.
+    The result is limited to 0–1, because the kernel's iowait may fall a little between readings.
     """
     total = sum(now) - sum(before)
     idle = now[3] + now[4] - before[3] - before[4]
@@ -93,14 +93,14 @@ def busy_ratio(before: Sequence[float], now: Sequence[float]) -> float | None:
 
 
 def core_labels(names: Sequence[bytes]) -> tuple[tuple[str, ...], ...]:
-    """`cpu12` → core 12."""
+    """Return the core numbers, such as 12 for `cpu12`."""
     if not all(name[:3] == b"cpu" and name[3:].isdigit() for name in names):
-        raise Unavailable("/proc/stat: lines of CPU times do not parse")
+        raise Unavailable("/proc/stat: the format of the CPU lines is not known")
     return tuple((name[3:].decode(),) for name in names)
 
 
 class CpuProbe:
-    """CPU time, load and tasks."""
+    """Reads CPU time, load and tasks."""
 
     name = "cpu"
     metrics = (*HOST, *LOAD, *MODE, *CORE)
@@ -111,16 +111,16 @@ class CpuProbe:
         self._stat = KernelFile(proc_root / "stat", size=8192)
         self._load = KernelFile(proc_root / "loadavg", size=256)
         self._columns = GroupedColumns(HOST, LOAD, MODE, CORE)
-        self._gaps = Gaps(self.name, "this kernel does not say")
+        self._gaps = Gaps(self.name, "not provided by this kernel")
         self._core_names: list[bytes] = []
         self._core_labels: tuple[tuple[str, ...], ...] = ()
         self._before: tuple[int, ...] | None = None
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         times = parse_stat(self._stat.read())
         if times.core_names != self._core_names:
             self._core_names, self._core_labels = times.core_names, core_labels(times.core_names)
-            self._before = self._before and ()  # sums over other cores cannot be compared
+            self._before = self._before and ()  # sums over different cores cannot be compared
         ratio = busy_ratio(self._before, times.modes) if self._before else None
         known: list[Value] = [len(times.core_names), *times[3:], *parse_load(self._load.read())]
         known += [ticks / USER_HZ for ticks in times.modes]
@@ -130,4 +130,4 @@ class CpuProbe:
         if ratio is None:
             unavailable = (*unavailable, _FIRST if self._before is None else _BACKWARDS)
         self._before = times.modes
-        return Sample(columns, [ratio, *known], unavailable)
+        return ProbeSample(columns, [ratio, *known], unavailable)

@@ -1,30 +1,30 @@
-"""Energy that CPU packages and their memory took, from RAPL in powercap (Intel and AMD)."""
+"""Energy used by CPU packages and their memory, from RAPL through powercap (Intel and AMD)."""
 
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
-from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
-from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_agent.probes.periodic_reading import PeriodicReading
+from flyball_agent.probes.probe import Absent, Denied, ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
 from flyball_proto.unavailable_reading import Reason
 
 MICRO = 1_000_000
-PREFIX = "intel-rapl:"  # AMD's domains have this name too; intel-rapl-mmio repeats the same packages
+PREFIX = "intel-rapl:"  # AMD's domains have the same name; intel-rapl-mmio lists the same packages again
 LIMIT_EVERY = 10
-"""Power limits are asked at each tenth reading: only an operator changes them."""
+"""Power limits are read every tenth time, because only an operator changes them."""
 REMEDY = (
-    "only root may read energy since CVE-2020-8694: give the agent CAP_DAC_READ_SEARCH, "
-    "or let its group read /sys/class/powercap/intel-rapl:*/energy_uj"
+    "energy is readable only by root since CVE-2020-8694: give the agent CAP_DAC_READ_SEARCH, "
+    "or give its group read permission for /sys/class/powercap/intel-rapl:*/energy_uj"
 )
 
-ENERGY = counter("cpu_energy_joules_total", "joules", "Energy that a power domain took.", ("zone",), scale=1000)
+ENERGY = counter("cpu_energy_joules_total", "joules", "Energy used by a power domain.", ("zone",), scale=1000)
 LIMIT = gauge("cpu_power_limit_watts", "watts", "Long-term power limit of a domain.", ("zone",), scale=1000)
 
 
-def grown(total: int, before: int, now: int, wraps_at: int | None) -> int | None:
-    """The total after a reading. A counter that fell has wrapped once; without its range nobody knows by how much."""
+def new_total(total: int, before: int, now: int, wraps_at: int | None) -> int | None:
+    """Return the total after a reading. A counter that fell has wrapped; without its range the total is unknown."""
     if now >= before:
         return total + now - before
     return None if wraps_at is None or before > wraps_at else total + now + wraps_at - before
@@ -37,17 +37,17 @@ class Zone:
         self._energy = KernelFile(folder / "energy_uj", size=64, denied_remedy=REMEDY)
         self._wraps_at = read_number(folder / "max_energy_range_uj")
         self._limit = KernelFile(folder / "constraint_0_power_limit_uw", size=64)
-        self.limit_watts = EveryNth(self._read_limit, LIMIT_EVERY)
+        self.limit_watts = PeriodicReading(self._read_limit, LIMIT_EVERY)
         self._before: int | None = None
         self._total = 0
         self.label = label
 
     def joules(self) -> float | None:
-        """Energy so far; raises `Unavailable` when it may not be read."""
+        """Return the energy so far. Raise `Unavailable` if it cannot be read."""
         now = number(self._energy.read())
         if now is None:
             return None
-        total = now if self._before is None else grown(self._total, self._before, now, self._wraps_at)
+        total = now if self._before is None else new_total(self._total, self._before, now, self._wraps_at)
         self._before, self._total = now, now if total is None else total
         return self._total / MICRO
 
@@ -57,14 +57,14 @@ class Zone:
 
 
 def zone_label(powercap: Path, name: str) -> str:
-    """`intel-rapl:0:2` → package-0/dram."""
-    own = read_text(powercap / name / "name") or name
+    """Return the label of a zone, such as package-0/dram for `intel-rapl:0:2`."""
+    label = read_text(powercap / name / "name") or name
     parent = name.rpartition(":")[0]
-    return own if parent.count(":") == 0 else f"{zone_label(powercap, parent)}/{own}"
+    return label if parent.count(":") == 0 else f"{zone_label(powercap, parent)}/{label}"
 
 
 class CpuEnergyProbe:
-    """A power is what the collector makes of two energies."""
+    """Reads the energy of all power domains. The collector computes power from it."""
 
     name = "cpu_energy"
     metrics = (ENERGY, LIMIT)
@@ -74,22 +74,22 @@ class CpuEnergyProbe:
     def __init__(self, sys_root: Path) -> None:
         powercap = sys_root / "class/powercap"
         self._columns = GroupedColumns(self.metrics)
-        self._gaps = Gaps(self.name, "this domain does not say", Reason.UNSUPPORTED)
+        self._gaps = Gaps(self.name, "not provided by this domain", Reason.UNSUPPORTED)
         self._zones: Devices[Zone] = Devices(
             lambda: [name for name in entries(powercap) if name.startswith(PREFIX)],
             lambda name: Zone(powercap / name, zone_label(powercap, name)),
         )
 
-    def read(self) -> Sample:
-        zones = self._zones.found()
+    def read(self) -> ProbeSample:
+        zones = self._zones.current()
         if not zones:
-            self._zones.look_again()
-            raise Absent("no RAPL power domain", "usual in a virtual machine; else load intel_rapl_msr")
+            self._zones.request_scan()
+            raise Absent("no RAPL power domain", "normal in a virtual machine; else load intel_rapl_msr")
         values: list[Value] = []
         for zone in zones.values():
             values += (self._joules(zone), zone.limit_watts.value())
         columns = self._columns.columns([(zone.label,) for zone in zones.values()])
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
     def _joules(self, zone: Zone) -> float | None:
         try:
@@ -97,5 +97,5 @@ class CpuEnergyProbe:
         except Denied:
             raise
         except Unavailable:
-            self._zones.look_again()
+            self._zones.request_scan()
             return None

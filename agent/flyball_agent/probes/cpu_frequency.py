@@ -1,25 +1,25 @@
-"""Clock of the cores and how often heat held them back, from sysfs."""
+"""Clock of the cores and number of thermal throttles, from sysfs."""
 
 from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
 
 MEGAHERTZ = 1_000_000
 
 METRICS = (
-    gauge("cpu_frequency_min_hertz", "hertz", "Clock of the slowest core, to the megahertz."),
-    gauge("cpu_frequency_mean_hertz", "hertz", "Mean clock over the cores, to the megahertz."),
-    gauge("cpu_frequency_max_hertz", "hertz", "Clock of the fastest core, to the megahertz."),
-    counter("cpu_thermal_throttles_total", "events", "Times that heat slowed a core, summed over the cores (Intel)."),
+    gauge("cpu_frequency_min_hertz", "hertz", "Clock of the slowest core, rounded to megahertz."),
+    gauge("cpu_frequency_mean_hertz", "hertz", "Mean clock of the cores, rounded to megahertz."),
+    gauge("cpu_frequency_max_hertz", "hertz", "Clock of the fastest core, rounded to megahertz."),
+    counter("cpu_thermal_throttles_total", "events", "Thermal throttles, summed over the cores (Intel)."),
 )
 
 
 def frequencies(kilohertz: list[int]) -> tuple[int, int, int]:
-    """Minimum, mean and maximum in hertz; finer than a megahertz the clocks only flicker."""
+    """Return minimum, mean and maximum in hertz, rounded to megahertz: smaller differences are noise."""
     lowest, highest, mean = min(kilohertz), max(kilohertz), sum(kilohertz) / len(kilohertz)
     return (
         round(lowest / 1000) * MEGAHERTZ,
@@ -29,7 +29,7 @@ def frequencies(kilohertz: list[int]) -> tuple[int, int, int]:
 
 
 class CpuFrequencyProbe:
-    """Reads one small file a core, so not at each tick."""
+    """Reads one small file per core, and therefore not at each tick."""
 
     name = "cpu_frequency"
     metrics = METRICS
@@ -39,17 +39,17 @@ class CpuFrequencyProbe:
     def __init__(self, sys_root: Path) -> None:
         cpus = sys_root / "devices/system/cpu"
         self._columns = GroupedColumns(METRICS).columns(ONE)
-        self._gaps = Gaps(self.name, "this processor or its driver does not say")
+        self._gaps = Gaps(self.name, "not provided by this processor or its driver")
         self._clocks = _core_files(cpus, "cpufreq/scaling_cur_freq")
         self._throttles = _core_files(cpus, "thermal_throttle/core_throttle_count")
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         clocks, throttles = _numbers(self._clocks), _numbers(self._throttles)
         if not clocks and not throttles:
-            raise Absent("no cpufreq driver", "usual in a virtual machine: its host sets the clock")
+            raise Absent("no cpufreq driver", "normal in a virtual machine, whose host sets the clock")
         values: list[Value] = [*frequencies(clocks)] if clocks else [None, None, None]
         values.append(sum(throttles) if throttles else None)
-        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
+        return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))
 
 
 def _core_files(cpus: Path, path: str) -> Devices[KernelFile]:
@@ -62,11 +62,11 @@ def _core_files(cpus: Path, path: str) -> Devices[KernelFile]:
 
 def _numbers(files: Devices[KernelFile]) -> list[int]:
     found = []
-    for file in files.found().values():
+    for file in files.current().values():
         try:
             value = number(file.read())
-        except Unavailable:  # the core has just gone offline
-            files.look_again()
+        except Unavailable:  # the core went offline
+            files.request_scan()
             continue
         if value is not None and value >= 0:
             found.append(value)

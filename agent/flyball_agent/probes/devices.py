@@ -1,4 +1,4 @@
-"""Devices that come and go: looked for now and then, kept open in between."""
+"""Devices that come and go. The list is refreshed at intervals; known devices stay open."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 Device = TypeVar("Device")
 
 RESCAN_EVERY = 30
-"""Readings between two looks: a device that appears is seen half a minute later at 1 Hz; a look costs some 50 µs."""
+"""Readings between two scans. At 1 Hz a new device is found within half a minute; a scan costs about 50 µs."""
 
 
 class Devices(Generic[Device]):
-    """What `names` lists, each opened once by `open_device`."""
+    """The devices that `names` lists, each opened once with `open_device`."""
 
     __slots__ = ("_countdown", "_devices", "_every", "_names", "_open")
 
@@ -23,8 +23,8 @@ class Devices(Generic[Device]):
         self._countdown = 0
         self._devices: dict[str, Device] = {}
 
-    def found(self) -> dict[str, Device]:
-        """The devices by name; the same dictionary while the set is unchanged."""
+    def current(self) -> dict[str, Device]:
+        """Return the devices by name; the same dictionary while the set is unchanged."""
         self._countdown -= 1
         if self._countdown < 0:
             self._countdown = self._every - 1
@@ -34,6 +34,6 @@ class Devices(Generic[Device]):
                 self._devices = {name: known[name] if name in known else self._open(name) for name in names}
         return self._devices
 
-    def look_again(self) -> None:
-        """Look at the next reading: one of them has failed, or there is none at all."""
+    def request_scan(self) -> None:
+        """Scan at the next reading, because a device has failed or none was found."""
         self._countdown = 0

@@ -1,37 +1,49 @@
-"""Bytes, operations and time of each disk, from `/proc/diskstats`."""
+"""Bytes, operations and times of each disk, from `/proc/diskstats`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile
-from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter, gauge
 
-SECTOR = 512  # /proc/diskstats counts in units of 512 bytes, whatever the disk's own sector size
+SECTOR = 512  # unit of /proc/diskstats, independent of the disk's sector size
 _LABEL = ("device",)
 _PLACEHOLDERS = (b"loop", b"ram", b"zram", b"fd", b"sr")
 
 METRICS = (
     counter("disk_read_bytes_total", "bytes", "Bytes read.", _LABEL),
     counter("disk_written_bytes_total", "bytes", "Bytes written.", _LABEL),
-    counter("disk_reads_total", "operations", "Reads finished.", _LABEL),
-    counter("disk_writes_total", "operations", "Writes finished.", _LABEL),
-    counter("disk_read_seconds_total", "seconds", "Time of all reads; divided by reads: their latency.", _LABEL, 1000),
-    counter("disk_write_seconds_total", "seconds", "Time of all writes; divided by writes: latency.", _LABEL, 1000),
-    counter("disk_busy_seconds_total", "seconds", "Time in which at least one operation was open.", _LABEL, 1000),
+    counter("disk_reads_total", "operations", "Completed reads.", _LABEL),
+    counter("disk_writes_total", "operations", "Completed writes.", _LABEL),
     counter(
-        "disk_queue_seconds_total", "seconds", "Open operations × time; its rate: mean queue length.", _LABEL, 1000
+        "disk_read_seconds_total", "seconds", "Total time of all reads. Divided by reads: mean latency.", _LABEL, 1000
     ),
-    gauge("disk_in_flight", "operations", "Operations that are open now.", _LABEL),
+    counter(
+        "disk_write_seconds_total",
+        "seconds",
+        "Total time of all writes. Divided by writes: mean latency.",
+        _LABEL,
+        1000,
+    ),
+    counter("disk_busy_seconds_total", "seconds", "Time in which at least one operation was in flight.", _LABEL, 1000),
+    counter(
+        "disk_queue_seconds_total",
+        "seconds",
+        "Operations in flight × time. Its rate is the mean queue length.",
+        _LABEL,
+        1000,
+    ),
+    gauge("disk_in_flight", "operations", "Operations in flight.", _LABEL),
     counter("disk_discarded_bytes_total", "bytes", "Bytes discarded (TRIM).", _LABEL),
-    counter("disk_flushes_total", "operations", "Flushes of the disk's cache that finished.", _LABEL),
-    counter("disk_flush_seconds_total", "seconds", "Time of all flushes.", _LABEL, 1000),
+    counter("disk_flushes_total", "operations", "Completed flushes of the disk's cache.", _LABEL),
+    counter("disk_flush_seconds_total", "seconds", "Total time of all flushes.", _LABEL, 1000),
 )
 
 
 def parse_diskstats(data: bytes) -> list[list[bytes]]:
-    """The fields of each device that ever did something; placeholders and lines that do not parse are left out."""
+    """Return the fields of each device that has been used. Placeholders and lines that do not parse are skipped."""
     rows = []
     for line in data.splitlines():
         fields = line.split()
@@ -44,7 +56,10 @@ def parse_diskstats(data: bytes) -> list[list[bytes]]:
 
 
 def disk_values(fields: Sequence[bytes]) -> list[Value]:
-    """Values of `METRICS` from one device's fields; https://docs.kernel.org/admin-guide/iostats.html numbers them."""
+    """Parse the values of `METRICS` from the fields of one device.
+
+    https://docs.kernel.org/admin-guide/iostats.html numbers the fields.
+    """
     try:
         n = [int(field) for field in fields[3:20]]
     except ValueError:
@@ -66,17 +81,17 @@ def disk_values(fields: Sequence[bytes]) -> list[Value]:
 
 
 def is_whole(name: str, block: Path) -> bool:
-    """Whole disks, and nothing else, have a folder in /sys/block."""
+    """Return True for a whole disk; only these have a folder in /sys/block."""
     return (block / name.replace("/", "!")).is_dir() or not block.is_dir()
 
 
 def is_disk(name: str, block: Path) -> bool:
-    """Whether it is a whole disk and not a placeholder."""
+    """Return True for a whole disk that is not a placeholder."""
     return not name.encode(errors="replace").startswith(_PLACEHOLDERS) and is_whole(name, block)
 
 
 class DiskProbe:
-    """Whole disks; what a partition does, its disk has done."""
+    """Reads whole disks. The counters of a disk include those of its partitions."""
 
     name = "disk"
     metrics = METRICS
@@ -87,12 +102,12 @@ class DiskProbe:
         self._diskstats = KernelFile(proc_root / "diskstats", records=True, size=8192)
         self._block = sys_root / "block"
         self._columns = GroupedColumns(METRICS)
-        self._gaps = Gaps(self.name, "this kernel does not count it")
+        self._gaps = Gaps(self.name, "not provided by this kernel")
         self._whole: dict[bytes, bool] = {}
         self._names: list[bytes] = []
         self._labels: tuple[tuple[str, ...], ...] = ()
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         rows = [row for row in parse_diskstats(self._diskstats.read()) if self._is_whole(row[2])]
         if not rows:
             raise Absent("no disk has been used on this host")
@@ -103,10 +118,10 @@ class DiskProbe:
         for row in rows:
             values += disk_values(row)
         columns = self._columns.columns(self._labels)
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
     def _is_whole(self, name: bytes) -> bool:
-        """Asked once a name."""
+        """Return True for a whole disk; the result is cached by name."""
         known = self._whole.get(name)
         if known is None:
             known = self._whole[name] = is_whole(name.decode(errors="replace"), self._block)

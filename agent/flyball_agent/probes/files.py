@@ -1,4 +1,4 @@
-"""Files of procfs and sysfs, kept open and read again without a path walk; or the reason why they cannot be read."""
+"""Reads files of procfs and sysfs. Files stay open, so that reading one again needs no path lookup."""
 
 import errno
 import os
@@ -6,29 +6,30 @@ from pathlib import Path
 
 from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
 
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO})
-_REFUSED = frozenset({errno.EACCES, errno.EPERM})
+_ABSENT_CODES = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO})
+_DENIED_CODES = frozenset({errno.EACCES, errno.EPERM})
 RETRY_EVERY = 30
-"""Readings after which an optional file that could not be read is tried again."""
+"""Number of readings after which an unreadable optional file is tried again."""
 
-_CANNOT = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENODATA, errno.ENOSYS, errno.EAGAIN})
+_UNSUPPORTED_CODES = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENODATA, errno.ENOSYS, errno.EAGAIN})
 
 
 def unavailable(path: str | Path, error: OSError, absent_remedy: str = "", denied_remedy: str = "") -> Unavailable:
-    """Why this file cannot be read, in words that stay the same from tick to tick."""
-    said = f"{path}: {os.strerror(error.errno) if error.errno else error}"
-    if error.errno in _GONE:
-        return Absent(said, absent_remedy)
-    if error.errno in _REFUSED:
-        return Denied(said, denied_remedy or f"let the agent's user read {path}")
-    return Unsupported(said) if error.errno in _CANNOT else Unavailable(said)
+    """Return the reason why a file cannot be read. The text is the same at each tick."""
+    detail = f"{path}: {os.strerror(error.errno) if error.errno else error}"
+    if error.errno in _ABSENT_CODES:
+        return Absent(detail, absent_remedy)
+    if error.errno in _DENIED_CODES:
+        return Denied(detail, denied_remedy or f"give the agent's user read permission for {path}")
+    return Unsupported(detail) if error.errno in _UNSUPPORTED_CODES else Unavailable(detail)
 
 
 class KernelFile:
     """One file of procfs or sysfs.
 
-    `records` is for files that the kernel writes line by line (`diskstats`, `vmstat`, `net/dev`): a read then stops at
-    a page boundary, so that only an empty read means the end. Other files come whole when the buffer is large enough.
+    Set `records` for files that the kernel generates line by line (`diskstats`, `vmstat`, `net/dev`): a read of these
+    stops at a page boundary, so that only an empty read means the end. Other files arrive in one read if the buffer is
+    large enough.
     """
 
     __slots__ = ("_absent_remedy", "_denied_remedy", "_descriptor", "_records", "_size", "_skip", "path")
@@ -51,11 +52,11 @@ class KernelFile:
         self._denied_remedy = denied_remedy
 
     def read(self) -> bytes:
-        """All that the file says now; raises `Unavailable` with the reason."""
+        """Return the content of the file. Raise `Unavailable` with the reason if it cannot be read."""
         if self._descriptor >= 0:
             try:
                 return self._content()
-            except OSError:  # the device went away, or came back as another one: open afresh
+            except OSError:  # the device was removed or replaced: open the file again
                 self.close()
         try:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,7 +66,7 @@ class KernelFile:
             raise unavailable(self.path, error, self._absent_remedy, self._denied_remedy) from None
 
     def read_optional(self) -> bytes:
-        """All that the file says, or nothing; one that cannot be read is not tried at each tick."""
+        """Return the content of the file, or nothing. An unreadable file is not tried again at each tick."""
         if self._skip:
             self._skip -= 1
             return b""
@@ -80,7 +81,7 @@ class KernelFile:
         if len(data) < self._size and not self._records:
             return data
         if len(data) == self._size:
-            self._size *= 2  # whole next time
+            self._size *= 2  # so that one read suffices next time
         parts, offset = [data], len(data)
         while piece := os.pread(self._descriptor, self._size, offset):
             parts.append(piece)
@@ -88,7 +89,7 @@ class KernelFile:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Let go of the file; the next read opens it again."""
+        """Close the file. The next read opens it again."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -98,7 +99,7 @@ class KernelFile:
 
 
 def number(data: bytes) -> int | None:
-    """The number that is all of `data`; None when there is none."""
+    """Parse `data` as a number; return None if it is not a number."""
     try:
         return int(data)
     except ValueError:
@@ -106,7 +107,10 @@ def number(data: bytes) -> int | None:
 
 
 def number_after(data: bytes, key: bytes, end: bytes = b"\n") -> int | None:
-    """The number between `key` and the next `end`; None when it is not there. Anchor `key` by a leading newline."""
+    """Parse the number between `key` and the next `end`; return None if there is none.
+
+    Begin `key` with a newline, so that it does not match the end of a longer key.
+    """
     start = data.find(key)
     if start < 0:
         return None
@@ -116,7 +120,7 @@ def number_after(data: bytes, key: bytes, end: bytes = b"\n") -> int | None:
 
 
 def read_text(path: Path) -> str | None:
-    """A small file's stripped text, for things that are read once; None when it cannot be read."""
+    """Return the stripped text of a small file that is not kept open, or None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -124,13 +128,13 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> int | None:
-    """A small file's number, for things that are read once; None when it cannot be read."""
+    """Return the number in a small file that is not kept open, or None if it cannot be read."""
     text = read_text(path)
     return None if text is None else number(text.encode())
 
 
 def entries(directory: Path) -> list[str]:
-    """Names in a directory in a stable order; none when it does not exist."""
+    """Return the names in a directory, in natural order; an empty list if it does not exist."""
     try:
         return sorted(os.listdir(directory), key=_natural)  # noqa: PTH208  names, not paths, are wanted
     except OSError:
@@ -138,5 +142,5 @@ def entries(directory: Path) -> list[str]:
 
 
 def _natural(name: str) -> tuple[int, str]:
-    """node2 before node10."""
+    """Return a sort key that places node2 before node10."""
     return len(name), name

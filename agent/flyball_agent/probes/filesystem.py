@@ -7,27 +7,34 @@ from pathlib import Path
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.files import unavailable
 from flyball_agent.probes.mounts import Mount, local, parse_mountinfo
-from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import gauge, state
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 _LABEL = ("mount",)
-MOST = 64
-"""File systems watched on one host unless they are named in the settings."""
+MAX_FILESYSTEMS = 64
+"""Maximum number of file systems watched on one host, unless the settings name them."""
 
 METRICS = (
     gauge("filesystem_total_bytes", "bytes", "Size of the file system.", _LABEL),
-    gauge("filesystem_available_bytes", "bytes", "Space that an unprivileged process can still have.", _LABEL),
+    gauge("filesystem_available_bytes", "bytes", "Space available to unprivileged processes.", _LABEL),
     gauge("filesystem_used_bytes", "bytes", "Space in use.", _LABEL),
-    gauge("filesystem_used_ratio", "ratio", "Used share of what unprivileged processes can have.", _LABEL, 10_000),
-    gauge("filesystem_inodes", "inodes", "Inodes; 0 where the file system makes them as it needs.", _LABEL),
-    gauge("filesystem_inodes_free", "inodes", "Inodes that are free.", _LABEL),
-    state("filesystem_read_only", "Whether it may be written; the kernel may withdraw it.", ("no", "yes"), _LABEL),
+    gauge(
+        "filesystem_used_ratio", "ratio", "Used share of the space available to unprivileged processes.", _LABEL, 10_000
+    ),
+    gauge("filesystem_inodes", "inodes", "Number of inodes. 0: the file system creates them on demand.", _LABEL),
+    gauge("filesystem_inodes_free", "inodes", "Free inodes.", _LABEL),
+    state(
+        "filesystem_read_only",
+        "1 while the file system is read-only. The kernel sets this after errors.",
+        ("no", "yes"),
+        _LABEL,
+    ),
 )
 
 
 def space_values(status: os.statvfs_result, read_only: bool) -> list[Value]:
-    """Values of `METRICS`; the ratio is that of `df`, which does not count what is reserved for root."""
+    """Return the values of `METRICS`. The ratio is that of `df`, which excludes the space reserved for root."""
     used = (status.f_blocks - status.f_bfree) * status.f_frsize
     available = status.f_bavail * status.f_frsize
     return [
@@ -42,7 +49,11 @@ def space_values(status: os.statvfs_result, read_only: bool) -> list[Value]:
 
 
 class FilesystemProbe:
-    """Asking a dead network file system waits for ever: hence blocking, and local ones only unless others are named."""
+    """Reads file systems.
+
+    It is blocking, and by default it reads only local file systems: a query to a dead network file system may never
+    return.
+    """
 
     name = "filesystem"
     metrics = METRICS
@@ -56,10 +67,10 @@ class FilesystemProbe:
         self._text = ""
         self._parsed: list[Mount] = []
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         mounts = self._mounts()
         if not mounts:
-            raise Absent("no local file system is mounted", "name mount points in probes.filesystems")
+            raise Absent("no local file system is mounted", "list mount points in probes.filesystems")
         values: list[Value] = []
         missing: list[UnavailableReading] = []
         for path, read_only in mounts:
@@ -75,17 +86,17 @@ class FilesystemProbe:
                 detail = "the file system has no size"
                 missing.append(UnavailableReading(self.name, "filesystem_used_ratio", path, Reason.UNSUPPORTED, detail))
             values += found
-        return Sample(self._columns.columns([(path,) for path, _ in mounts]), values, tuple(missing))
+        return ProbeSample(self._columns.columns([(path,) for path, _ in mounts]), values, tuple(missing))
 
     def _mounts(self) -> list[tuple[str, bool]]:
-        """Paths with whether they are read-only. Files (a container's /etc/hosts) are not places to fill."""
-        listed = self._listed()
+        """Return each path and whether it is read-only. Mounted files (a container's /etc/hosts) are skipped."""
+        listed = self._read_mounts()
         if self._wanted:
             read_only = {mount.path for mount in listed if mount.read_only}
             return [(path, path in read_only) for path in self._wanted]
-        return [(mount.path, mount.read_only) for mount in local(listed) if Path(mount.path).is_dir()][:MOST]
+        return [(mount.path, mount.read_only) for mount in local(listed) if Path(mount.path).is_dir()][:MAX_FILESYSTEMS]
 
-    def _listed(self) -> list[Mount]:
+    def _read_mounts(self) -> list[Mount]:
         try:
             text = self._mountinfo.read_text(encoding="utf-8", errors="replace")
         except OSError as error:

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
-from flyball_agent.probes.every_nth import EveryNth
 from flyball_agent.probes.files import KernelFile, entries, number
-from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.periodic_reading import PeriodicReading
+from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter, gauge, state
 from flyball_proto.unavailable_reading import Reason
 
 _LABELS = ("device", "port")
-WORD = 4  # data counters count words of four bytes (InfiniBand specification, PortCounters)
+WORD_BYTES = 4  # data counters count words of four bytes (InfiniBand specification, PortCounters)
 SLOW_EVERY = 5
-"""Error counters and state are asked at each fifth reading: every file costs a query to the adapter's firmware."""
+"""Error counters and state are read every fifth time: each file costs a query to the adapter's firmware."""
 
 STATES = ("unknown", "down", "initializing", "armed", "active", "active_deferred")
 
@@ -22,44 +22,62 @@ FAST = (
     ("port_rcv_data", counter("infiniband_received_bytes_total", "bytes", "Bytes received.", _LABELS)),
     ("port_xmit_packets", counter("infiniband_sent_packets_total", "packets", "Packets sent.", _LABELS)),
     ("port_rcv_packets", counter("infiniband_received_packets_total", "packets", "Packets received.", _LABELS)),
-    ("port_xmit_wait", counter("infiniband_send_wait_ticks_total", "ticks", "Ticks with data but no credit.", _LABELS)),
+    (
+        "port_xmit_wait",
+        counter("infiniband_send_wait_ticks_total", "ticks", "Ticks in which data waited for credit.", _LABELS),
+    ),
 )
 SLOW = (
-    ("port_rcv_errors", counter("infiniband_received_errors_total", "packets", "Packets received damaged.", _LABELS)),
-    ("port_xmit_discards", counter("infiniband_sent_discards_total", "packets", "Packets not sent.", _LABELS)),
-    ("symbol_error", counter("infiniband_symbol_errors_total", "errors", "Errors on a lane.", _LABELS)),
+    (
+        "port_rcv_errors",
+        counter("infiniband_received_errors_total", "packets", "Packets received with errors.", _LABELS),
+    ),
+    (
+        "port_xmit_discards",
+        counter("infiniband_sent_discards_total", "packets", "Packets discarded instead of sent.", _LABELS),
+    ),
+    ("symbol_error", counter("infiniband_symbol_errors_total", "errors", "Symbol errors on the lanes.", _LABELS)),
     ("link_error_recovery", counter("infiniband_link_recoveries_total", "events", "Link recoveries.", _LABELS)),
     ("link_downed", counter("infiniband_link_downs_total", "events", "Times that the link went down.", _LABELS)),
     (
         "local_link_integrity_errors",
-        counter("infiniband_integrity_errors_total", "errors", "Buffer overruns of a bad link.", _LABELS),
+        counter("infiniband_integrity_errors_total", "errors", "Local link integrity errors.", _LABELS),
     ),
 )
 ROCE = (
-    ("np_cnp_sent", counter("infiniband_congestion_sent_total", "packets", "Congestion notices sent.", _LABELS)),
+    ("np_cnp_sent", counter("infiniband_congestion_sent_total", "packets", "Congestion notifications sent.", _LABELS)),
     (
         "rp_cnp_handled",
-        counter("infiniband_congestion_handled_total", "packets", "Congestion notices obeyed.", _LABELS),
+        counter("infiniband_congestion_handled_total", "packets", "Congestion notifications handled.", _LABELS),
     ),
-    ("out_of_sequence", counter("infiniband_out_of_sequence_total", "packets", "Packets out of order.", _LABELS)),
-    ("packet_seq_err", counter("infiniband_sequence_errors_total", "packets", "Sequence errors answered.", _LABELS)),
-    ("local_ack_timeout_err", counter("infiniband_ack_timeouts_total", "events", "Missing replies.", _LABELS)),
+    (
+        "out_of_sequence",
+        counter("infiniband_out_of_sequence_total", "packets", "Packets received out of order.", _LABELS),
+    ),
+    (
+        "packet_seq_err",
+        counter("infiniband_sequence_errors_total", "packets", "Sequence errors (NAK) received.", _LABELS),
+    ),
+    (
+        "local_ack_timeout_err",
+        counter("infiniband_ack_timeouts_total", "events", "Acknowledgements that did not arrive in time.", _LABELS),
+    ),
 )
 LINK = (
     state("infiniband_state", "Logical state of the port.", STATES, _LABELS),
-    gauge("infiniband_rate_bytes_per_second", "bytes/s", "What the link can carry each way.", _LABELS),
+    gauge("infiniband_rate_bytes_per_second", "bytes/s", "Capacity of the link in each direction.", _LABELS),
 )
 METRICS = (*(metric for _, metric in (*FAST, *SLOW, *ROCE)), *LINK)
 
 
 def parse_state(data: bytes) -> int | None:
-    """`4: ACTIVE` → 4."""
+    """Return the code of a port state: 4 for `4: ACTIVE`."""
     code = number(data.partition(b":")[0])
     return code if code is not None and 0 <= code < len(STATES) else None
 
 
 def parse_rate(data: bytes) -> int | None:
-    """`100 Gb/sec (4X EDR)` → bytes a second."""
+    """Return the bytes a second of a rate such as `100 Gb/sec (4X EDR)`."""
     words = data.split()
     try:
         return round(float(words[0]) * 1e9 / 8) if words[1].startswith(b"Gb") else None
@@ -68,30 +86,30 @@ def parse_rate(data: bytes) -> int | None:
 
 
 class Port:
-    """The open files of one port; which of them exist depends on the adapter."""
+    """The open files of one port. Which of them exist depends on the adapter."""
 
     def __init__(self, folder: Path) -> None:
         self._fast = [KernelFile(folder / "counters" / name, size=64) for name, _ in FAST]
-        self._slow = [KernelFile(folder / "counters" / name, size=64) for name, _ in SLOW]
-        self._slow += [KernelFile(folder / "hw_counters" / name, size=64) for name, _ in ROCE]
+        self._errors = [KernelFile(folder / "counters" / name, size=64) for name, _ in SLOW]
+        self._errors += [KernelFile(folder / "hw_counters" / name, size=64) for name, _ in ROCE]
         self._state = KernelFile(folder / "state", size=64)
         self._rate = KernelFile(folder / "rate", size=64)
-        self._seldom = EveryNth(self._read_slow, SLOW_EVERY)
+        self._slow_values = PeriodicReading(self._read_slow, SLOW_EVERY)
 
     def values(self) -> list[Value]:
         fast: list[Value] = [number(file.read_optional()) for file in self._fast]
         for index in (0, 1):
             words = fast[index]
-            fast[index] = None if words is None else words * WORD
-        return [*fast, *self._seldom.value()]
+            fast[index] = None if words is None else words * WORD_BYTES
+        return [*fast, *self._slow_values.value()]
 
     def _read_slow(self) -> list[Value]:
-        errors: list[Value] = [number(file.read_optional()) for file in self._slow]
+        errors: list[Value] = [number(file.read_optional()) for file in self._errors]
         return [*errors, parse_state(self._state.read_optional()), parse_rate(self._rate.read_optional())]
 
 
 class InfinibandProbe:
-    """Each file is a question to an adapter, which may be slow or dying: hence blocking."""
+    """Reads the ports of all adapters. It is blocking: each file queries an adapter, which may be slow or hang."""
 
     name = "infiniband"
     metrics = METRICS
@@ -101,17 +119,17 @@ class InfinibandProbe:
     def __init__(self, sys_root: Path) -> None:
         adapters = sys_root / "class/infiniband"
         self._columns = GroupedColumns(METRICS)
-        self._gaps = Gaps(self.name, "this adapter does not count it", Reason.UNSUPPORTED)
+        self._gaps = Gaps(self.name, "not supported by this adapter", Reason.UNSUPPORTED)
         self._ports: Devices[Port] = Devices(
             lambda: [f"{name}/{port}" for name in entries(adapters) for port in entries(adapters / name / "ports")],
             lambda name: Port(adapters / name.replace("/", "/ports/")),
         )
 
-    def read(self) -> Sample:
-        ports = self._ports.found()
+    def read(self) -> ProbeSample:
+        ports = self._ports.current()
         if not ports:
-            self._ports.look_again()
+            self._ports.request_scan()
             raise Absent("no InfiniBand or RoCE adapter")
         columns = self._columns.columns([tuple(name.split("/")) for name in ports])
         values = [value for port in ports.values() for value in port.values()]
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))

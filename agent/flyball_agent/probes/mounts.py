@@ -1,4 +1,4 @@
-"""Mounted file systems as the kernel lists them."""
+"""Parses the kernel's list of mounted file systems."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 LOCAL = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "jfs", "reiserfs", "nilfs2", "ntfs3"}
 )
-"""Types that live on a disk of this host, so that asking for their space does not wait for a server."""
+"""File systems on a local disk: querying their space does not wait for a server."""
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
@@ -16,8 +16,8 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 class Mount:
     """One line of `/proc/self/mountinfo`.
 
-    `read_only` is the file system's own word, not that of this mount: a service manager that protects the system from
-    the agent mounts everything read-only for it.
+    `read_only` is the state of the file system, not of this mount: a service manager that sandboxes the agent mounts
+    everything read-only for it.
     """
 
     device: str  # major:minor
@@ -29,7 +29,7 @@ class Mount:
 
 
 def parse_mountinfo(text: str) -> list[Mount]:
-    """Every mount; lines that do not parse are left out."""
+    """Return all mounts. Lines that do not parse are skipped."""
     mounts = []
     for line in text.splitlines():
         left, dash, right = line.partition(" - ")
@@ -37,13 +37,23 @@ def parse_mountinfo(text: str) -> list[Mount]:
         if dash and len(fields) >= 6 and len(source) >= 2:
             options = source[2].split(",") if len(source) > 2 else []
             mounts.append(
-                Mount(fields[2], _plain(fields[3]), _plain(fields[4]), source[0], _plain(source[1]), "ro" in options)
+                Mount(
+                    fields[2],
+                    _unescaped(fields[3]),
+                    _unescaped(fields[4]),
+                    source[0],
+                    _unescaped(source[1]),
+                    "ro" in options,
+                )
             )
     return mounts
 
 
 def local(mounts: Iterable[Mount]) -> list[Mount]:
-    """One mount a local file system: its shortest path; bind mounts repeat it. A container's root counts too."""
+    """Return one mount per local file system, the one with the shortest path.
+
+    Bind mounts list a file system several times. The root of a container counts as local.
+    """
     chosen: dict[str, Mount] = {}
     for mount in mounts:
         if mount.kind in LOCAL or (mount.kind == "overlay" and mount.path == "/"):
@@ -53,6 +63,6 @@ def local(mounts: Iterable[Mount]) -> list[Mount]:
     return sorted(chosen.values(), key=lambda mount: mount.path)
 
 
-def _plain(text: str) -> str:
-    """The kernel writes spaces, tabs, newlines and backslashes as octal numbers."""
+def _unescaped(text: str) -> str:
+    """Decode the octal escapes that the kernel writes for spaces, tabs, newlines and backslashes."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

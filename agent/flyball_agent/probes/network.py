@@ -4,7 +4,7 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile
-from flyball_agent.probes.probe import Absent, Sample, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter
 
 _LABEL = ("interface",)
@@ -12,12 +12,12 @@ VIRTUAL = (
     "veth", "cali", "lxc", "cilium", "flannel", "cni", "kube-", "docker", "br-", "virbr", "vnet", "tap", "ifb", "dummy",
     "tunl", "sit", "gre", "erspan", "ip6tnl", "ip6gre", "ip_vti", "ip6_vti", "teql", "nlmon",
 )  # fmt: skip
-"""Interfaces whose traffic another one counts as well, or that carry none."""
+"""Interfaces whose traffic another interface also counts, or that have none."""
 
 METRICS = (
     counter("network_received_bytes_total", "bytes", "Bytes received.", _LABEL),
     counter("network_received_packets_total", "packets", "Packets received.", _LABEL),
-    counter("network_received_errors_total", "packets", "Packets received damaged.", _LABEL),
+    counter("network_received_errors_total", "packets", "Packets received with errors.", _LABEL),
     counter("network_received_drops_total", "packets", "Packets received and dropped.", _LABEL),
     counter("network_sent_bytes_total", "bytes", "Bytes sent.", _LABEL),
     counter("network_sent_packets_total", "packets", "Packets sent.", _LABEL),
@@ -27,12 +27,12 @@ METRICS = (
 
 
 def is_watched(name: str) -> bool:
-    """Loopback and the virtual ends of containers and bridges are left out."""
+    """Return False for loopback and for the virtual interfaces of containers and bridges."""
     return name != "lo" and not name.startswith(VIRTUAL)
 
 
 def parse_net_dev(data: bytes) -> list[tuple[bytes, list[bytes]]]:
-    """Each interface with its fields; the two lines of headings and what does not parse are left out."""
+    """Return each interface with its fields. The two heading lines and lines that do not parse are skipped."""
     rows = []
     for line in data.splitlines():
         name, colon, rest = line.partition(b":")
@@ -43,7 +43,7 @@ def parse_net_dev(data: bytes) -> list[tuple[bytes, list[bytes]]]:
 
 
 def interface_values(fields: list[bytes]) -> list[Value]:
-    """Values of `METRICS` from one interface's fields: four received, eight others between, four sent."""
+    """Parse the values of `METRICS` from the fields of one interface: 0–3 are received, 8–11 are sent."""
     try:
         return [*map(int, fields[0:4]), *map(int, fields[8:12])]
     except ValueError:
@@ -51,13 +51,16 @@ def interface_values(fields: list[bytes]) -> list[Value]:
 
 
 def net_folder(proc_root: Path) -> Path:
-    """In a container that sees the host's procfs elsewhere, the first process's network is the host's."""
+    """Return the folder of network files.
+
+    In a container with the host's procfs mounted elsewhere, the network of process 1 is that of the host.
+    """
     host = proc_root / "1/net"
     return host if proc_root != Path("/proc") and (host / "dev").exists() else proc_root / "net"
 
 
 class NetworkProbe:
-    """Traffic of interfaces that carry some of their own."""
+    """Reads the traffic of all watched interfaces."""
 
     name = "network"
     metrics = METRICS
@@ -67,24 +70,26 @@ class NetworkProbe:
     def __init__(self, proc_root: Path) -> None:
         self._dev = KernelFile(net_folder(proc_root) / "dev", records=True, size=8192)
         self._columns = GroupedColumns(METRICS)
-        self._gaps = Gaps(self.name, "/proc/net/dev: a line does not parse")
+        self._gaps = Gaps(self.name, "/proc/net/dev: the format of the line is not known")
         self._watched: dict[bytes, bool] = {}
         self._names: list[bytes] = []
         self._labels: tuple[tuple[str, ...], ...] = ()
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         rows = [row for row in parse_net_dev(self._dev.read()) if self._is_watched(row[0])]
         if not rows:
-            raise Absent("no network interface but loopback")
+            raise Absent("no network interface except loopback")
         names = [name for name, _ in rows]
         if names != self._names:
             self._names, self._labels = names, tuple((name.decode(errors="replace"),) for name in names)
-            self._watched = {name: known for name, known in self._watched.items() if known}  # pods leave names behind
+            self._watched = {
+                name: known for name, known in self._watched.items() if known
+            }  # forget the interfaces of ended pods
         values: list[Value] = []
         for _, fields in rows:
             values += interface_values(fields)
         columns = self._columns.columns(self._labels)
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
     def _is_watched(self, name: bytes) -> bool:
         known = self._watched.get(name)

@@ -7,7 +7,7 @@ from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number
 from flyball_agent.probes.network import is_watched
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge, state
 from flyball_proto.unavailable_reading import Reason
 
@@ -15,14 +15,14 @@ _LABEL = ("interface",)
 BYTES_PER_MEGABIT = 125_000
 
 METRICS = (
-    gauge("network_speed_bytes_per_second", "bytes/s", "What the link can carry each way.", _LABEL),
-    state("network_carrier", "Whether the link is up.", ("down", "up"), _LABEL),
+    gauge("network_speed_bytes_per_second", "bytes/s", "Capacity of the link in each direction.", _LABEL),
+    state("network_carrier", "State of the link.", ("down", "up"), _LABEL),
     counter("network_carrier_changes_total", "changes", "Times that the link went up or down.", _LABEL),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkFiles:
     """The open files of one interface."""
 
     speed: KernelFile
@@ -47,7 +47,10 @@ def _number(file: KernelFile) -> int | None:
 
 
 class NetworkLinkProbe:
-    """Asks drivers under a lock of the kernel that a broken interface can hold for long: hence blocking, and seldom."""
+    """Reads all interfaces.
+
+    It is blocking and runs rarely: reading takes a kernel lock that a broken interface may hold for long.
+    """
 
     name = "network_link"
     metrics = METRICS
@@ -57,10 +60,12 @@ class NetworkLinkProbe:
     def __init__(self, sys_root: Path) -> None:
         net = sys_root / "class/net"
         self._columns = GroupedColumns(METRICS)
-        self._gaps = Gaps(self.name, "the link is down or virtual, or its driver does not say", Reason.UNSUPPORTED)
-        self._links: Devices[Link] = Devices(
+        self._gaps = Gaps(
+            self.name, "the link is down or virtual, or its driver does not provide it", Reason.UNSUPPORTED
+        )
+        self._links: Devices[LinkFiles] = Devices(
             lambda: [name for name in entries(net) if is_watched(name) and (net / name).is_dir()],
-            lambda name: Link(
+            lambda name: LinkFiles(
                 KernelFile(net / name / "speed", size=64),
                 KernelFile(net / name / "carrier", size=64),
                 KernelFile(net / name / "carrier_changes", size=64),
@@ -68,10 +73,10 @@ class NetworkLinkProbe:
             every=1,
         )
 
-    def read(self) -> Sample:
-        links = self._links.found()
+    def read(self) -> ProbeSample:
+        links = self._links.current()
         if not links:
-            raise Absent("no network interface but loopback")
+            raise Absent("no network interface except loopback")
         columns = self._columns.columns([(name,) for name in links])
         values = [value for link in links.values() for value in link.values()]
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))

@@ -1,4 +1,4 @@
-"""What memory pressure makes the kernel do: swapping, faults, reclaim, kills; from `/proc/vmstat`."""
+"""Swapping, page faults, reclaim and OOM kills, from `/proc/vmstat`."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile, number
-from flyball_agent.probes.probe import Sample, Unavailable, Value
+from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -15,15 +15,27 @@ KIB = 1024
 FIELDS = (
     (b"pswpin", PAGE, counter("swap_in_bytes_total", "bytes", "Memory read back from swap.")),
     (b"pswpout", PAGE, counter("swap_out_bytes_total", "bytes", "Memory written to swap.")),
-    (b"pgmajfault", 1, counter("memory_major_faults_total", "faults", "Page faults that had to read a disk.")),
+    (b"pgmajfault", 1, counter("memory_major_faults_total", "faults", "Page faults that read from a disk.")),
     (b"pgfault", 1, counter("memory_faults_total", "faults", "Page faults of any kind.")),
     (b"oom_kill", 1, counter("oom_kills_total", "processes", "Processes killed because memory ran out.")),
     (b"pgpgin", KIB, counter("paged_in_bytes_total", "bytes", "Data read from disks into the page cache.")),
     (b"pgpgout", KIB, counter("paged_out_bytes_total", "bytes", "Data written from the page cache to disks.")),
-    (b"pgscan_kswapd", 1, counter("reclaim_background_pages_total", "pages", "Pages that kswapd looked through.")),
-    (b"pgscan_direct", 1, counter("reclaim_direct_pages_total", "pages", "Pages that a waiting process looked at.")),
-    (b"compact_stall", 1, counter("compaction_stalls_total", "stalls", "Waits for memory to be defragmented.")),
-    (b"thp_fault_fallback", 1, counter("hugepage_fallbacks_total", "faults", "Faults that found no huge page.")),
+    (b"pgscan_kswapd", 1, counter("reclaim_background_pages_total", "pages", "Pages scanned by kswapd.")),
+    (
+        b"pgscan_direct",
+        1,
+        counter("reclaim_direct_pages_total", "pages", "Pages scanned by processes that waited for memory."),
+    ),
+    (
+        b"compact_stall",
+        1,
+        counter("compaction_stalls_total", "stalls", "Times that an allocation waited for memory compaction."),
+    ),
+    (
+        b"thp_fault_fallback",
+        1,
+        counter("hugepage_fallbacks_total", "faults", "Page faults for which no huge page was available."),
+    ),
     (b"numa_pages_migrated", 1, counter("numa_migrated_pages_total", "pages", "Pages moved to another node.")),
 )
 METRICS = tuple(metric for _, _, metric in FIELDS)
@@ -31,8 +43,8 @@ _KEYS = tuple(b"\n" + key + b" " for key, _, _ in FIELDS)
 _FACTORS = tuple(factor for _, factor, _ in FIELDS)
 
 
-class Places:
-    """Where each key stood the last time: `/proc/vmstat` hardly moves, so that most searches end where they begin."""
+class KeyPositions:
+    """Finds keys in a text that hardly changes: each search starts near the position of the last one."""
 
     __slots__ = ("_keys", "_starts")
 
@@ -41,11 +53,11 @@ class Places:
         self._starts = [0] * len(self._keys)
 
     def numbers(self, data: bytes) -> list[int | None]:
-        """The number behind each key; None where there is none."""
+        """Return the number behind each key, or None if the key is not found."""
         return [self._number(index, key, data) for index, key in enumerate(self._keys)]
 
     def _number(self, index: int, key: bytes, data: bytes) -> int | None:
-        # A little before the old place: the numbers above it may have lost digits (a reset), they mostly gain some.
+        # Start a little before the old position: numbers mostly gain digits, but a reset may have removed some.
         start = data.find(key, max(0, self._starts[index] - 16))
         if start < 0:
             start = data.find(key)
@@ -57,7 +69,7 @@ class Places:
 
 
 class PagingProbe:
-    """Swapping, faults, reclaim and kills."""
+    """Reads swapping, page faults, reclaim and OOM kills."""
 
     name = "paging"
     metrics = METRICS
@@ -66,15 +78,15 @@ class PagingProbe:
 
     def __init__(self, proc_root: Path) -> None:
         self._vmstat = KernelFile(proc_root / "vmstat", records=True, size=16384)
-        self._places = Places(_KEYS)
+        self._positions = KeyPositions(_KEYS)
         self._columns = GroupedColumns(METRICS).columns(ONE)
-        self._gaps = Gaps(self.name, "this kernel does not count it")
+        self._gaps = Gaps(self.name, "not provided by this kernel")
 
-    def read(self) -> Sample:
-        numbers = self._places.numbers(b"\n" + self._vmstat.read() + b"\n")
+    def read(self) -> ProbeSample:
+        numbers = self._positions.numbers(b"\n" + self._vmstat.read() + b"\n")
         values: list[Value] = [
             None if count is None else count * factor for count, factor in zip(numbers, _FACTORS, strict=True)
         ]
         if values.count(None) == len(values):
-            raise Unavailable("/proc/vmstat: it has none of the expected lines")
-        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
+            raise Unavailable("/proc/vmstat: none of the expected lines is there")
+        return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))

@@ -1,10 +1,10 @@
-"""Pressure stall information (PSI): how long work stood still for want of CPU, memory or disks."""
+"""Pressure stall information (PSI): time in which tasks waited for CPU, memory or I/O."""
 
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.files import KernelFile, number_after
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Unsupported, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Unsupported, Value
 from flyball_proto.metric import counter, gauge
 
 RESOURCES = ("cpu", "memory", "io")
@@ -14,14 +14,14 @@ METRICS = (
     gauge(
         "pressure_ratio",
         "ratio",
-        "Share of the last 10 s in which some or all (full) tasks stood still for want of a resource.",
+        "Share of the last 10 s in which some or all (full) tasks waited for a resource.",
         ("resource", "extent"),
         scale=10_000,
     ),
     counter(
         "pressure_seconds_total",
         "seconds",
-        "Time in which some or all (full) tasks stood still for want of a resource.",
+        "Time in which some or all (full) tasks waited for a resource.",
         ("resource", "extent"),
         scale=1000,
     ),
@@ -30,7 +30,7 @@ _LABELS = tuple((resource, extent) for resource in RESOURCES for extent in ("som
 
 
 def parse_pressure(data: bytes) -> list[Value]:
-    """Ratio and seconds for "some", then for "full"; before kernel 5.13 the CPU has no "full"."""
+    """Return ratio and seconds for "some" and for "full"; before kernel 5.13 the CPU has no "full"."""
     some, found, full = data.partition(b"\nfull ")
     return [*_line(some), *(_line(full) if found else (None, None))]
 
@@ -47,7 +47,7 @@ def _line(line: bytes) -> tuple[float | None, float | None]:
 
 
 class PressureProbe:
-    """Pressure of CPU, memory and disks."""
+    """Reads the pressure on CPU, memory and I/O."""
 
     name = "pressure"
     metrics = METRICS
@@ -57,9 +57,9 @@ class PressureProbe:
     def __init__(self, proc_root: Path) -> None:
         self._files = [KernelFile(proc_root / "pressure" / resource, size=256) for resource in RESOURCES]
         self._columns = GroupedColumns(METRICS).columns(_LABELS)
-        self._gaps = Gaps(self.name, "this kernel does not say", remedy=REMEDY)
+        self._gaps = Gaps(self.name, "not provided by this kernel", remedy=REMEDY)
 
-    def read(self) -> Sample:
+    def read(self) -> ProbeSample:
         values: list[Value] = []
         failures: list[Unavailable] = []
         for file in self._files:
@@ -69,10 +69,10 @@ class PressureProbe:
                 failures.append(failure)
                 values += (None, None, None, None)
         if len(failures) == len(self._files):
-            self._give_up(failures[0])
-        return Sample(self._columns, values, self._gaps.unavailable(self._columns, values))
+            self._raise_reason(failures[0])
+        return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))
 
-    def _give_up(self, failure: Unavailable) -> None:
-        if isinstance(failure, Absent | Unsupported):  # without psi=1 the files are missing, or cannot be read
+    def _raise_reason(self, failure: Unavailable) -> None:
+        if isinstance(failure, Absent | Unsupported):  # without psi=1 the files are missing or not readable
             raise Absent("this kernel does not measure pressure", REMEDY) from None
         raise failure

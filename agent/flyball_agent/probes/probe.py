@@ -1,4 +1,4 @@
-"""What a probe is: it reads one kind of resource and declares its metrics beside the code that reads them."""
+"""The interface of probes. A probe reads one kind of resource and declares the metrics that it reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ Value = float | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What one reading of a probe gave.
+class ProbeSample:
+    """The values that a probe read at one tick.
 
     `columns` must be the *same object* while the set of resources is unchanged: the sampler compares it by identity
-    and builds a new layout only when it differs. A value of `None` is unknown; say why in `unavailable`.
+    and builds a new layout only when it differs. A value of `None` is unknown and needs an entry in `unavailable`.
     """
 
     columns: tuple[Column, ...]
@@ -27,8 +27,9 @@ class Sample:
 class Probe(Protocol):
     """Reads one kind of resource.
 
-    `read` runs each `every_seconds` (0: each tick); between, its last sample is repeated. A probe that can block is
-    `blocking`: it runs in a thread of its own under a time limit. What it raises never reaches its neighbours.
+    `read` is called every `every_seconds` (0: at each tick); until the next call its last sample is repeated. A probe
+    that can block sets `blocking`: it runs in its own thread, with a time limit. An exception of one probe does not
+    affect the others.
     """
 
     @property
@@ -40,11 +41,11 @@ class Probe(Protocol):
     @property
     def blocking(self) -> bool: ...
 
-    def read(self) -> Sample: ...
+    def read(self) -> ProbeSample: ...
 
 
 class Unavailable(Exception):
-    """A probe cannot read at all, for a reason that is not a fault of its code."""
+    """A probe cannot read its resource, for a reason outside its code."""
 
     reason = Reason.FAILED
 
@@ -55,7 +56,7 @@ class Unavailable(Exception):
 
 
 class Absent(Unavailable):
-    """There is no such hardware or kernel feature here."""
+    """The host does not have the hardware or the kernel feature."""
 
     reason = Reason.ABSENT
 
@@ -67,6 +68,6 @@ class Denied(Unavailable):
 
 
 class Unsupported(Unavailable):
-    """The hardware is here but cannot tell."""
+    """The hardware is present but does not provide the value."""
 
     reason = Reason.UNSUPPORTED

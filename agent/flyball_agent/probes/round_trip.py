@@ -1,4 +1,4 @@
-"""Round trips to one place: a byte over loopback, a TCP connection, an HTTP request."""
+"""Measures round trips: a byte over loopback, a TCP connection, an HTTP request."""
 
 import base64
 import contextlib
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
 BODY_BYTES = 65536
-"""Of an answer no more than this is read: the round trip is measured, not the download."""
+"""Maximum number of bytes read from a response: the round trip is measured, not the download."""
 
 
 class BadTarget(ValueError):
@@ -17,8 +17,8 @@ class BadTarget(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where a round trip goes. `label` is what the metric says of it: no user name, password or query."""
+class LatencyTarget:
+    """The target of a round trip. `label` is its name in the metric, without user name, password and query."""
 
     label: str
     host: str
@@ -26,8 +26,8 @@ class Target:
     url: SplitResult | None = None
 
 
-def parse_target(text: str) -> Target:
-    """Read `host:port` or an http(s) URL from the settings."""
+def parse_target(text: str) -> LatencyTarget:
+    """Parse `host:port` or an http(s) URL from the settings."""
     try:
         parts = urlsplit(text if "://" in text else f"tcp://{text}")
         host, port = parts.hostname, parts.port
@@ -35,34 +35,34 @@ def parse_target(text: str) -> Target:
         raise BadTarget(f"latency target {text!r}: {error}") from None
     shown = f"[{host}]" if host and ":" in host else host
     if parts.scheme == "tcp" and host and port and not parts.path:
-        return Target(f"{shown}:{port}", host, port)
+        return LatencyTarget(f"{shown}:{port}", host, port)
     if parts.scheme in {"http", "https"} and host:
         place = f"{shown}:{port}" if port else shown
         default = 443 if parts.scheme == "https" else 80
-        return Target(f"{parts.scheme}://{place}{parts.path or '/'}", host, port or default, parts)
-    raise BadTarget(f"latency target {text!r}: give host:port, http://… or https://…")
+        return LatencyTarget(f"{parts.scheme}://{place}{parts.path or '/'}", host, port or default, parts)
+    raise BadTarget(f"latency target {text!r}: expected host:port, http://… or https://…")
 
 
 class Loopback:
-    """A connection of the host with itself, kept open."""
+    """A TCP connection of the host to itself, which stays open."""
 
     def __init__(self, timeout_seconds: float = 0.1) -> None:
         self._timeout_seconds = timeout_seconds
         self._ends: tuple[socket.socket, socket.socket] | None = None
 
     def measure(self) -> float:
-        """Seconds that one byte takes there and back; raises OSError."""
+        """Return the seconds that one byte takes there and back. Raise OSError on failure."""
         try:
             near, far = self._ends = self._ends or self._connect()
             started = time.perf_counter()
             near.send(b"?")
             far.send(far.recv(1))
-            answer = near.recv(1)
+            response = near.recv(1)
             elapsed = time.perf_counter() - started
         except OSError:
             self.close()
             raise
-        if answer != b"?":
+        if response != b"?":
             self.close()
             raise ConnectionResetError("the loopback connection was closed")
         return elapsed
@@ -70,7 +70,7 @@ class Loopback:
     def _connect(self) -> tuple[socket.socket, socket.socket]:
         with socket.create_server(("127.0.0.1", 0)) as server:
             near = socket.create_connection(server.getsockname(), self._timeout_seconds)
-            while True:  # somebody else on this host may have knocked first
+            while True:  # another process on this host may have connected first
                 far, address = server.accept()
                 if address == near.getsockname():
                     break
@@ -90,15 +90,15 @@ class Loopback:
 
 
 class RoundTrip:
-    """To one target. TCP is connected to anew each time; an HTTP connection is kept while the server keeps it."""
+    """Round trips to one target: a new TCP connection each time, or an HTTP request on a connection that is kept."""
 
-    def __init__(self, target: Target, timeout_seconds: float) -> None:
+    def __init__(self, target: LatencyTarget, timeout_seconds: float) -> None:
         self._target = target
         self._timeout_seconds = timeout_seconds
-        self._kept: http.client.HTTPConnection | None = None
+        self._connection: http.client.HTTPConnection | None = None
 
     def measure(self) -> float:
-        """Seconds of one round trip; raises OSError or http.client.HTTPException."""
+        """Return the seconds of one round trip. Raise OSError or http.client.HTTPException on failure."""
         return self._connect() if self._target.url is None else self._request(self._target.url)
 
     def _connect(self) -> float:
@@ -107,40 +107,40 @@ class RoundTrip:
             return time.perf_counter() - started
 
     def _request(self, url: SplitResult) -> float:
-        if self._kept is not None:
-            # The server may have closed what was kept: then once more on a new connection.
+        if self._connection is not None:
+            # If the server has closed the connection, try once more with a new one.
             with contextlib.suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                return self._ask(self._kept, url)
+                return self._send(self._connection, url)
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        self._kept = kind(self._target.host, self._target.port, timeout=self._timeout_seconds)
-        return self._ask(self._kept, url)
+        self._connection = kind(self._target.host, self._target.port, timeout=self._timeout_seconds)
+        return self._send(self._connection, url)
 
-    def _ask(self, connection: http.client.HTTPConnection, url: SplitResult) -> float:
+    def _send(self, connection: http.client.HTTPConnection, url: SplitResult) -> float:
         started = time.perf_counter()
         try:
             connection.request("GET", f"{url.path or '/'}{'?' + url.query if url.query else ''}", headers=headers(url))
-            answer = connection.getresponse()
-            answer.read(BODY_BYTES)
+            response = connection.getresponse()
+            response.read(BODY_BYTES)
             elapsed = time.perf_counter() - started
         except BaseException:
             self.close()
             raise
-        if not answer.isclosed():  # more than we want to read: the connection cannot be used again
+        if not response.isclosed():  # the rest of a long response stays unread, so the connection cannot be reused
             self.close()
-        if answer.status >= 500:
-            raise http.client.HTTPException(f"HTTP {answer.status}")
+        if response.status >= 500:
+            raise http.client.HTTPException(f"HTTP {response.status}")
         return elapsed
 
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def headers(url: SplitResult) -> dict[str, str]:
-    """What each request says; a user name in the URL becomes basic authentication."""
-    said = {"User-Agent": "flyball-agent", "Accept": "*/*"}
+    """Return the request headers. A user name in the URL becomes basic authentication."""
+    found = {"User-Agent": "flyball-agent", "Accept": "*/*"}
     if url.username is not None:
         secret = f"{unquote(url.username)}:{unquote(url.password or '')}".encode()
-        said["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
-    return said
+        found["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+    return found

@@ -1,28 +1,28 @@
-"""Temperatures and fans, from hwmon; where it has none, from the thermal zones."""
+"""Temperatures and fans, from hwmon, or from the thermal zones if hwmon has no temperatures."""
 
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
 from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
-from flyball_agent.probes.probe import Absent, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Value
 from flyball_proto.metric import gauge
 from flyball_proto.unavailable_reading import Reason
 
 _LABELS = ("chip", "sensor")
 MILLI = 1000
-PLAUSIBLE_CELSIUS = (-60, 250)  # loose sensors say −128, 255 or 65261.85
-IMPLAUSIBLE_RPM = 60_000
+PLAUSIBLE_CELSIUS = (-60, 250)  # unconnected sensors read −128, 255 or 65261.85
+MAX_RPM = 60_000
 
-TEMPERATURE = gauge("temperature_celsius", "celsius", "Temperature of a sensor on the board.", _LABELS, MILLI)
+TEMPERATURE = gauge("temperature_celsius", "celsius", "Temperature of a sensor of the host.", _LABELS, MILLI)
 CRITICAL = gauge(
-    "temperature_critical_celsius", "celsius", "Where the sensor's chip calls it critical.", _LABELS, MILLI
+    "temperature_critical_celsius", "celsius", "Critical temperature according to the sensor's chip.", _LABELS, MILLI
 )
-FAN = gauge("fan_speed_rpm", "rotations/minute", "Speed of a fan; 0 means that it stands.", _LABELS)
+FAN = gauge("fan_speed_rpm", "rotations/minute", "Speed of a fan. 0: stopped.", _LABELS)
 
 
 class Sensor:
-    """One temperature or fan."""
+    """One temperature or fan sensor."""
 
     __slots__ = ("_file", "critical", "labels")
 
@@ -37,17 +37,17 @@ class Sensor:
 
     def rotations(self) -> int | None:
         reading = _number(self._file)
-        return reading if reading is not None and 0 <= reading < IMPLAUSIBLE_RPM else None
+        return reading if reading is not None and 0 <= reading < MAX_RPM else None
 
 
 def celsius(millicelsius: int) -> float | None:
-    """Degrees; None when no board in use could be that cold or hot."""
+    """Convert to degrees; return None for a value that is not plausible."""
     lowest, highest = PLAUSIBLE_CELSIUS
     return millicelsius / MILLI if lowest < millicelsius / MILLI < highest else None
 
 
 def chip_name(folder: Path) -> str:
-    """`coretemp.0`, `nvme0`, `k10temp-0000:00:18.3`: the driver's name made unique by its device."""
+    """Return the driver's name, made unique with its device: `coretemp.0`, `nvme0`, `k10temp-0000:00:18.3`."""
     name = read_text(folder / "name") or folder.name
     device = folder / "device"
     where = device.resolve().name if device.exists() else ""
@@ -55,7 +55,10 @@ def chip_name(folder: Path) -> str:
 
 
 def inputs(hwmon: Path, prefix: str) -> list[str]:
-    """`hwmon0/temp1` … A core's own sensor is left out where its package has one: 128 more columns say no more."""
+    """Return the sensors of all chips, such as `hwmon0/temp1`.
+
+    Sensors of single cores are skipped if their package has one: they would add up to 128 columns of the same kind.
+    """
     found = []
     for chip in entries(hwmon):
         names = [name[:-6] for name in entries(hwmon / chip) if name.startswith(prefix) and name.endswith("_input")]
@@ -66,7 +69,7 @@ def inputs(hwmon: Path, prefix: str) -> list[str]:
 
 
 def sensor_labels(path: Path) -> tuple[str, str]:
-    """Chip and sensor; two sensors of one chip with the same label keep their numbers instead."""
+    """Return chip and sensor. Sensors of one chip that share a label are named by their number instead."""
     label = read_text(path.with_name(f"{path.name}_label"))
     kind = path.name.rstrip("0123456789")
     same = sum(read_text(other) == label for other in path.parent.glob(f"{kind}*_label")) if label else 2
@@ -81,7 +84,7 @@ def _number(file: KernelFile) -> int | None:
 
 
 class TemperatureProbe:
-    """Some sensors sit behind slow buses: hence blocking."""
+    """Reads all sensors. It is blocking, because some sensors are behind slow buses."""
 
     name = "temperature"
     metrics = (TEMPERATURE, CRITICAL, FAN)
@@ -91,7 +94,7 @@ class TemperatureProbe:
     def __init__(self, sys_root: Path) -> None:
         hwmon, zones = sys_root / "class/hwmon", sys_root / "class/thermal"
         self._columns = GroupedColumns((TEMPERATURE,), (CRITICAL,), (FAN,))
-        self._gaps = Gaps(self.name, "the sensor says nothing plausible", Reason.UNSUPPORTED)
+        self._gaps = Gaps(self.name, "the sensor has no plausible value", Reason.UNSUPPORTED)
         self._sensors: Devices[Sensor] = Devices(lambda: inputs(hwmon, "temp"), lambda name: _sensor(hwmon / name))
         self._zones: Devices[Sensor] = Devices(
             lambda: [name for name in entries(zones) if name.startswith("thermal_zone")],
@@ -99,21 +102,25 @@ class TemperatureProbe:
         )
         self._fans: Devices[Sensor] = Devices(lambda: inputs(hwmon, "fan"), lambda name: _sensor(hwmon / name))
 
-    def read(self) -> Sample:
-        sensors = list((self._sensors.found() or self._zones.found()).values())
-        fans = list(self._fans.found().values())
+    def read(self) -> ProbeSample:
+        sensors = list((self._sensors.current() or self._zones.current()).values())
+        fans = list(self._fans.current().values())
         if not sensors and not fans:
             for devices in (self._sensors, self._zones, self._fans):
-                devices.look_again()
-            raise Absent("no sensor of temperature or fan", "usual in a virtual machine; else load the board's driver")
-        limited = [sensor for sensor in sensors if sensor.critical is not None]
+                devices.request_scan()
+            raise Absent(
+                "no temperature or fan sensor", "normal in a virtual machine; else load the board's sensor driver"
+            )
+        with_limit = [sensor for sensor in sensors if sensor.critical is not None]
         columns = self._columns.columns(
-            [sensor.labels for sensor in sensors], [sensor.labels for sensor in limited], [fan.labels for fan in fans]
+            [sensor.labels for sensor in sensors],
+            [sensor.labels for sensor in with_limit],
+            [fan.labels for fan in fans],
         )
         values: list[Value] = [sensor.temperature() for sensor in sensors]
-        values += [sensor.critical for sensor in limited]
+        values += [sensor.critical for sensor in with_limit]
         values += [fan.rotations() for fan in fans]
-        return Sample(columns, values, self._gaps.unavailable(columns, values))
+        return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
 
 def _sensor(path: Path) -> Sensor:

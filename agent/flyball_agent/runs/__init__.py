@@ -1,1 +1,1 @@
-"""Runs: who trains on this host, by the word of the client, the scheduler, the container or the process itself."""
+"""Runs on this host: step reports of training processes, and attribution of GPU processes to runs."""

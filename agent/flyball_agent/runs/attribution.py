@@ -1,22 +1,22 @@
-"""To which run a process belongs, by the best word there is: client, Slurm, Kubernetes, torchrun, its control group."""
+"""Attributes a process to a run, from the best source: client, Slurm, Kubernetes, torchrun or control group."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from flyball_agent.runs.book import Client
 from flyball_agent.runs.cgroup import CgroupFacts, parse_cgroup
 from flyball_agent.runs.environment import clean, parse_environment, whole_number
+from flyball_agent.runs.registry import Client
 
-_LONGEST_COMMAND = 256
+_MAX_COMMAND = 256
 _SECRET = re.compile(r"(pass(word|wd)?|token|secret|api[-_]?key|credential)s?", re.IGNORECASE)
-_NO_RUN_ID = "none"  # what torchrun calls a run that nobody named
+_NO_RUN_ID = "none"  # torchrun's id of a run without a name
 _RESERVED_STEPS = 0xFFFF_FFF0  # slurm.h: batch script, extern, interactive … count down from 2^32
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFiles:
-    """Files of `/proc/<pid>` as they were read; None: permission was denied."""
+    """The content of files of `/proc/<pid>`. None: permission denied."""
 
     environ: bytes | None = None
     cgroup: bytes = b""
@@ -27,7 +27,7 @@ class ProcessFiles:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Whose a process is; an empty run belongs to nobody known."""
+    """The run of a process, and its rank in it. An empty run means unknown."""
 
     source: str
     run: str = ""
@@ -44,12 +44,12 @@ class _Evidence:
 
 
 def attribute(files: ProcessFiles, client: Client | None = None) -> Attribution:
-    """The first source that knows the run; labels from all of them."""
+    """Return the run from the first source that knows it, with the labels from all sources."""
     evidence = _Evidence(parse_environment(files.environ or b""), parse_cgroup(files.cgroup), client)
     labels = _labels(evidence)
     for source, find in _SOURCES:
         if run := find(evidence):
-            rank, world_size = _place(evidence)
+            rank, world_size = _rank(evidence)
             return Attribution(source, run, rank, world_size, labels)
     return Attribution("process", labels=labels)
 
@@ -59,7 +59,7 @@ def _by_client(evidence: _Evidence) -> str:
 
 
 def _by_slurm(evidence: _Evidence) -> str:
-    """An array task is 1234_7; the control group tells the job where the environment is denied."""
+    """Return the Slurm job; an array task is 1234_7. Without access to the environment the control group is used."""
     environment = evidence.environment
     array, task = environment.get("SLURM_ARRAY_JOB_ID"), environment.get("SLURM_ARRAY_TASK_ID")
     if array and task:
@@ -99,8 +99,8 @@ _SOURCES: tuple[tuple[str, Callable[[_Evidence], str]], ...] = (
 )
 
 
-def _place(evidence: _Evidence) -> tuple[int, int]:
-    """Rank and world size. torchrun's come before Slurm's: its launcher is one Slurm task with many ranks."""
+def _rank(evidence: _Evidence) -> tuple[int, int]:
+    """Return rank and world size. torchrun's come before Slurm's: its launcher is one Slurm task with many ranks."""
     if evidence.client is not None and evidence.client.world_size:
         return evidence.client.rank, evidence.client.world_size
     rank = whole_number(evidence.environment, "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX")
@@ -109,7 +109,7 @@ def _place(evidence: _Evidence) -> tuple[int, int]:
 
 
 def _step(evidence: _Evidence) -> str:
-    """The step of a Slurm job; a batch script is none."""
+    """Return the step of a Slurm job; empty for a batch script."""
     step = evidence.environment.get("SLURM_STEP_ID") or evidence.cgroup.slurm_step
     reserved = step.isascii() and step.isdecimal() and int(step) >= _RESERVED_STEPS
     return "" if reserved else step
@@ -133,32 +133,35 @@ def _labels(evidence: _Evidence) -> dict[str, str]:
         "container": cgroup.container[:12],
         "unit": clean(cgroup.unit.encode()),
     }
-    told = dict(evidence.client.labels) if evidence.client is not None else {}
-    return told | {key: value for key, value in found.items() if value}
+    labels = dict(evidence.client.labels) if evidence.client is not None else {}
+    return labels | {key: value for key, value in found.items() if value}
 
 
 def parse_command(cmdline: bytes, stat: bytes) -> str:
-    """The command line on one short line, values of secret-looking options hidden; else the process's short name."""
+    """Return the command line on one short line, with the values of options that look secret replaced by ***.
+
+    Without a command line it is the short name of the process.
+    """
     words: list[str] = []
     hide_next = False
     for word in cmdline.rstrip(b"\0").split(b"\0")[:64]:
-        text = clean(word, _LONGEST_COMMAND)
+        text = clean(word, _MAX_COMMAND)
         name, equals, _ = text.partition("=")
         secret = name.startswith("-") and _SECRET.search(name) is not None
         words.append("***" if hide_next else f"{name}=***" if secret and equals else text)
         hide_next = secret and not equals
-    command = " ".join(word for word in words if word)[:_LONGEST_COMMAND]
-    return command or clean(stat[stat.find(b"(") + 1 : stat.rfind(b")")], _LONGEST_COMMAND)
+    command = " ".join(word for word in words if word)[:_MAX_COMMAND]
+    return command or clean(stat[stat.find(b"(") + 1 : stat.rfind(b")")], _MAX_COMMAND)
 
 
 def parse_start_ticks(stat: bytes) -> int | None:
-    """When the process started, in clock ticks since boot: field 22. The name before it may hold anything."""
+    """Parse the start time in clock ticks since boot: field 22. The process name before it may contain anything."""
     fields = stat[stat.rfind(b")") + 1 :].split()
     return int(fields[19]) if len(fields) > 19 and fields[19].isdigit() else None
 
 
 def parse_uid(status: bytes) -> int | None:
-    """The real user of the process."""
+    """Parse the real user id of the process."""
     for line in status.splitlines():
         if line.startswith(b"Uid:"):
             fields = line.split()

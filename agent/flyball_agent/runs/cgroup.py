@@ -1,4 +1,4 @@
-"""What the path of a control group says of a process: its pod, container, Slurm job or systemd unit."""
+"""Extracts pod, container, Slurm job and systemd unit of a process from the path of its control group."""
 
 import re
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ _POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
 _SLURM = re.compile(r"/(?:[^/]*_)?slurm[^/]*/(?:.*/)?job_(\d+)(?:/step_(\w+))?")
 _SERVICE = re.compile(r"([^/]+\.service)")
-_NOT_WORK = re.compile(r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd)\.service$")
+_SYSTEM_SERVICE = re.compile(r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd)\.service$")
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupFacts:
-    """Empty where the path does not say."""
+    """The facts in a control group's path; empty if it does not contain them."""
 
     pod_uid: str = ""
     container: str = ""
@@ -22,7 +22,7 @@ class CgroupFacts:
 
 
 def parse_cgroup(content: bytes) -> CgroupFacts:
-    """Read `/proc/<pid>/cgroup`, of version 1 or 2, under any container runtime."""
+    """Parse `/proc/<pid>/cgroup` of version 1 or 2, of any container runtime."""
     paths = [line.split(":", 2)[2] for line in content.decode("utf-8", "replace").splitlines() if line.count(":") >= 2]
     text = "\n".join(paths)
     slurm = _SLURM.search(text)
@@ -41,12 +41,12 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _container(paths: list[str]) -> str:
-    """The innermost one: Kubernetes in Docker nests them."""
+    """Return the innermost container; Kubernetes in Docker nests them."""
     found = [match for path in paths for match in _CONTAINER.findall(path)]
     return found[-1] if found else ""
 
 
 def _unit(paths: list[str]) -> str:
-    """The innermost service that is somebody's work; sessions and the machine's own services are not."""
-    found = [match for path in paths for match in _SERVICE.findall(path) if not _NOT_WORK.match(match)]
+    """Return the innermost service, except for user sessions and services of the system."""
+    found = [match for path in paths for match in _SERVICE.findall(path) if not _SYSTEM_SERVICE.match(match)]
     return found[-1] if found else ""

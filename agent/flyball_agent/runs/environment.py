@@ -1,4 +1,4 @@
-"""The few environment variables that say which run a process belongs to; no other one is ever kept."""
+"""The environment variables that identify the run of a process. No other variable is ever kept."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ WANTED = frozenset({
     "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_PROCID",
     "SLURM_STEP_ID", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_RUN_ID", "WORLD_SIZE", "HOSTNAME",
 })  # fmt: skip
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 def parse_environment(content: bytes) -> dict[str, str]:
-    """Read `/proc/<pid>/environ`."""
+    """Parse `/proc/<pid>/environ`."""
     found: dict[str, str] = {}
     for entry in content.split(b"\0"):
         name, equals, value = entry.partition(b"=")
@@ -24,7 +24,7 @@ def parse_environment(content: bytes) -> dict[str, str]:
 
 
 def whole_number(environment: Mapping[str, str], *names: str) -> int | None:
-    """The first of these variables that holds a number of 32 bits."""
+    """Return the first of these variables whose value is a number of 32 bits."""
     for name in names:
         text = environment.get(name, "")
         if text.isascii() and text.isdecimal() and len(text) < 10:
@@ -32,7 +32,7 @@ def whole_number(environment: Mapping[str, str], *names: str) -> int | None:
     return None
 
 
-def clean(value: bytes, longest: int = _LONGEST) -> str:
-    """Text of a process made harmless: valid, printable, short."""
-    text = value[: 4 * longest].decode("utf-8", "replace")
-    return "".join(character if character.isprintable() else " " for character in text)[:longest].strip()
+def clean(value: bytes, max_length: int = _MAX_LENGTH) -> str:
+    """Return valid, printable and short text for bytes from a process."""
+    text = value[: 4 * max_length].decode("utf-8", "replace")
+    return "".join(character if character.isprintable() else " " for character in text)[:max_length].strip()

@@ -1,4 +1,4 @@
-"""What training processes say on the socket, one JSON object a line, and what they are answered."""
+"""Messages on the socket for training processes: one JSON object per line, in both directions."""
 
 import math
 from typing import Annotated
@@ -15,7 +15,7 @@ Amount = Annotated[float, Meta(ge=0)]
 
 
 class Level(msgspec.Struct, frozen=True):
-    """What one level of a hierarchical learner did since the previous report."""
+    """The progress of one level of a hierarchical learner since the previous report."""
 
     level: Name
     items: Amount
@@ -23,7 +23,7 @@ class Level(msgspec.Struct, frozen=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
-    """First on a connection: which run this is, and who in it."""
+    """The first message on a connection: the run, and the rank of the process in it."""
 
     run: Name
     rank: Small = 0
@@ -31,8 +31,8 @@ class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
     labels: Annotated[dict[str, str], Meta(max_length=16)] = {}
 
 
-class Steps(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
-    """Steps finished since the previous report; times and amounts are sums over them."""
+class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
+    """The steps finished since the previous report. Times and amounts are sums over them."""
 
     step: Count
     steps: Small
@@ -48,16 +48,16 @@ class Steps(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag_field="kind", tag="goodbye"):
-    """The process is done with this run; the connection may end."""
+    """The process has finished with this run."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """Any message: enough to tell a kind of a newer client from rubbish."""
+    """Any message, with its kind only: used to recognise kinds of newer clients."""
 
     kind: Annotated[str, Meta(max_length=60)]
 
 
-Message = Hello | Steps | Goodbye
+Message = Hello | StepsMessage | Goodbye
 KINDS = ("hello", "steps", "goodbye")
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -67,7 +67,7 @@ OK = b'{"kind":"ok"}\n'
 
 
 class BadLine(Exception):
-    """A line that is no message; `fatal` when the peer plainly does not speak this protocol."""
+    """A line that is not a valid message. `fatal` means that the peer does not use this protocol."""
 
     def __init__(self, text: str, *, fatal: bool) -> None:
         super().__init__(text)
@@ -75,7 +75,7 @@ class BadLine(Exception):
 
 
 def decode(line: bytes) -> Message | Envelope:
-    """Read one line; an `Envelope` is a kind that this agent does not know."""
+    """Decode one line. The result is an `Envelope` if the kind is unknown to this agent."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -83,24 +83,24 @@ def decode(line: bytes) -> Message | Envelope:
     try:
         envelope = _envelope.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BadLine(f"not a message: {fault}", fatal=True) from None
+        raise BadLine(f"not a valid message: {fault}", fatal=True) from None
     if envelope.kind in KINDS:
         raise BadLine(f"{envelope.kind}: {fault}", fatal=False)
     return envelope
 
 
 def error_line(text: str) -> bytes:
-    """An answer that says what was wrong."""
+    """Return an error answer."""
     return msgspec.json.encode({"kind": "error", "error": text}) + b"\n"
 
 
 def ignored_line(kind: str) -> bytes:
-    """The answer to a kind that this agent does not know."""
+    """Return the answer to an unknown kind."""
     return msgspec.json.encode({"kind": "ignored", "ignored": kind}) + b"\n"
 
 
-def step_report(hello: Hello, steps: Steps, *, pid: int, uid: int) -> pb.StepReport:
-    """A report as it travels; pid and uid are the kernel's word."""
+def step_report(hello: Hello, steps: StepsMessage, *, pid: int, uid: int) -> pb.StepReport:
+    """Return the report for the record. The process id and user id come from the kernel."""
     report = pb.StepReport(
         run=hello.run,
         rank=hello.rank,
@@ -125,7 +125,7 @@ def step_report(hello: Hello, steps: Steps, *, pid: int, uid: int) -> pb.StepRep
 
 
 def merge(into: pb.StepReport, later: pb.StepReport) -> None:
-    """Two reports of one rank within a tick become one: sums add up, peaks are the larger, the last step counts."""
+    """Merge a later report of the same rank: add sums, keep the larger peaks and the last step."""
     into.step, into.world_size = later.step, later.world_size
     into.steps = min(2**32 - 1, into.steps + later.steps)
     into.step_seconds += later.step_seconds
@@ -158,8 +158,8 @@ def _merge_levels(into: pb.StepReport, later: pb.StepReport) -> None:
 
 
 def _number(value: float | str | None) -> float | None:
-    """JSON has no word for what a diverged loss is; `"nan"`, `"inf"` and `"-inf"` stand in."""
+    """Return a loss as a number. JSON has no infinity and no not-a-number, so these arrive as text."""
     if isinstance(value, str):
-        words = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-        return words.get(value.lower())
+        names = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+        return names.get(value.lower())
     return value

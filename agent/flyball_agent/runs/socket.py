@@ -1,4 +1,4 @@
-"""The Unix socket where training processes report their steps: JSON lines each way."""
+"""The Unix socket on which training processes report their steps, as JSON lines."""
 
 import asyncio
 import os
@@ -12,7 +12,6 @@ from typing import cast
 import structlog
 
 from flyball_agent.errors import SocketRefused
-from flyball_agent.runs.book import Peer, RunBook, RunRefused, TooManyReports
 from flyball_agent.runs.messages import (
     OK,
     BadLine,
@@ -20,11 +19,12 @@ from flyball_agent.runs.messages import (
     Goodbye,
     Hello,
     Message,
-    Steps,
+    StepsMessage,
     decode,
     error_line,
     ignored_line,
 )
+from flyball_agent.runs.registry import RunRefused, RunRegistry, SocketPeer, TooManyReports
 from flyball_agent.self_metrics import SelfMetrics
 
 _log = structlog.get_logger(__name__)
@@ -38,13 +38,13 @@ MAX_FAULTS = 10
 _CREDENTIALS = struct.Struct("3i")
 
 
-class Conversation(asyncio.Protocol):
-    """One connection. A peer that does not read, floods, or speaks rubbish loses it; nobody else notices."""
+class ClientConnection(asyncio.Protocol):
+    """One connection. It is closed if the peer sends too much, sends invalid lines, or leaves answers unread."""
 
     def __init__(self, server: "RunSocket") -> None:
         self._server = server
         self._transport: asyncio.Transport | None = None
-        self._peer = Peer(0, 0)
+        self._peer = SocketPeer(0, 0)
         self._hello: Hello | None = None
         self._buffer = b""
         self._tokens = BURST_LINES
@@ -59,7 +59,7 @@ class Conversation(asyncio.Protocol):
             socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
         )
         pid, uid, _gid = _CREDENTIALS.unpack(credentials)
-        self._peer = Peer(max(0, pid), uid)
+        self._peer = SocketPeer(max(0, pid), uid)
         self._transport.set_write_buffer_limits(high=MAX_UNREAD_BYTES)
         if not self._server.admit(self):
             self._refuse(f"more than {MAX_CONNECTIONS} processes are connected", fatal=True)
@@ -79,17 +79,17 @@ class Conversation(asyncio.Protocol):
         self._refuse(f"a line is longer than {MAX_LINE_BYTES} bytes", fatal=True)
 
     def pause_writing(self) -> None:
-        """The peer leaves its answers unread: it goes."""
+        """Disconnect the peer, because it leaves its answers unread."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the protocol's signature
         self._leave()
-        self._server.dismiss(self)
+        self._server.remove(self)
         self._transport = None
 
     def close(self) -> None:
-        """The agent stops."""
+        """Close the connection, because the agent stops."""
         if self._transport is not None:
             self._transport.close()
 
@@ -101,7 +101,7 @@ class Conversation(asyncio.Protocol):
             return
         self._throttled = False
         try:
-            self._obey(decode(line))
+            self._handle(decode(line))
         except BadLine as error:
             self._refuse(str(error), fatal=error.fatal)
         except RunRefused as error:
@@ -109,19 +109,19 @@ class Conversation(asyncio.Protocol):
         except TooManyReports as error:
             self._refuse(str(error), fatal=False)
 
-    def _obey(self, message: Message | Envelope) -> None:
+    def _handle(self, message: Message | Envelope) -> None:
         match message:
             case Envelope(kind):
                 self._answer(ignored_line(kind))
             case Hello():
                 self._leave()
-                self._server.book.open(self._peer, message, self._server.now())
+                self._server.registry.open(self._peer, message, self._server.now())
                 self._hello = message
                 self._answer(OK)
-            case Steps():
+            case StepsMessage():
                 if self._hello is None:
-                    raise BadLine("steps before hello: say which run this is first", fatal=False)
-                self._server.book.report(self._peer, self._hello, message)
+                    raise BadLine("steps before hello: send a hello with the run first", fatal=False)
+                self._server.registry.report(self._peer, self._hello, message)
                 self._answer(OK)
             case Goodbye():
                 self._leave()
@@ -129,7 +129,7 @@ class Conversation(asyncio.Protocol):
 
     def _leave(self) -> None:
         if self._hello is not None:
-            self._server.book.leave(self._peer, self._hello, self._server.now())
+            self._server.registry.leave(self._peer, self._hello, self._server.now())
             self._hello = None
 
     def _answer(self, line: bytes) -> None:
@@ -141,7 +141,7 @@ class Conversation(asyncio.Protocol):
         self._faults += 1
         self._answer(error_line(text))
         if (fatal or self._faults >= MAX_FAULTS) and self._transport is not None:
-            _log.debug("client_dismissed", pid=self._peer.pid, uid=self._peer.uid, reason=text)
+            _log.debug("client_disconnected", pid=self._peer.pid, uid=self._peer.uid, reason=text)
             self._transport.close()
 
     def _has_token(self) -> bool:
@@ -155,60 +155,60 @@ class Conversation(asyncio.Protocol):
 
 
 class RunSocket:
-    """Listens, and knows who is connected."""
+    """Listens on the socket and keeps the list of connections."""
 
     def __init__(
-        self, path: Path, book: RunBook, self_metrics: SelfMetrics, now: Callable[[], float] | None = None
+        self, path: Path, registry: RunRegistry, self_metrics: SelfMetrics, now: Callable[[], float] | None = None
     ) -> None:
         self.path = path
-        self.book = book
+        self.registry = registry
         self.self_metrics = self_metrics
         self.now = now if now is not None else asyncio.get_running_loop().time
-        self._conversations: set[Conversation] = set()
+        self._connections: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._inode = 0
 
     async def start(self) -> None:
-        """Listen; a socket that a dead agent left is replaced, one that answers is not."""
+        """Start to listen. The socket of an agent that no longer runs is replaced."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _remove_stale(self.path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
             listener.bind(str(self.path))
-            self.path.chmod(0o666)  # whoever trains here may report; the kernel says who it is
+            self.path.chmod(0o666)  # every local user may report; the kernel provides the user id
             self._inode = self.path.stat().st_ino
         except OSError as error:
             raise SocketRefused(
                 f"{self.path}: {error.strerror or error}: training processes cannot report; change socket_path"
             ) from None
         self._server = await asyncio.get_running_loop().create_unix_server(
-            lambda: Conversation(self), sock=listener, backlog=MAX_CONNECTIONS
+            lambda: ClientConnection(self), sock=listener, backlog=MAX_CONNECTIONS
         )
 
     async def stop(self) -> None:
-        """Hang up and remove the file, if it is still ours."""
+        """Close all connections and remove the socket file, if it is still ours."""
         if self._server is None:
             return
         self._server.close()
-        for conversation in list(self._conversations):
-            conversation.close()
+        for connection in list(self._connections):
+            connection.close()
         try:
             if self.path.stat().st_ino == self._inode:
                 self.path.unlink()
         except OSError:
             return
 
-    def admit(self, conversation: Conversation) -> bool:
-        """False when too many are connected."""
-        if len(self._conversations) >= MAX_CONNECTIONS:
+    def admit(self, connection: ClientConnection) -> bool:
+        """Add a connection. Return False if there are too many."""
+        if len(self._connections) >= MAX_CONNECTIONS:
             return False
-        self._conversations.add(conversation)
-        self.self_metrics.clients = len(self._conversations)
+        self._connections.add(connection)
+        self.self_metrics.clients = len(self._connections)
         return True
 
-    def dismiss(self, conversation: Conversation) -> None:
-        self._conversations.discard(conversation)
-        self.self_metrics.clients = len(self._conversations)
+    def remove(self, connection: ClientConnection) -> None:
+        self._connections.discard(connection)
+        self.self_metrics.clients = len(self._connections)
 
 
 def _remove_stale(path: Path) -> None:
@@ -217,7 +217,7 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise SocketRefused(f"{path} exists and is no socket: move it, or change socket_path")
+        raise SocketRefused(f"{path} exists and is not a socket: move it, or change socket_path")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0.5)
         try:

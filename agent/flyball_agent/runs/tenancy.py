@@ -1,4 +1,4 @@
-"""Who uses this host: members made from GPU processes and clients, reading `/proc` only for those not seen before."""
+"""Builds the list of processes that use this host, from GPU processes and clients."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from flyball_agent.runs.attribution import (
     parse_start_ticks,
     parse_uid,
 )
-from flyball_agent.runs.book import Client
+from flyball_agent.runs.registry import Client
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-_READ_BYTES = 256 * 1024  # of one file; the rest of a huge environment is left unread
-_MOST_MEMBERS = 1024
+_READ_BYTES = 256 * 1024  # limit per file; the rest of a huge environment is ignored
+_MAX_MEMBERS = 1024
 _RECHECK_READS = 10
-"""A process number that is used again between two ticks is noticed after this many."""
+"""Number of readings after which reused process ids are looked for."""
 
 _NANOSECONDS = 1_000_000_000
 _Key = tuple[tuple[int, tuple[str, ...], Client | None], ...]
@@ -28,7 +28,7 @@ _Key = tuple[tuple[int, tuple[str, ...], Client | None], ...]
 
 @dataclass(slots=True)
 class _Known:
-    """A process that was read once."""
+    """The files and attributes of one process."""
 
     start_ticks: int | None
     files: ProcessFiles
@@ -37,9 +37,9 @@ class _Known:
 
 
 class TenancyReader:
-    """Keeps what is known of each process by its number and start time.
+    """Reads `/proc` once for each process, identified by its id and start time.
 
-    `read` returns the same object while nothing changed, so that its digest need not be made again.
+    `read` returns the same object while nothing changes, so that its digest need not be computed again.
     """
 
     def __init__(self, proc_root: Path = Path("/proc"), passwd: Path = Path("/etc/passwd")) -> None:
@@ -55,20 +55,20 @@ class TenancyReader:
 
     @property
     def unavailable(self) -> tuple[UnavailableReading, ...]:
-        """Why some runs may be unknown."""
+        """The reason why some runs may be unknown."""
         if not any(known.files.environ is None for known in self._known.values()):
             return ()
         detail = "the environment of some processes cannot be read"
         return (UnavailableReading("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
 
     def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> pb.Tenancy:
-        """Members for everyone who holds a GPU or speaks for a run."""
+        """Return the processes that hold a GPU or report for a run."""
         gpus: dict[int, list[str]] = {pid: [] for pid in client_members}
         for process in processes:
             held = gpus.setdefault(process.pid, [])
             if process.gpu not in held:
                 held.append(process.gpu)
-        key = tuple((pid, tuple(gpus[pid]), client_members.get(pid)) for pid in sorted(gpus)[:_MOST_MEMBERS])
+        key = tuple((pid, tuple(gpus[pid]), client_members.get(pid)) for pid in sorted(gpus)[:_MAX_MEMBERS])
         self._reads += 1
         recheck = self._reads % _RECHECK_READS == 0 and self._forget_reused()
         if key != self._key or recheck:
@@ -79,14 +79,14 @@ class TenancyReader:
         return self._tenancy
 
     def read_body(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> bytes:
-        """The same as it travels; empty when nobody is there."""
+        """Return the same in encoded form; empty if there are no processes."""
         self.read(processes, client_members)
         return self._body
 
     def _member(self, pid: int, gpus: tuple[str, ...], client: Client | None) -> pb.Member:
         known = self._known.get(pid)
         if known is None:
-            known = self._known[pid] = self._look(pid)
+            known = self._known[pid] = self._read_process(pid)
         found: Attribution = attribute(known.files, client)
         return pb.Member(
             pid=pid,
@@ -101,7 +101,7 @@ class TenancyReader:
             labels=found.labels,
         )
 
-    def _look(self, pid: int) -> _Known:
+    def _read_process(self, pid: int) -> _Known:
         folder = self._proc_root / str(pid)
         stat = _read(folder / "stat") or b""
         files = ProcessFiles(
@@ -114,7 +114,7 @@ class TenancyReader:
         return _Known(parse_start_ticks(stat), files, self._user(files.status), parse_command(files.cmdline, stat))
 
     def _forget_reused(self) -> bool:
-        """Whether a process number now belongs to another process."""
+        """Forget processes whose id now belongs to another process. Return True if there were any."""
         reused = [
             pid
             for pid, known in self._known.items()
@@ -125,7 +125,7 @@ class TenancyReader:
         return bool(reused)
 
     def _user(self, status: bytes) -> str:
-        """The local name of the user, else the number: a directory service could block the sampler for minutes."""
+        """Return the local name of the user, else the id. A directory service could block the sampler for minutes."""
         uid = parse_uid(status)
         if uid is None:
             return ""
@@ -142,7 +142,7 @@ class TenancyReader:
 
 
 def _read(path: Path) -> bytes | None:
-    """None when permission is denied; empty when the process is gone."""
+    """Read a file; return None if permission is denied, and nothing if the process has ended."""
     try:
         with path.open("rb") as file:
             return file.read(_READ_BYTES)

@@ -1,34 +1,34 @@
-"""Looks who uses this host, beside the tick: reading `/proc/<pid>` can block while that process is in trouble."""
+"""Reads who uses this host, as a blocking probe: reading `/proc/<pid>` can hang if that process hangs in the kernel."""
 
 from collections.abc import Callable, Sequence
 
-from flyball_agent.accelerators.protocol import Accelerator
-from flyball_agent.probes.probe import Sample
-from flyball_agent.runs.book import RunBook
+from flyball_agent.accelerators.accelerator import Accelerator
+from flyball_agent.probes.probe import ProbeSample
+from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_proto.metric import Metric
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class TenancyProbe:
-    """Has no readings of its own; `body` is what the newest finished look found, as it travels."""
+    """A probe without metrics. `body` is the encoded result of the newest finished reading."""
 
     name = "tenancy"
     metrics: Sequence[Metric] = ()
     every_seconds = 1.0
     blocking = True
 
-    def __init__(self, reader: TenancyReader, accelerators: Sequence[Accelerator], book: RunBook) -> None:
+    def __init__(self, reader: TenancyReader, accelerators: Sequence[Accelerator], registry: RunRegistry) -> None:
         self.body = b""
         self._reader = reader
         self._processes: Callable[[], list[pb.GpuProcess]] = lambda: processes_of(accelerators)
-        self._book = book
+        self._registry = registry
 
-    def read(self) -> Sample:
-        self.body = self._reader.read_body(self._processes(), self._book.clients())
-        return Sample((), (), self._reader.unavailable)
+    def read(self) -> ProbeSample:
+        self.body = self._reader.read_body(self._processes(), self._registry.clients())
+        return ProbeSample((), (), self._reader.unavailable)
 
 
 def processes_of(accelerators: Sequence[Accelerator]) -> list[pb.GpuProcess]:
-    """Who used the devices at the newest readings."""
+    """Return the processes on the accelerators, as of their newest readings."""
     return [process for accelerator in accelerators for process in accelerator.processes]

@@ -1,1 +1,1 @@
-"""The spool: keeps every record on disk until the collector has it safe, and says what it could not keep."""
+"""The spool: keeps every record on disk until the collector has stored it, and reports lost records."""

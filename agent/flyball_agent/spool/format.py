@@ -1,8 +1,8 @@
-"""The bytes of a spool file: a few that tell its kind, then entries that each prove themselves.
+"""The format of a spool file: a header, then entries with a checksum each.
 
-Every entry begins with a mark and carries its length and a CRC, so that a reader finds the next good entry behind
-damage. A file says its epoch now and then, and repeats each definition before the first record that needs it: it can
-be read alone, and from anywhere. The first sequence that it was begun with stands in its name, out of the damage's way.
+Every entry begins with a mark and has its length and a CRC, so that a reader finds the next valid entry after damage.
+A file repeats its epoch at intervals, and each definition before the first record that needs it, so it can be read
+without other files and from any position. Its first sequence is a part of its name, where damage cannot reach it.
 """
 
 import mmap
@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from google.protobuf.message import DecodeError
 
-from flyball_agent.record import Definition, Epoch, Tick
+from flyball_agent.record import Definition, Epoch, TickRecord
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 HEADER = b"FLYSPOOL\x02\x00"
@@ -31,7 +31,7 @@ Buffer = bytes | mmap.mmap
 
 
 class EntryKind(IntEnum):
-    """What an entry holds; a kind that a reader does not know is skipped."""
+    """The kind of an entry. A reader skips kinds that it does not know."""
 
     DEFINITION = 1
     RECORD = 2
@@ -40,7 +40,7 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpooledRecord:
-    """A record read back, with the digests of the definitions that it needs."""
+    """A record from the spool, with the digests of the definitions that it needs."""
 
     sequence: int
     record: bytes
@@ -48,8 +48,8 @@ class SpooledRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One good entry, and where it lies."""
+class SpoolEntry:
+    """A valid entry and its position."""
 
     kind: int
     start: int
@@ -59,35 +59,35 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no entry."""
+    """Bytes that are not a valid entry."""
 
     start: int
     end: int
 
 
 def file_name(epoch: Epoch, first: int) -> str:
-    """How a file is called that begins with this sequence; names sort as the sequences do."""
+    """Return the name of a file that begins with this sequence. Names sort in the order of sequences."""
     return f"{epoch.name}-{first:012d}.spool"
 
 
 def parse_file_name(name: str) -> tuple[str, int] | None:
-    """The epoch's name and the first sequence; None for a foreign file."""
+    """Return the epoch's name and the first sequence, or None if the name is not that of a spool file."""
     found = _NAME.fullmatch(name)
     return (found[1], int(found[2])) if found else None
 
 
 def entries_start(data: Buffer) -> int:
-    """Where the entries begin; a header that is damaged, or none, is looked into as if it were entries."""
+    """Return the position of the first entry. Without a valid header, the search starts at the first byte."""
     return len(HEADER) if data[: len(HEADER)] == HEADER else 0
 
 
 def encode_epoch(epoch: Epoch) -> bytes:
-    """An entry that says whose records these are."""
+    """Encode the epoch of the following records."""
     return _encode(EntryKind.EPOCH, epoch.to_message().SerializeToString(deterministic=True))
 
 
 def decode_epoch(body: bytes) -> Epoch | None:
-    """The epoch in an entry; None when it does not parse."""
+    """Decode an epoch; return None if it does not parse."""
     try:
         return Epoch.from_message(pb.Epoch.FromString(body))
     except DecodeError:
@@ -95,19 +95,19 @@ def decode_epoch(body: bytes) -> Epoch | None:
 
 
 def encode_definition(definition: Definition) -> bytes:
-    """An entry that describes what records refer to."""
+    """Encode a definition."""
     return _encode(EntryKind.DEFINITION, _DEFINITION.pack(definition.kind, definition.digest) + definition.body)
 
 
-def encode_record(tick: Tick) -> bytes:
-    """An entry that holds one record."""
+def encode_record(tick: TickRecord) -> bytes:
+    """Encode a record."""
     needs = [definition.digest for definition in tick.definitions[:3]]
     needs += [0] * (3 - len(needs))
     return _encode(EntryKind.RECORD, _RECORD.pack(tick.sequence, *needs) + tick.record)
 
 
 def decode_definition(body: bytes) -> Definition | None:
-    """The definition in an entry; None when it is too short to be one."""
+    """Decode a definition; return None if the entry is too short."""
     if len(body) < _DEFINITION.size:
         return None
     kind, digest = _DEFINITION.unpack_from(body)
@@ -115,15 +115,18 @@ def decode_definition(body: bytes) -> Definition | None:
 
 
 def decode_record(body: bytes) -> SpooledRecord | None:
-    """The record in an entry; None when it is too short to be one."""
+    """Decode a record; return None if the entry is too short."""
     if len(body) < _RECORD.size:
         return None
     sequence, *needs = _RECORD.unpack_from(body)
     return SpooledRecord(sequence, body[_RECORD.size :], tuple(digest for digest in needs if digest))
 
 
-def scan(data: Buffer, start: int, *, partial: bool = False) -> Iterator[Entry | Damage]:
-    """Every good entry from `start` on, and the damage between; with `partial`, an unfinished end is no damage."""
+def scan(data: Buffer, start: int, *, partial: bool = False) -> Iterator[SpoolEntry | Damage]:
+    """Yield every valid entry from `start` on, and the damage between them.
+
+    With `partial`, an unfinished entry at the end does not count as damage.
+    """
     position, size = start, len(data)
     while position < size:
         entry = _entry_at(data, position)
@@ -142,7 +145,7 @@ def scan(data: Buffer, start: int, *, partial: bool = False) -> Iterator[Entry |
 
 
 def unfinished_bytes(data: Buffer, position: int) -> int:
-    """How long the entry at `position` claims to be; 0 when there is none."""
+    """Return the length that the header of the entry at `position` states, or 0 if there is no entry."""
     if len(data) - position < _ENTRY.size:
         return 0
     mark, length, _crc, _kind = _ENTRY.unpack_from(data, position)
@@ -150,8 +153,8 @@ def unfinished_bytes(data: Buffer, position: int) -> int:
 
 
 def _is_unfinished(data: Buffer, position: int) -> bool:
-    claimed = unfinished_bytes(data, position)
-    return len(data) - position < _ENTRY.size or claimed > len(data) - position
+    length = unfinished_bytes(data, position)
+    return len(data) - position < _ENTRY.size or length > len(data) - position
 
 
 def _encode(kind: EntryKind, body: bytes) -> bytes:
@@ -159,7 +162,7 @@ def _encode(kind: EntryKind, body: bytes) -> bytes:
     return _ENTRY.pack(MARK, len(body), crc, kind) + body
 
 
-def _entry_at(data: Buffer, position: int) -> Entry | None:
+def _entry_at(data: Buffer, position: int) -> SpoolEntry | None:
     if len(data) - position < _ENTRY.size:
         return None
     mark, length, crc, kind = _ENTRY.unpack_from(data, position)
@@ -169,4 +172,4 @@ def _entry_at(data: Buffer, position: int) -> Entry | None:
     body = data[position + _ENTRY.size : end]
     if zlib.crc32(body, zlib.crc32(bytes((kind,)))) != crc:
         return None
-    return Entry(kind, position, end, body)
+    return SpoolEntry(kind, position, end, body)

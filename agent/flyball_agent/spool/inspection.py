@@ -1,4 +1,4 @@
-"""Looks into a spool without touching it: epochs, files, what they hold, damage, losses."""
+"""Inspects a spool without changing it: epochs, files, records, damage and losses."""
 
 import json
 from datetime import UTC, datetime
@@ -8,12 +8,12 @@ import msgspec
 
 from flyball_agent.record import Epoch
 from flyball_agent.spool.format import Damage, EntryKind, decode_epoch, decode_record, entries_start, scan
-from flyball_agent.spool.ledger import read_ledger
+from flyball_agent.spool.losses import read_losses
 from flyball_proto.ranges import RangeSet
 
 
 class SegmentReport(msgspec.Struct, frozen=True):
-    """One file."""
+    """The content of one file."""
 
     file: str
     bytes: int
@@ -25,7 +25,7 @@ class SegmentReport(msgspec.Struct, frozen=True):
 
 
 class EpochReport(msgspec.Struct):
-    """One life of an agent."""
+    """The files and losses of one epoch."""
 
     epoch: str
     started_ns: int
@@ -35,15 +35,15 @@ class EpochReport(msgspec.Struct):
 
 
 def find_spool(directory: Path) -> Path:
-    """The folder itself, or the `spool` inside a state directory; FileNotFoundError when there is neither."""
+    """Return the `spool` folder of a state directory, or the folder itself. Raise FileNotFoundError without either."""
     for folder in (directory / "spool", directory):
         if folder.is_dir():
             return folder
-    raise FileNotFoundError(f"{directory} does not exist: name an agent's state_directory")
+    raise FileNotFoundError(f"{directory} does not exist: give the state_directory of an agent")
 
 
 def inspect(folder: Path) -> list[EpochReport]:
-    """Everything in a spool, oldest epoch first; files that go meanwhile were settled."""
+    """Return the epochs of a spool, oldest first. Files that are deleted meanwhile were settled."""
     epochs: dict[str, EpochReport] = {}
     for path in sorted(folder.glob("*.spool")):
         try:
@@ -56,13 +56,13 @@ def inspect(folder: Path) -> list[EpochReport]:
         if epoch and not report.started_ns:
             report.started_ns, report.interval_seconds = epoch.started_ns, epoch.interval_ms / 1000
         report.segments.append(segment)
-    for entry in read_ledger(folder):
+    for entry in read_losses(folder):
         epochs.setdefault(entry.epoch, _report(entry.epoch, entry.key)).lost.extend(entry.ranges)
     return sorted(epochs.values(), key=lambda report: report.started_ns)
 
 
 def inspect_segment(name: str, data: bytes) -> tuple[Epoch | None, SegmentReport]:
-    """What is in one file; damage is reported, never fatal."""
+    """Return the epoch and the content of one file. Damage is reported, not raised."""
     epoch: Epoch | None = None
     sequences: list[int] = []
     definitions = damaged = 0
@@ -75,13 +75,13 @@ def inspect_segment(name: str, data: bytes) -> tuple[Epoch | None, SegmentReport
             definitions += 1
         elif part.kind == EntryKind.RECORD and (record := decode_record(part.body)) is not None:
             sequences.append(record.sequence)
-    fault = "" if epoch else "nothing in it says whose records these are"
+    fault = "" if epoch else "it contains no epoch"
     ranges = list(RangeSet.of(sequences))
     return epoch, SegmentReport(name, len(data), len(sequences), definitions, ranges, damaged, fault)
 
 
 def as_text(folder: Path, epochs: list[EpochReport]) -> str:
-    """For a terminal."""
+    """Return the report as text."""
     total = sum(segment.bytes for epoch in epochs for segment in epoch.segments)
     lines = [f"{folder}: {len(epochs)} epochs, {total / 1e6:.1f} MB"]
     for epoch in epochs:
@@ -90,15 +90,15 @@ def as_text(folder: Path, epochs: list[EpochReport]) -> str:
         for segment in epoch.segments:
             notes = f", {segment.damaged_bytes} bytes damaged" if segment.damaged_bytes else ""
             notes += f", {segment.fault}" if segment.fault else ""
-            held = f"{segment.records} records {_words(segment.ranges)}"
+            held = f"{segment.records} records {_range_text(segment.ranges)}"
             lines.append(f"  {segment.file}  {segment.bytes / 1e6:.1f} MB  {held}{notes}")
         if epoch.lost:
-            lines.append(f"  lost, and not yet settled: {_words(epoch.lost)}")
+            lines.append(f"  lost, not yet settled: {_range_text(epoch.lost)}")
     return "\n".join(lines)
 
 
 def as_json(folder: Path, epochs: list[EpochReport]) -> str:
-    """For machines."""
+    """Return the report as JSON."""
     return json.dumps({"directory": str(folder), "epochs": msgspec.to_builtins(epochs)}, indent=2)
 
 
@@ -106,6 +106,6 @@ def _report(name: str, epoch: Epoch | None) -> EpochReport:
     return EpochReport(name, epoch.started_ns if epoch else 0, epoch.interval_ms / 1000 if epoch else 0.0, [], [])
 
 
-def _words(ranges: list[tuple[int, int]]) -> str:
+def _range_text(ranges: list[tuple[int, int]]) -> str:
     shown = ", ".join(f"{first}–{following - 1}" for first, following in ranges[:5])
-    return shown + (f" and {len(ranges) - 5} stretches more" if len(ranges) > 5 else "")
+    return shown + (f" and {len(ranges) - 5} more ranges" if len(ranges) > 5 else "")

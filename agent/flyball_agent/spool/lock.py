@@ -1,4 +1,4 @@
-"""One agent a state directory: two would mix their records."""
+"""Locks the state directory, so that two agents cannot mix their records."""
 
 import fcntl
 import os
@@ -12,13 +12,13 @@ _log = structlog.get_logger(__name__)
 
 
 def lock_directory(directory: Path) -> int | None:
-    """Hold the directory until the descriptor closes or the process ends; None when the disk does not let us."""
+    """Lock the directory until the descriptor is closed or the process ends; return None if the disk refuses it."""
     path = directory / "lock"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
     except OSError as error:
-        _log.warning("state_directory_not_locked", path=str(path), error=str(error))
+        _log.warning("state_directory_lock_failed", path=str(path), error=str(error))
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -27,11 +27,11 @@ def lock_directory(directory: Path) -> int | None:
         os.close(fd)
         raise StateDirectoryInUse(
             f"{directory} is in use by another agent (process {holder or 'unknown'}): "
-            "stop it, or give this one its own state_directory"
+            "stop it, or set another state_directory for this one"
         ) from None
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
     except OSError:
-        pass  # a full disk: the lock holds all the same
+        pass  # the disk is full; the lock is held nevertheless
     return fd

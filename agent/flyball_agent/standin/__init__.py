@@ -1,1 +1,1 @@
-"""The stand-in GPU: a real `libnvidia-ml.so.1`, compiled here, that plays a scenario instead of asking a driver."""
+"""The stand-in GPU: a `libnvidia-ml.so.1`, compiled from C, that plays a scenario instead of calling a driver."""

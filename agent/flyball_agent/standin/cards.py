@@ -1,4 +1,4 @@
-"""Cards that the stand-in can pretend to be, idle; what a reading lacks on the real card, it lacks here."""
+"""Models of idle graphics cards for the stand-in. Readings that the real card does not support are missing here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ _HEALTHY: Values = {
     "ecc_uncorrected_lifetime": 0, "remapped_corrected": 0, "remapped_uncorrected": 0, "remapped_pending": 0,
     "remapped_failed": 0, "pcie_replays": 0, "recovery_action": 0,
 }  # fmt: skip
-_CALM: Values = {
+_NO_THROTTLING: Values = {
     "throttle_reasons": 0, "throttle_sw_power_cap": 0, "throttle_sw_thermal": 0, "throttle_hw_thermal": 0,
     "throttle_hw_power_brake": 0, "throttle_sync_boost": 0, "throttle_board_limit": 0, "throttle_reliability": 0,
     "throttle_thermal": 0,
@@ -23,9 +23,9 @@ _IDLE: Values = {
     "pcie_transmit": 0, "pcie_receive": 0,
 }  # fmt: skip
 
-# Limits and clocks as NVIDIA's data sheets and nvidia-smi give them for these cards.
+# Limits and clocks are those in NVIDIA's data sheets and nvidia-smi for these cards.
 H100: Values = MappingProxyType({
-    **_HEALTHY, **_CALM, **_IDLE,
+    **_HEALTHY, **_NO_THROTTLING, **_IDLE,
     "name": "NVIDIA H100 80GB HBM3", "compute_major": 9, "compute_minor": 0, "architecture": 9,
     "memory_total": 81559 * 1024**2, "memory_reserved": 520 * 1024**2,
     "power": 70_000, "power_limit": 700_000, "clock_sm": 1980, "clock_sm_max": 1980, "clock_memory": 2619,
@@ -43,7 +43,7 @@ A100: Values = MappingProxyType({
     "gpm_dram_active": None,
 })  # fmt: skip
 RTX_4090: Values = MappingProxyType({
-    **_CALM, **_IDLE,
+    **_NO_THROTTLING, **_IDLE,
     "name": "NVIDIA GeForce RTX 4090", "compute_major": 8, "compute_minor": 9, "architecture": 8,
     "memory_total": 24564 * 1024**2, "memory_reserved": 400 * 1024**2, "power": 25_000, "power_limit": 450_000,
     "clock_sm": 2520, "clock_sm_max": 3105, "clock_memory": 10501, "clock_memory_max": 10501,

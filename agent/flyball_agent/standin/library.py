@@ -1,4 +1,4 @@
-"""The stand-in library on disk: compiled once, copied to where a scenario is played."""
+"""The stand-in library on disk: compiled once, and copied beside each scenario."""
 
 import hashlib
 import os
@@ -8,20 +8,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from flyball_agent.standin.scenario import Scenario, held_by
+from flyball_agent.standin.scenario import Scenario, with_process_id
 
 LIBRARY = "libnvidia-ml.so.1"
-_SCENARIO = "scenario"  # as nvml.c names it
+_SCENARIO = "scenario"  # the name in nvml.c
 SOURCE = Path(__file__).with_name("nvml.c")
-_LOOK_SECONDS = 0.002  # the library looks for a new scenario at most once a millisecond
+_RELOAD_SECONDS = 0.002  # the library checks for a new scenario at most once a millisecond
 
 
-class StandInError(Exception):
+class StandinError(Exception):
     """The stand-in library cannot be built."""
 
 
 def build_library(cache: Path | None = None) -> Path:
-    """Compile the library, or find it in the cache under the digest of its source."""
+    """Return the library from the cache, after compiling it if necessary. The cache key is a digest of its source."""
     folder = cache or _default_cache()
     built = folder / f"nvml-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     if built.exists():
@@ -30,12 +30,12 @@ def build_library(cache: Path | None = None) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         fresh = Path(scratch) / LIBRARY
         _compile(fresh)
-        fresh.replace(built)  # two builders at once: the later one wins, both are whole
+        fresh.replace(built)  # if two processes build it, the later one wins; both files are complete
     return built
 
 
 class StandIn:
-    """A folder with a library of its own beside the scenario that it plays."""
+    """A folder with a copy of the library and the scenario that it plays."""
 
     def __init__(self, directory: Path, scenario: Scenario | None = None, cache: Path | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -44,34 +44,36 @@ class StandIn:
         if scenario is not None:
             self.play(scenario)
         fresh = directory / f".{LIBRARY}.{os.getpid()}"
-        shutil.copy(build_library(cache), fresh)  # a copy: the loader takes two links to one file for one library
+        shutil.copy(
+            build_library(cache), fresh
+        )  # a copy, because the loader treats two links to one file as one library
         fresh.replace(self.library)
 
     def play(self, scenario: Scenario) -> None:
-        """Change the scenario; when this returns, every later call sees the new one."""
+        """Change the scenario. Every NVML call after this one uses it."""
         _play(self.directory, scenario.text())
 
 
 def hold_gpus(directory: Path, pid: int) -> None:
-    """From now on this process is said to train on the GPUs that are played there; all else goes on."""
-    _play(directory, held_by((directory / _SCENARIO).read_text(encoding="utf-8"), pid))
+    """Change the process on the GPUs of a running scenario; everything else continues."""
+    _play(directory, with_process_id((directory / _SCENARIO).read_text(encoding="utf-8"), pid))
 
 
 def _play(directory: Path, text: str) -> None:
     fresh = directory / f".{_SCENARIO}.{os.getpid()}"
     fresh.write_text(text, encoding="utf-8")
     fresh.replace(directory / _SCENARIO)
-    time.sleep(_LOOK_SECONDS)
+    time.sleep(_RELOAD_SECONDS)
 
 
 def _compile(target: Path) -> None:
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
-        raise StandInError("the stand-in GPU is compiled here, but there is no C compiler: install gcc or set CC")
+        raise StandinError("cannot compile the stand-in GPU: there is no C compiler. Install gcc or set CC.")
     command = [compiler, "-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-o", str(target), str(SOURCE)]
     done = subprocess.run([*command, "-lm", "-lpthread", "-ldl"], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise StandInError(f"{compiler} failed with status {done.returncode}: {done.stderr.strip()[:2000]}")
+        raise StandinError(f"{compiler} failed with status {done.returncode}: {done.stderr.strip()[:2000]}")
 
 
 def _default_cache() -> Path:

@@ -1,8 +1,8 @@
-/* A stand-in for libnvidia-ml.so.1: real calls, invented GPUs.
+/* A stand-in for libnvidia-ml.so.1: the real interface with simulated GPUs.
  *
- * It plays the file `scenario` that lies beside the library (docs/stand-in-gpu.md has the grammar) and looks for a new
- * version of it at most once a millisecond. Structures and codes are those of NVIDIA's nvml.h as nvidia-ml-py has them.
- * It is long, and one file, so that one compiler command builds it wherever it is needed.
+ * It plays the file `scenario` beside the library (docs/stand-in-gpu.md describes its syntax) and checks for a new
+ * version of it at most once a millisecond. Structures and codes are those of NVIDIA's nvml.h, as in nvidia-ml-py.
+ * It is one long file, so that a single compiler command can build it anywhere.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ enum {
 };
 enum { TYPE_UINT = 1, TYPE_ULONGLONG = 3 };
 
-/* ---- what a GPU can say: name in the scenario, NVML field id (0: none), type of the field ---- */
+/* ---- readings of a GPU: name in the scenario, NVML field id (0: none), type of the field ---- */
 
 #define KEYS(K) \
     K(architecture, 0, 0) K(clock_memory, 0, 0) K(clock_memory_max, 0, 0) K(clock_sm, 0, 0) K(clock_sm_max, 0, 0) \
@@ -92,9 +92,9 @@ static struct scenario *playing;
 static struct timespec seen_mtime;
 static ino_t seen_inode;
 static off_t seen_size;
-static double looked = -1, loaded = -1;
+static double last_check = -1, loaded = -1;
 static int sessions, stale;
-static struct device whole[MAX_GPUS], part[MAX_SLICES];
+static struct device gpu_device[MAX_GPUS], slice_device[MAX_SLICES];
 
 static double clock_seconds(void) {
     struct timespec t;
@@ -258,8 +258,8 @@ static void refresh(void) { /* with the lock held */
     static char path[4096];
     struct stat seen;
     double now = clock_seconds();
-    if (now - looked < 0.001) return;
-    looked = now;
+    if (now - last_check < 0.001) return;
+    last_check = now;
     if (!*path) {
         Dl_info own;
         if (!dladdr((void *)refresh, &own)) return;
@@ -275,7 +275,7 @@ static void refresh(void) { /* with the lock held */
     read_scenario(path);
 }
 
-/* ---- every call comes through here ---- */
+/* ---- common part of all calls ---- */
 
 static const struct fault *find_fault(enum fault_kind kind, int gpu, const char *call) {
     double t = scenario_time();
@@ -289,7 +289,7 @@ static const struct fault *find_fault(enum fault_kind kind, int gpu, const char 
     return NULL;
 }
 
-static void hang(int gpu, const char *call) { /* lock held on entry and exit, not between; ends early if the fault does */
+static void hang(int gpu, const char *call) { /* releases the lock while waiting; returns early when the fault ends */
     double began = clock_seconds();
     const struct fault *fault;
     while ((fault = find_fault(FAULT_HANG, gpu, call)) && clock_seconds() - began < fault->amount) {
@@ -301,7 +301,7 @@ static void hang(int gpu, const char *call) { /* lock held on entry and exit, no
     }
 }
 
-static int enter(const char *call, int gpu, int needs_session) { /* takes the lock; the caller lets go */
+static int enter(const char *call, int gpu, int needs_session) { /* takes the lock; the caller releases it */
     const struct fault *fault;
     pthread_mutex_lock(&lock);
     refresh();
@@ -334,23 +334,25 @@ static int leave(int code) {
         if (code_) return leave(code_); \
     } while (0)
 
-static int known(device_t device, int key) { return playing->gpu[device->gpu].value[key].terms > 0; }
-static double ask(device_t device, int key) { return play(&playing->gpu[device->gpu].value[key], device->gpu * 997 + key * 7); }
+static int has_value(device_t device, int key) { return playing->gpu[device->gpu].value[key].terms > 0; }
+static double value_now(device_t device, int key) {
+    return play(&playing->gpu[device->gpu].value[key], device->gpu * 997 + key * 7);
+}
 
-static int tell(device_t device, int key, unsigned *out) { /* lets go of the lock */
-    if (device->slice >= 0 || !known(device, key)) return leave(NOT_SUPPORTED);
-    *out = (unsigned)(ask(device, key) + 0.5);
+static int return_number(device_t device, int key, unsigned *out) { /* releases the lock */
+    if (device->slice >= 0 || !has_value(device, key)) return leave(NOT_SUPPORTED);
+    *out = (unsigned)(value_now(device, key) + 0.5);
     return leave(SUCCESS);
 }
 
-static int tell_text(const char *text, char *out, unsigned length) {
+static int return_text(const char *text, char *out, unsigned length) {
     if (strlen(text) + 1 > length) return leave(INSUFFICIENT_SIZE);
     strcpy(out, text);
     return leave(SUCCESS);
 }
 
 #define NUMBER(function, key) \
-    EXPORT int function(device_t device, unsigned *out) { ENTER(device); return tell(device, key, out); }
+    EXPORT int function(device_t device, unsigned *out) { ENTER(device); return return_number(device, key, out); }
 
 /* ---- library ---- */
 
@@ -359,7 +361,7 @@ static int initialise(const char *call) {
     if (code) return leave(code);
     if (stale) sessions = 0, stale = 0;
     sessions++;
-    for (int i = 0; i < MAX_GPUS; i++) whole[i].gpu = i, whole[i].slice = -1;
+    for (int i = 0; i < MAX_GPUS; i++) gpu_device[i].gpu = i, gpu_device[i].slice = -1;
     return leave(SUCCESS);
 }
 
@@ -381,8 +383,8 @@ EXPORT const char *nvmlErrorString(int code) {
         default: return "Unknown Error";
     }
 }
-EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned length) { ENTER_SYSTEM(); return tell_text(playing->driver, out, length); }
-EXPORT int nvmlSystemGetNVMLVersion(char *out, unsigned length) { ENTER_SYSTEM(); return tell_text("13.stand-in", out, length); }
+EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned length) { ENTER_SYSTEM(); return return_text(playing->driver, out, length); }
+EXPORT int nvmlSystemGetNVMLVersion(char *out, unsigned length) { ENTER_SYSTEM(); return return_text("13.stand-in", out, length); }
 EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *out) { ENTER_SYSTEM(); *out = 13000; return leave(SUCCESS); }
 
 /* ---- devices ---- */
@@ -390,7 +392,7 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *out) { ENTER_SYSTEM(); *out = 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *out) { ENTER_SYSTEM(); *out = playing->gpus; return leave(SUCCESS); }
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, device_t *out) {
     int code = enter(__func__, index < MAX_GPUS ? (int)index : MAX_GPUS, 1);
-    if (!code) *out = &whole[index];
+    if (!code) *out = &gpu_device[index];
     return leave(code);
 }
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, device_t *out) {
@@ -398,7 +400,7 @@ EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, device_t *out) {
     for (int i = 0; i < playing->gpus; i++) {
         if (strcmp(uuid, playing->gpu[i].uuid)) continue;
         if (find_fault(FAULT_LOST, i, __func__)) return leave(GPU_IS_LOST);
-        *out = &whole[i];
+        *out = &gpu_device[i];
         return leave(SUCCESS);
     }
     return leave(NOT_FOUND);
@@ -408,13 +410,13 @@ EXPORT int nvmlDeviceGetMinorNumber(device_t device, unsigned *out) { ENTER(devi
 EXPORT int nvmlDeviceGetName(device_t device, char *out, unsigned length) {
     char text[2 * TEXT + 8];
     ENTER(device);
-    if (device->slice < 0) return tell_text(playing->gpu[device->gpu].name, out, length);
+    if (device->slice < 0) return return_text(playing->gpu[device->gpu].name, out, length);
     snprintf(text, sizeof text, "%s MIG %s", playing->gpu[device->gpu].name, playing->slice[device->slice].profile);
-    return tell_text(text, out, length);
+    return return_text(text, out, length);
 }
 EXPORT int nvmlDeviceGetUUID(device_t device, char *out, unsigned length) {
     ENTER(device);
-    return tell_text(device->slice < 0 ? playing->gpu[device->gpu].uuid : playing->slice[device->slice].uuid, out, length);
+    return return_text(device->slice < 0 ? playing->gpu[device->gpu].uuid : playing->slice[device->slice].uuid, out, length);
 }
 EXPORT int nvmlDeviceGetPciInfo_v3(device_t device, void *out) {
     struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; } *pci = out;
@@ -427,8 +429,8 @@ EXPORT int nvmlDeviceGetPciInfo_v3(device_t device, void *out) {
 }
 EXPORT int nvmlDeviceGetCudaComputeCapability(device_t device, int *major, int *minor) {
     ENTER(device);
-    if (!known(device, K_compute_major)) return leave(NOT_SUPPORTED);
-    *major = (int)ask(device, K_compute_major), *minor = (int)ask(device, K_compute_minor);
+    if (!has_value(device, K_compute_major)) return leave(NOT_SUPPORTED);
+    *major = (int)value_now(device, K_compute_major), *minor = (int)value_now(device, K_compute_minor);
     return leave(SUCCESS);
 }
 NUMBER(nvmlDeviceGetArchitecture, K_architecture)
@@ -438,22 +440,22 @@ NUMBER(nvmlDeviceGetNumaNodeId, K_numa_node)
 
 EXPORT int nvmlDeviceGetUtilizationRates(device_t device, unsigned out[2]) {
     ENTER(device);
-    if (device->slice >= 0 || !known(device, K_utilization_gpu)) return leave(NOT_SUPPORTED);
-    out[0] = (unsigned)(fmin(100, ask(device, K_utilization_gpu)) + 0.5);
-    out[1] = (unsigned)(fmin(100, ask(device, K_utilization_memory)) + 0.5);
+    if (device->slice >= 0 || !has_value(device, K_utilization_gpu)) return leave(NOT_SUPPORTED);
+    out[0] = (unsigned)(fmin(100, value_now(device, K_utilization_gpu)) + 0.5);
+    out[1] = (unsigned)(fmin(100, value_now(device, K_utilization_memory)) + 0.5);
     return leave(SUCCESS);
 }
 static void memory(device_t device, unsigned long long *total, unsigned long long *reserved, unsigned long long *used) {
     const struct slice *slice = device->slice < 0 ? NULL : &playing->slice[device->slice];
-    *total = slice ? slice->total : ask(device, K_memory_total);
-    *reserved = slice ? 0 : ask(device, K_memory_reserved);
-    *used = slice ? play(&slice->used, device->slice) : ask(device, K_memory_used);
+    *total = slice ? slice->total : value_now(device, K_memory_total);
+    *reserved = slice ? 0 : value_now(device, K_memory_reserved);
+    *used = slice ? play(&slice->used, device->slice) : value_now(device, K_memory_used);
     if (*used + *reserved > *total) *used = *total - *reserved;
 }
 EXPORT int nvmlDeviceGetMemoryInfo(device_t device, unsigned long long out[3]) {
     unsigned long long reserved;
     ENTER(device);
-    if (!known(device, K_memory_total)) return leave(NOT_SUPPORTED);
+    if (!has_value(device, K_memory_total)) return leave(NOT_SUPPORTED);
     memory(device, &out[0], &reserved, &out[2]);
     out[2] += reserved, out[1] = out[0] - out[2];
     return leave(SUCCESS);
@@ -462,7 +464,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(device_t device, void *out) {
     struct { unsigned version; unsigned long long total, reserved, free, used; } *info = out;
     ENTER(device);
     if (info->version != 0x02000028) return leave(VERSION_MISMATCH);
-    if (!known(device, K_memory_total)) return leave(NOT_SUPPORTED);
+    if (!has_value(device, K_memory_total)) return leave(NOT_SUPPORTED);
     memory(device, &info->total, &info->reserved, &info->used);
     info->free = info->total - info->used - info->reserved;
     return leave(SUCCESS);
@@ -472,38 +474,38 @@ NUMBER(nvmlDeviceGetEnforcedPowerLimit, K_power_limit)
 NUMBER(nvmlDeviceGetPowerManagementLimit, K_power_limit)
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(device_t device, unsigned long long *out) {
     ENTER(device);
-    if (!known(device, K_energy)) return leave(NOT_SUPPORTED);
-    *out = ask(device, K_energy);
+    if (!has_value(device, K_energy)) return leave(NOT_SUPPORTED);
+    *out = value_now(device, K_energy);
     return leave(SUCCESS);
 }
 static int clock_key(unsigned kind, int sm, int mem) { return kind <= 1 ? sm : kind == 2 ? mem : -1; }
 EXPORT int nvmlDeviceGetClockInfo(device_t device, unsigned kind, unsigned *out) {
     int key = clock_key(kind, K_clock_sm, K_clock_memory);
     ENTER(device);
-    return key < 0 ? leave(NOT_SUPPORTED) : tell(device, key, out);
+    return key < 0 ? leave(NOT_SUPPORTED) : return_number(device, key, out);
 }
 EXPORT int nvmlDeviceGetMaxClockInfo(device_t device, unsigned kind, unsigned *out) {
     int key = clock_key(kind, K_clock_sm_max, K_clock_memory_max);
     ENTER(device);
-    return key < 0 ? leave(NOT_SUPPORTED) : tell(device, key, out);
+    return key < 0 ? leave(NOT_SUPPORTED) : return_number(device, key, out);
 }
 EXPORT int nvmlDeviceGetTemperature(device_t device, unsigned sensor, unsigned *out) {
     ENTER(device);
-    return sensor ? leave(INVALID_ARGUMENT) : tell(device, K_temperature, out);
+    return sensor ? leave(INVALID_ARGUMENT) : return_number(device, K_temperature, out);
 }
 EXPORT int nvmlDeviceGetTemperatureV(device_t device, unsigned out[3]) {
     ENTER(device);
     if (out[0] != 0x100000C) return leave(VERSION_MISMATCH);
-    return out[1] ? leave(INVALID_ARGUMENT) : tell(device, K_temperature, &out[2]);
+    return out[1] ? leave(INVALID_ARGUMENT) : return_number(device, K_temperature, &out[2]);
 }
 EXPORT int nvmlDeviceGetTemperatureThreshold(device_t device, unsigned kind, unsigned *out) {
     ENTER(device);
     if (kind > 1) return leave(NOT_SUPPORTED);
-    return tell(device, kind ? K_temperature_slowdown : K_temperature_shutdown, out);
+    return return_number(device, kind ? K_temperature_slowdown : K_temperature_shutdown, out);
 }
 EXPORT int nvmlDeviceGetMarginTemperature(device_t device, unsigned out[2]) {
     ENTER(device);
-    return out[0] != 0x1000008 ? leave(VERSION_MISMATCH) : tell(device, K_temperature_margin, &out[1]);
+    return out[0] != 0x1000008 ? leave(VERSION_MISMATCH) : return_number(device, K_temperature_margin, &out[1]);
 }
 NUMBER(nvmlDeviceGetFanSpeed, K_fan)
 NUMBER(nvmlDeviceGetPerformanceState, K_pstate)
@@ -514,23 +516,23 @@ NUMBER(nvmlDeviceGetMaxPcieLinkWidth, K_pcie_width_max)
 NUMBER(nvmlDeviceGetPcieReplayCounter, K_pcie_replays)
 
 static int reasons(device_t device, unsigned long long *out) {
-    if (!known(device, K_throttle_reasons)) return leave(NOT_SUPPORTED);
-    *out = ask(device, K_throttle_reasons);
+    if (!has_value(device, K_throttle_reasons)) return leave(NOT_SUPPORTED);
+    *out = value_now(device, K_throttle_reasons);
     return leave(SUCCESS);
 }
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(device_t device, unsigned long long *out) { ENTER(device); return reasons(device, out); }
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(device_t device, unsigned long long *out) { ENTER(device); return reasons(device, out); }
 EXPORT int nvmlDeviceGetNvLinkState(device_t device, unsigned link, unsigned *out) {
     ENTER(device);
-    if (!known(device, K_nvlinks) || link >= ask(device, K_nvlinks)) return leave(NOT_SUPPORTED);
-    *out = link < ask(device, K_nvlinks_active);
+    if (!has_value(device, K_nvlinks) || link >= value_now(device, K_nvlinks)) return leave(NOT_SUPPORTED);
+    *out = link < value_now(device, K_nvlinks_active);
     return leave(SUCCESS);
 }
 EXPORT int nvmlDeviceGetRemappedRows(device_t device, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
     ENTER(device);
-    if (!known(device, K_remapped_corrected)) return leave(NOT_SUPPORTED);
-    *corrected = ask(device, K_remapped_corrected), *uncorrected = ask(device, K_remapped_uncorrected);
-    *pending = ask(device, K_remapped_pending) > 0, *failed = ask(device, K_remapped_failed) > 0;
+    if (!has_value(device, K_remapped_corrected)) return leave(NOT_SUPPORTED);
+    *corrected = value_now(device, K_remapped_corrected), *uncorrected = value_now(device, K_remapped_uncorrected);
+    *pending = value_now(device, K_remapped_pending) > 0, *failed = value_now(device, K_remapped_failed) > 0;
     return leave(SUCCESS);
 }
 
@@ -553,10 +555,10 @@ EXPORT int nvmlDeviceGetFieldValues(device_t device, int count, struct field *fi
         fields[i].code = fault ? (unsigned)fault->amount : NOT_SUPPORTED, fields[i].latency = 0;
         fields[i].timestamp = (long long)(clock_seconds() * 1e6);
         while (key < KEY_COUNT && (!KEY[key].field || KEY[key].field != fields[i].id)) key++;
-        if (fault || key == KEY_COUNT || !known(device, key)) continue;
+        if (fault || key == KEY_COUNT || !has_value(device, key)) continue;
         fields[i].code = SUCCESS, fields[i].type = KEY[key].type;
-        if (KEY[key].type == TYPE_UINT) fields[i].value.number = ask(device, key);
-        else fields[i].value.large = ask(device, key);
+        if (KEY[key].type == TYPE_UINT) fields[i].value.number = value_now(device, key);
+        else fields[i].value.large = value_now(device, key);
     }
     return leave(SUCCESS);
 }
@@ -565,17 +567,17 @@ EXPORT int nvmlDeviceGetFieldValues(device_t device, int count, struct field *fi
 
 EXPORT int nvmlDeviceGetMigMode(device_t device, unsigned *current, unsigned *pending) {
     ENTER(device);
-    if (!known(device, K_mig_enabled)) return leave(NOT_SUPPORTED);
-    *current = *pending = ask(device, K_mig_enabled) > 0;
+    if (!has_value(device, K_mig_enabled)) return leave(NOT_SUPPORTED);
+    *current = *pending = value_now(device, K_mig_enabled) > 0;
     return leave(SUCCESS);
 }
-EXPORT int nvmlDeviceGetMaxMigDeviceCount(device_t device, unsigned *out) { ENTER(device); *out = known(device, K_mig_enabled) ? 7 : 0; return leave(SUCCESS); }
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(device_t device, unsigned *out) { ENTER(device); *out = has_value(device, K_mig_enabled) ? 7 : 0; return leave(SUCCESS); }
 EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(device_t device, unsigned index, device_t *out) {
     ENTER(device);
     for (int i = 0; i < playing->slices; i++) {
         if (playing->slice[i].gpu != device->gpu || playing->slice[i].index != (int)index) continue;
-        part[i].gpu = device->gpu, part[i].slice = i;
-        *out = &part[i];
+        slice_device[i].gpu = device->gpu, slice_device[i].slice = i;
+        *out = &slice_device[i];
         return leave(SUCCESS);
     }
     return leave(NOT_FOUND);
@@ -661,7 +663,7 @@ EXPORT int nvmlEventSetWait_v2(event_set_t set, struct event_data *out, unsigned
         refresh();
     }
     set->delivered = event->id;
-    *out = (struct event_data){&whole[event->gpu], event->type, event->data, ~0u, ~0u};
+    *out = (struct event_data){&gpu_device[event->gpu], event->type, event->data, ~0u, ~0u};
     return leave(SUCCESS);
 }
 
@@ -670,26 +672,26 @@ EXPORT int nvmlEventSetWait_v2(event_set_t set, struct event_data *out, unsigned
 struct gpm_metric { unsigned id; int code; double value; const char *info[3]; };
 struct gpm_get { unsigned version, count; sample_t first, second; struct gpm_metric metric[]; };
 
-EXPORT int nvmlGpmQueryDeviceSupport(device_t device, unsigned out[2]) { ENTER(device); out[1] = known(device, K_gpm_sm_active); return leave(SUCCESS); }
+EXPORT int nvmlGpmQueryDeviceSupport(device_t device, unsigned out[2]) { ENTER(device); out[1] = has_value(device, K_gpm_sm_active); return leave(SUCCESS); }
 EXPORT int nvmlGpmSampleAlloc(sample_t *out) { *out = calloc(1, sizeof **out); return *out ? SUCCESS : INSUFFICIENT_SIZE; }
 EXPORT int nvmlGpmSampleFree(sample_t sample) { free(sample); return SUCCESS; }
 EXPORT int nvmlGpmSampleGet(device_t device, sample_t sample) {
     ENTER(device);
-    if (!known(device, K_gpm_sm_active)) return leave(NOT_SUPPORTED);
+    if (!has_value(device, K_gpm_sm_active)) return leave(NOT_SUPPORTED);
     sample->gpu = device->gpu, sample->at = scenario_time();
     return leave(SUCCESS);
 }
 EXPORT int nvmlGpmMetricsGet(struct gpm_get *get) {
     static const struct { unsigned id; int key; } known_ids[] = {
         {2, K_gpm_sm_active}, {3, K_gpm_sm_occupancy}, {5, K_gpm_tensor_active}, {10, K_gpm_dram_active}};
-    ENTER(&whole[get->second->gpu]);
+    ENTER(&gpu_device[get->second->gpu]);
     if (get->first->gpu != get->second->gpu) return leave(INVALID_ARGUMENT);
     for (unsigned i = 0; i < get->count; i++) {
         get->metric[i].code = NOT_SUPPORTED;
         for (unsigned k = 0; k < sizeof known_ids / sizeof *known_ids; k++) {
-            if (get->metric[i].id != known_ids[k].id || !known(&whole[get->second->gpu], known_ids[k].key)) continue;
+            if (get->metric[i].id != known_ids[k].id || !has_value(&gpu_device[get->second->gpu], known_ids[k].key)) continue;
             get->metric[i].code = SUCCESS;
-            get->metric[i].value = fmin(100, ask(&whole[get->second->gpu], known_ids[k].key));
+            get->metric[i].value = fmin(100, value_now(&gpu_device[get->second->gpu], known_ids[k].key));
         }
     }
     return leave(SUCCESS);

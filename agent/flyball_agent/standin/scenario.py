@@ -1,4 +1,4 @@
-"""Scenarios: what the stand-in GPUs say over time, and what goes wrong with them."""
+"""Scenarios of the stand-in GPUs: their readings over time, and their faults."""
 
 import math
 import re
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Self
 
 Number = int | float
-EVERY_GPU = None
-_PLAIN = {"utilization_gpu": 0, "utilization_memory": 0, "memory_total": 16 * 1024**3, "memory_used": 0,
+ALL_GPUS = None
+_DEFAULTS = {"utilization_gpu": 0, "utilization_memory": 0, "memory_total": 16 * 1024**3, "memory_used": 0,
           "power": 50_000, "temperature": 40, "memory_temperature": 45, "clock_sm": 1000}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A value that moves by itself; waves add up: `ramp(40, 90, 0, 300) + noise(0, 1)`."""
+    """A value that changes over time. Waves can be added: `ramp(40, 90, 0, 300) + noise(0, 1)`."""
 
     text: str
 
@@ -24,7 +24,7 @@ class Wave:
 
 
 def as_text(value: Wave | Number) -> str:
-    """As the scenario file says it."""
+    """Return a value in the syntax of the scenario file."""
     return value.text if isinstance(value, Wave) else f"{value:.17g}"
 
 
@@ -33,37 +33,37 @@ def _wave(name: str, *arguments: Number) -> Wave:
 
 
 def ramp(low: Number, high: Number, begin_seconds: Number, end_seconds: Number) -> Wave:
-    """From `low` to `high` between two instants; constant before and after."""
+    """Return a wave that rises from `low` to `high` between two times and is constant before and after."""
     return _wave("ramp", low, high, begin_seconds, end_seconds)
 
 
 def saw(low: Number, high: Number, period_seconds: Number) -> Wave:
-    """Rises from `low` to `high` over each period, then falls at once."""
+    """Return a wave that rises from `low` to `high` over each period, then falls at once."""
     return _wave("saw", low, high, period_seconds)
 
 
 def square(low: Number, high: Number, period_seconds: Number, high_share: Number) -> Wave:
-    """`high` for the first share of each period, `low` for the rest."""
+    """Return a wave that is `high` for the first share of each period and `low` for the rest."""
     return _wave("square", low, high, period_seconds, high_share)
 
 
 def sine(mean: Number, amplitude: Number, period_seconds: Number) -> Wave:
-    """Swings about `mean`."""
+    """Return a sine wave around `mean`."""
     return _wave("sine", mean, amplitude, period_seconds)
 
 
 def noise(mean: Number, spread: Number) -> Wave:
-    """Wanders within `mean` ± `spread`, ten new values a second, the same ones each time it is played."""
+    """Return random values within `mean` ± `spread`: ten a second, the same ones each time the scenario is played."""
     return _wave("noise", mean, spread)
 
 
 def count(per_second: Number) -> Wave:
-    """A counter."""
+    """Return a counter."""
     return _wave("count", per_second)
 
 
 def known_keys() -> frozenset[str]:
-    """What a GPU can be told to say: the table of the C source is the only one."""
+    """Return the keys of a GPU's readings, from the table in the C source."""
     source = Path(__file__).with_name("nvml.c").read_text(encoding="utf-8")
     table = source[source.index("#define KEYS(K)") : source.index("#define AS_ENUM")]
     return frozenset(re.findall(r"K\((\w+), \d+, \d+\)", table))
@@ -71,56 +71,56 @@ def known_keys() -> frozenset[str]:
 
 @dataclass(slots=True)
 class Scenario:
-    """Lines for the stand-in, written by methods that return the scenario itself."""
+    """The lines of a scenario file. Each method adds lines and returns the scenario."""
 
     gpus: int = 1
     driver: str = "580.95.05"
     lines: list[str] = field(default_factory=list)
     events: int = 0
 
-    def set(self, values: Mapping[str, Wave | Number | str | None], gpu: int | None = EVERY_GPU) -> Self:
-        """Say these values; a later line overrides an earlier one, `None` makes a reading unsupported."""
+    def set(self, values: Mapping[str, Wave | Number | str | None], gpu: int | None = ALL_GPUS) -> Self:
+        """Set values. A later one overrides an earlier one; `None` makes a reading unsupported."""
         for key, value in values.items():
             text = "none" if value is None else value if isinstance(value, str) else as_text(value)
             self.lines.append(f"gpu {_target(gpu)} {key} {text}")
         return self
 
     def at(self, seconds: Number) -> Self:
-        """Stop the time of the scenario."""
+        """Stop the time of the scenario at this moment."""
         self.lines.append(f"now {seconds:.17g}")
         return self
 
     def started_at(self, monotonic_seconds: float) -> Self:
-        """Count time from this reading of the monotonic clock; else from when the library first looks."""
+        """Start the time at this value of the monotonic clock. The default is when the library reads the scenario."""
         self.lines.append(f"start {monotonic_seconds:.17g}")
         return self
 
     def error(
-        self, call: str, code: int, gpu: int | None = EVERY_GPU, begin: Number = 0, end: Number = math.inf
+        self, call: str, code: int, gpu: int | None = ALL_GPUS, begin: Number = 0, end: Number = math.inf
     ) -> Self:
-        """This call returns an error code."""
+        """Make a call return an error code."""
         self.lines.append(f"error {_target(gpu)} {call} {code} {begin} {end}")
         return self
 
     def hang(
-        self, call: str, seconds: Number, gpu: int | None = EVERY_GPU, begin: Number = 0, end: Number = math.inf
+        self, call: str, seconds: Number, gpu: int | None = ALL_GPUS, begin: Number = 0, end: Number = math.inf
     ) -> Self:
-        """Each such call takes this long, or until a new scenario without this line is played."""
+        """Make a call take this long, or until a new scenario without this line is played."""
         self.lines.append(f"hang {_target(gpu)} {call} {seconds} {begin} {end}")
         return self
 
     def lose(self, gpu: int, begin: Number = 0, end: Number = math.inf) -> Self:
-        """This GPU is lost: every call on it says so."""
+        """Lose a GPU: every call for it returns "GPU is lost"."""
         self.lines.append(f"lost {gpu} {begin} {end}")
         return self
 
     def unload_driver(self, begin: Number = 0, end: Number = math.inf) -> Self:
-        """There is no driver meanwhile; who had it open must open it again afterwards."""
+        """Remove the driver for a time. Afterwards, NVML must be initialised again."""
         self.lines.append(f"driver_missing {begin} {end}")
         return self
 
     def xid(self, gpu: int, code: int, at: Number = 0) -> Self:
-        """The driver reports an XID."""
+        """Report an XID error."""
         self.events += 1
         self.lines.append(f"xid {self.events} {gpu} {code} {at:.17g}")
         return self
@@ -128,25 +128,25 @@ class Scenario:
     def process(
         self, gpu: int, pid: int, memory_bytes: Wave | Number | None, *, utilization: int = 0, kind: str = "compute"
     ) -> Self:
-        """A process (compute, graphics or mps) holds memory of this GPU."""
+        """Add a process (compute, graphics or mps) that uses memory of a GPU."""
         memory = "none" if memory_bytes is None else as_text(memory_bytes)
         self.lines.append(f"process {gpu} {kind} {pid} {utilization} {memory}")
         return self
 
     def slice(self, gpu: int, index: int, *, uuid: str, profile: str, total_bytes: int, used: Wave | Number) -> Self:
-        """A MIG instance."""
+        """Add a MIG instance."""
         self.lines.append(f"mig {gpu} {index} {uuid} {profile} {total_bytes} {as_text(used)}")
         return self
 
     def text(self) -> str:
-        """The file as the library reads it; GPUs of which nothing is said are plain and idle."""
-        told = any(line.startswith("gpu ") for line in self.lines)
-        plain = [] if told else [f"gpu * {key} {value}" for key, value in _PLAIN.items()]
-        return "\n".join([f"gpus {self.gpus}", f"driver {self.driver}", *plain, *self.lines, ""])
+        """Return the content of the scenario file. If no values are set, all GPUs are simple and idle."""
+        has_values = any(line.startswith("gpu ") for line in self.lines)
+        defaults = [] if has_values else [f"gpu * {key} {value}" for key, value in _DEFAULTS.items()]
+        return "\n".join([f"gpus {self.gpus}", f"driver {self.driver}", *defaults, *self.lines, ""])
 
 
-def held_by(text: str, pid: int) -> str:
-    """The same file, in which this process holds the memory of every GPU that a process held."""
+def with_process_id(text: str, pid: int) -> str:
+    """Return a scenario file in which all processes have this process id."""
     lines = [line.split(" ") for line in text.split("\n")]
     return "\n".join(
         " ".join([*words[:3], str(pid), *words[4:]] if words[0] == "process" else words) for words in lines
@@ -154,4 +154,4 @@ def held_by(text: str, pid: int) -> str:
 
 
 def _target(gpu: int | None) -> str:
-    return "*" if gpu is EVERY_GPU else str(gpu)
+    return "*" if gpu is ALL_GPUS else str(gpu)

@@ -1,4 +1,4 @@
-"""Scenarios with a story, for demonstrations: each GPU trains, and something happens to it."""
+"""Scenarios for demonstrations: every GPU trains, and something happens to some of them."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from flyball_agent.standin.cards import GIB, H100, Values
-from flyball_agent.standin.library import StandIn, StandInError
+from flyball_agent.standin.library import StandIn, StandinError
 from flyball_agent.standin.scenario import Scenario, Wave, count, noise, ramp, saw, sine, square
 
 TOTAL = 81559 * 1024**2
@@ -38,11 +38,11 @@ _TRAINING: Values = {
 
 
 def _steady(scenario: Scenario) -> None:
-    """Nothing happens: every GPU is well used."""
+    """Use all GPUs well, without any incident."""
 
 
 def _starved(scenario: Scenario) -> None:
-    """The data loader keeps every GPU waiting four seconds in ten."""
+    """Make all GPUs wait for the data loader four seconds in ten."""
     busy = {"utilization_gpu": (6, 95), "utilization_memory": (2, 46), "power": (140_000, 590_000)}
     scenario.set({key: square(low, high, 10, 0.6) + noise(0, 2) for key, (low, high) in busy.items()})
     scenario.set({"gpm_sm_active": square(3, 86, 10, 0.6), "gpm_tensor_active": square(0, 49, 10, 0.6)})
@@ -50,7 +50,7 @@ def _starved(scenario: Scenario) -> None:
 
 
 def _hot(scenario: Scenario) -> None:
-    """The cooling of the last GPU fails: it warms up to its limit and slows down."""
+    """Make the cooling of the last GPU fail: it heats up to its limit and slows down."""
     gpu = scenario.gpus - 1
     scenario.set({
         "temperature": ramp(63, 89, 20, 280),
@@ -64,17 +64,17 @@ def _hot(scenario: Scenario) -> None:
 
 
 def _leak(scenario: Scenario) -> None:
-    """The first GPU's memory grows by a fixed amount a step until there is none left."""
+    """Increase the memory use of the first GPU by a fixed amount per step until none is left."""
     scenario.set({"memory_used": ramp(40 * GIB, TOTAL, 10, 250)}, 0)
 
 
 def slow_gpu(gpus: int) -> int:
-    """Which of so many is the straggler."""
+    """Return the index of the straggler."""
     return gpus // 2
 
 
 def _straggler(scenario: Scenario) -> None:
-    """One GPU is slow, for it is hot, and all others wait for it."""
+    """Make one GPU slow because it is hot; all others wait for it."""
     slow = slow_gpu(scenario.gpus)
     scenario.set({"utilization_gpu": noise(97, 2), "power": noise(420_000, 12_000), "energy": count(420_000)})
     scenario.set({"gpm_sm_active": noise(88 * STRAGGLER_FACTOR, 3), "gpm_tensor_active": noise(30, 3)})
@@ -86,7 +86,7 @@ def _straggler(scenario: Scenario) -> None:
 
 
 def _xid(scenario: Scenario) -> None:
-    """Memory errors, then the last GPU falls off the bus; after two minutes somebody resets it."""
+    """Report memory errors of the last GPU, then remove it from the bus; two minutes later it is reset."""
     gpu = scenario.gpus - 1
     scenario.set({"ecc_uncorrected": ramp(0, 2, 29.9, 30), "remapped_pending": ramp(0, 1, 29.9, 30)}, gpu)
     scenario.xid(gpu, 48, at=30).xid(gpu, 63, at=30.5).xid(gpu, 79, at=60).lose(gpu, 60.5, 180)
@@ -103,25 +103,25 @@ SCENARIOS: Mapping[str, Callable[[Scenario], None]] = {
 
 
 def make_scenario(name: str, gpus: int, pid: int | None = None) -> Scenario:
-    """A scenario by name; `pid` is the process that is said to train on every GPU."""
+    """Build a scenario by name. `pid` is the process that trains on every GPU."""
     if name not in SCENARIOS:
-        raise StandInError(f"no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+        raise StandinError(f"there is no scenario {name!r}; the scenarios are {', '.join(SCENARIOS)}")
     if not 1 <= gpus <= 16:
-        raise StandInError(f"{gpus} GPUs: the stand-in has 1 to 16")
+        raise StandinError(f"{gpus} GPUs: the stand-in supports 1 to 16")
     scenario = Scenario(gpus=gpus).set(H100).set(_TRAINING)
     SCENARIOS[name](scenario)
     for gpu in range(gpus):
-        scenario.process(gpu, pid or os.getpid(), _held(name, gpu), utilization=96)
+        scenario.process(gpu, pid or os.getpid(), _memory_used(name, gpu), utilization=96)
     return scenario
 
 
-def _held(name: str, gpu: int) -> Wave | int:
+def _memory_used(name: str, gpu: int) -> Wave | int:
     return ramp(40 * GIB, TOTAL, 10, 250) if name == "leak" and gpu == 0 else 61 * GIB
 
 
 def start_standin(directory: Path, scenario: str = "steady", gpus: int = 8, pid: int | None = None) -> Path:
-    """Play a scenario from now on; the library's path is what the setting `nvml_library` wants."""
-    told = make_scenario(scenario, gpus, pid).started_at(time.monotonic())
-    for gpu in range(gpus):  # a fleet of demonstrations has no GPU twice
-        told.set({"uuid": f"GPU-{uuid.uuid5(uuid.NAMESPACE_URL, f'{directory.absolute()}/{gpu}')}"}, gpu)
-    return StandIn(directory, told).library
+    """Play a scenario from now on. Return the path of the library, for the setting `nvml_library`."""
+    played = make_scenario(scenario, gpus, pid).started_at(time.monotonic())
+    for gpu in range(gpus):  # the GPUs of two demonstrations must have different UUIDs
+        played.set({"uuid": f"GPU-{uuid.uuid5(uuid.NAMESPACE_URL, f'{directory.absolute()}/{gpu}')}"}, gpu)
+    return StandIn(directory, played).library

@@ -1,7 +1,7 @@
-"""A training that is not there: it reports the steps of one rank for each GPU, equally long as collectives make them.
+"""A simulated training that reports the steps of one rank per GPU; collectives make all steps equally long.
 
-`python -m flyball_agent.standin.training SOCKET RUN RANKS SLOW GPUS` speaks to the agent until it is ended; the rank
-SLOW computes slowly, and the others wait for it. It holds the GPUs that a stand-in plays in the folder GPUS.
+`python -m flyball_agent.standin.training SOCKET RUN RANKS SLOW GPUS` sends reports to the agent until it is killed. The
+rank SLOW computes slowly, and the others wait for it. The process appears on the GPUs of the stand-in in folder GPUS.
 """
 
 import json
@@ -17,11 +17,11 @@ from pathlib import Path
 from flyball_agent.standin.library import hold_gpus
 from flyball_agent.standin.scenarios import STRAGGLER_FACTOR
 
-OWN_SECONDS, COLLECTIVE_SECONDS = 0.15, 0.01
-"""Of a step: what a rank computes, and what a collective takes once the last one has come."""
+COMPUTE_SECONDS, COLLECTIVE_SECONDS = 0.15, 0.01
+"""Parts of a step: computation, and the collective once the last rank has reached it."""
 
-STEPS_A_REPORT = 4
-TOKENS_A_STEP = 16_384
+STEPS_PER_REPORT = 4
+TOKENS_PER_STEP = 16_384
 _NOISE = 0.01
 _ANSWER_SECONDS = 5.0
 
@@ -29,25 +29,25 @@ Report = dict[str, object]
 
 
 def reports(ranks: int, slow: int, noise: random.Random) -> Iterator[list[Report]]:
-    """What every rank reports, time after time."""
+    """Yield the reports of all ranks, one list per reporting period."""
     step = 0
     while True:
-        own = [OWN_SECONDS * noise.gauss(1, _NOISE) for _ in range(ranks)]
-        own[slow] /= STRAGGLER_FACTOR
-        step_seconds = max(own) + COLLECTIVE_SECONDS
-        step += STEPS_A_REPORT
-        yield [_report(step, step_seconds, seconds) for seconds in own]
+        compute = [COMPUTE_SECONDS * noise.gauss(1, _NOISE) for _ in range(ranks)]
+        compute[slow] /= STRAGGLER_FACTOR
+        step_seconds = max(compute) + COLLECTIVE_SECONDS
+        step += STEPS_PER_REPORT
+        yield [_report(step, step_seconds, seconds) for seconds in compute]
 
 
-def _report(step: int, step_seconds: float, own_seconds: float) -> Report:
-    sections = {"forward": own_seconds, "all_reduce": step_seconds - own_seconds}
+def _report(step: int, step_seconds: float, compute_seconds: float) -> Report:
+    sections = {"forward": compute_seconds, "all_reduce": step_seconds - compute_seconds}
     return {
         "kind": "steps",
         "step": step,
-        "steps": STEPS_A_REPORT,
-        "step_seconds": STEPS_A_REPORT * step_seconds,
-        "tokens": STEPS_A_REPORT * TOKENS_A_STEP,
-        "section_seconds": {name: STEPS_A_REPORT * seconds for name, seconds in sections.items()},
+        "steps": STEPS_PER_REPORT,
+        "step_seconds": STEPS_PER_REPORT * step_seconds,
+        "tokens": STEPS_PER_REPORT * TOKENS_PER_STEP,
+        "section_seconds": {name: STEPS_PER_REPORT * seconds for name, seconds in sections.items()},
     }
 
 
@@ -60,30 +60,30 @@ class _Rank:
         connection.connect(path)
         self._connection = connection
         self._answers = stack.enter_context(connection.makefile("r", encoding="utf-8"))
-        self.say(hello)
+        self.send(hello)
 
-    def say(self, line: Report) -> None:
-        """One line, and its answer; `ConnectionError` when the agent has gone."""
+    def send(self, line: Report) -> None:
+        """Send one line and read its answer. Raise `ConnectionError` if the agent has closed the connection."""
         self._connection.sendall(json.dumps(line).encode() + b"\n")
         if not self._answers.readline():
             raise ConnectionError("the agent has closed the connection")
 
 
 def train(path: str, run: str, ranks: int, slow: int) -> None:
-    """Report once a second, until the agent goes."""
+    """Report once a second until the agent closes the connection."""
     with ExitStack() as stack:
-        told = [
+        connections = [
             _Rank(path, {"kind": "hello", "run": run, "rank": rank, "world_size": ranks}, stack)
             for rank in range(ranks)
         ]
-        for together in reports(ranks, slow, random.Random(run)):  # noqa: S311  noise of a demonstration
-            for rank, report in zip(told, together, strict=True):
-                rank.say(report)
+        for all_reports in reports(ranks, slow, random.Random(run)):  # noqa: S311  noise of a demonstration
+            for connection, report in zip(connections, all_reports, strict=True):
+                connection.send(report)
             time.sleep(1 - time.time() % 1)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Never returns: an agent that is not there yet, or goes, is waited for."""
+    """Report forever. If the agent is not running, wait for it."""
     path, run, ranks, slow, gpus = arguments
     hold_gpus(Path(gpus), os.getpid())
     while True:

@@ -1,1 +1,1 @@
-"""The uplink: one gRPC stream to a collector, live records first, the backlog as the collector grants it."""
+"""The uplink: one gRPC stream to a collector. Live records come first, the backlog as the collector grants it."""

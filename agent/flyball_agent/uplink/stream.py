@@ -1,4 +1,4 @@
-"""One stream: from hello to the moment it breaks."""
+"""One stream to a collector, from the hello to its end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from grpc import aio
 
-from flyball_agent.clock import Clock
+from flyball_agent.clock import HostClock
 from flyball_agent.record import Definition
 from flyball_agent.schedule import NANOSECONDS, due_ns, spread_ns
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.spool.format import SpooledRecord
 from flyball_agent.spool.spool import Spool
 from flyball_agent.uplink.backlog import Backlog
-from flyball_agent.uplink.live import LiveQueue
+from flyball_agent.uplink.live_queue import LiveQueue
 from flyball_proto import PROTOCOL_VERSION
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 if TYPE_CHECKING:
-    from flyball_agent.spool.life import SpooledEpoch
+    from flyball_agent.spool.epoch_segments import EpochSummary
 
 _log = structlog.get_logger(__name__)
 
@@ -31,43 +31,43 @@ GOODBYE_SECONDS = 0.7
 MAX_MESSAGE_BYTES = 256 * 1024
 MAX_KNOWN_DEFINITIONS = 4096
 MAX_HELLO_EPOCHS = 1000
-"""A hello stays small even after days of crashes; what it does not name is named by the next stream's."""
+"""Limit for the size of a hello after days of crashes. The epochs beyond it are named by the next stream."""
 
 
 class StreamFailed(Exception):
-    """The collector did not keep to the protocol."""
+    """The collector violated the protocol or refused the stream."""
 
 
 @dataclass(slots=True)
-class Self:
-    """What streams share: who the agent is, and what outlives one stream."""
+class AgentState:
+    """The identity of the agent, and the state that outlives one stream."""
 
     host: str
     version: str
     spool: Spool
-    clock: Clock
+    clock: HostClock
     self_metrics: SelfMetrics
     inventory: pb.Inventory | None = None
     inventory_version: int = 0
     refused: dict[bytes, RangeSet] = field(default_factory=dict)
 
 
-class Stream:
-    """The conversation on one call."""
+class UplinkStream:
+    """The messages on one gRPC call."""
 
-    def __init__(self, call: Any, me: Self, stop: asyncio.Event) -> None:
+    def __init__(self, call: Any, agent: AgentState, stop: asyncio.Event) -> None:
         self._call = call
-        self._me = me
+        self._agent = agent
         self._stop = stop
         self._loop = asyncio.get_running_loop()
-        self._epochs: Sequence[SpooledEpoch] = ()
+        self._epochs: Sequence[EpochSummary] = ()
         self._backlog = Backlog(())
         self._declared: dict[bytes, RangeSet] = {}
         self._missing: list[tuple[bytes, RangeSet]] = []
         self._known: set[int] = set()
         self._echo: tuple[int, int] | None = None
         self._inventory_sent = 0
-        self._are_more = False
+        self._has_more_epochs = False
         self._unsettled: dict[bytes, int] = {}
         self._lost_seen = -1
         self._send_every_ns = NANOSECONDS
@@ -78,7 +78,7 @@ class Stream:
         self.welcome = asyncio.Event()
 
     async def run(self) -> None:
-        """Speak until the stream ends, breaks (AioRpcError, StreamFailed), or the agent stops."""
+        """Send and receive until the stream ends, fails (AioRpcError, StreamFailed), or the agent stops."""
         await self._hello()
         await self._receive_welcome()
         async with asyncio.TaskGroup() as group:
@@ -88,19 +88,19 @@ class Stream:
             sending.add_done_callback(lambda _: receiving.cancel())
 
     def wake(self) -> None:
-        """There may be something to send before the next live batch."""
+        """Check for something to send before the next live records."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    # Beginning
+    # Start
 
     async def _hello(self) -> None:
-        epochs = await asyncio.to_thread(self._me.spool.epochs)
-        self._are_more = len(epochs) > MAX_HELLO_EPOCHS
-        self._epochs = [*epochs[: MAX_HELLO_EPOCHS - 1], epochs[-1]] if self._are_more else epochs
+        epochs = await asyncio.to_thread(self._agent.spool.epochs)
+        self._has_more_epochs = len(epochs) > MAX_HELLO_EPOCHS
+        self._epochs = [*epochs[: MAX_HELLO_EPOCHS - 1], epochs[-1]] if self._has_more_epochs else epochs
         self._unsettled = {each.epoch.id: each.next for each in self._epochs if each.ended}
         self._backlog = Backlog(each.epoch.id for each in self._epochs)
-        hello = pb.Hello(host=self._me.host, agent_version=self._me.version, protocol=PROTOCOL_VERSION)
+        hello = pb.Hello(host=self._agent.host, agent_version=self._agent.version, protocol=PROTOCOL_VERSION)
         for each in self._epochs:
             hello.epochs.add(epoch=each.epoch.to_message(), first=each.first, next=each.next, ended=each.ended)
         await self._write(pb.AgentMessage(hello=hello))
@@ -112,11 +112,11 @@ class Stream:
         except TimeoutError:
             raise StreamFailed(f"no welcome within {WELCOME_SECONDS:g} s") from None
         if not isinstance(message, pb.CollectorMessage) or not message.HasField("welcome"):
-            if message is EOF:  # the status says why
+            if message is EOF:  # the reason is in the status
                 code, details = await self._call.code(), await self._call.details()
                 raise StreamFailed(f"refused: {code.name}: {details}")
             raise StreamFailed("the collector's first message is not a welcome")
-        self._note(message)
+        self._record_echo(message)
         welcome = message.welcome
         self._take_settings(welcome.settings)
         settled = {durable.epoch: durable.settled for durable in welcome.durable}
@@ -131,12 +131,12 @@ class Stream:
             self._begin_epoch(each.epoch.id, settled.get(each.epoch.id, 0))
 
     def _begin_epoch(self, epoch: bytes, settled: int) -> None:
-        """Forget what is settled; replay what we have; what neither has is lost."""
-        spool = self._me.spool
+        """Forget what is settled, queue the rest for replay, and declare lost what neither side has."""
+        spool = self._agent.spool
         spool.settle(epoch, settled)
         if settled >= self._unsettled.get(epoch, settled):
             self._unsettled.pop(epoch, None)
-        refused = self._me.refused.get(epoch, RangeSet())
+        refused = self._agent.refused.get(epoch, RangeSet())
         self._backlog.add(epoch, spool.held(epoch) - refused)
         self._missing.append((epoch, spool.missing(epoch) - refused))
 
@@ -144,25 +144,25 @@ class Stream:
 
     async def _receive(self) -> None:
         while (message := await self._call.read()) is not EOF:
-            self._note(message)
+            self._record_echo(message)
             await self._take(message)
-            if self._are_more and not self._unsettled:
+            if self._has_more_epochs and not self._unsettled:
                 return  # the next stream names the epochs that this one had no room for
             self.wake()
 
-    def _note(self, message: pb.CollectorMessage) -> None:
+    def _record_echo(self, message: pb.CollectorMessage) -> None:
         if message.sent_ns:
-            self._echo = (message.sent_ns, self._me.clock.boot_ns())
+            self._echo = (message.sent_ns, self._agent.clock.boot_ns())
 
     async def _take(self, message: pb.CollectorMessage) -> None:
-        """Do what the collector says; kinds of a newer version are ignored."""
+        """Handle a message. Kinds of a newer version are ignored."""
         match message.WhichOneof("kind"):
             case "acknowledgement":
                 ack = message.acknowledgement
                 self._backlog.settle(ack.epoch, ack.settled)
                 if ack.settled >= self._unsettled.get(ack.epoch, ack.settled):
                     self._unsettled.pop(ack.epoch, None)
-                await asyncio.to_thread(self._me.spool.settle, ack.epoch, ack.settled)
+                await asyncio.to_thread(self._agent.spool.settle, ack.epoch, ack.settled)
             case "refused":
                 self._take_refused(message.refused)
             case "rewind":
@@ -174,18 +174,18 @@ class Stream:
 
     def _take_refused(self, refused: pb.Refused) -> None:
         ranges = RangeSet((part.first, part.next) for part in refused.ranges)
-        before = self._me.refused.get(refused.epoch, RangeSet())
-        self._me.self_metrics.records_refused += len(ranges - before)
+        before = self._agent.refused.get(refused.epoch, RangeSet())
+        self._agent.self_metrics.records_refused += len(ranges - before)
         if not before:
             _log.warning("records_refused", epoch=refused.epoch.hex(), reason=refused.reason)
         if refused.epoch in {each.epoch.id for each in self._epochs}:
-            self._me.refused[refused.epoch] = before | ranges
+            self._agent.refused[refused.epoch] = before | ranges
             self._backlog.remove(refused.epoch, ranges)
 
     def _take_rewind(self, epoch: bytes, first: int) -> None:
-        spool = self._me.spool
+        spool = self._agent.spool
         held = spool.held(epoch)
-        again = RangeSet(held.within(first, 2**63)) - self._me.refused.get(epoch, RangeSet())
+        again = RangeSet(held.within(first, 2**63)) - self._agent.refused.get(epoch, RangeSet())
         self._backlog.add(epoch, again)
         self._missing.append((epoch, RangeSet(spool.missing(epoch).within(first, 2**63))))
 
@@ -198,12 +198,12 @@ class Stream:
     # Sending
 
     async def _send(self) -> None:
-        """Live records at this host's instant of each period; between, what the collector granted."""
-        last_ns = self._me.clock.boot_ns() - self._send_every_ns
+        """Send live records at this host's time within each period, and the granted backlog in between."""
+        last_ns = self._agent.clock.boot_ns() - self._send_every_ns
         due = self._due_boot_ns(last_ns)
         while not self._stop.is_set():
             await self._send_changes()
-            now = self._me.clock.boot_ns()
+            now = self._agent.clock.boot_ns()
             if now >= due:
                 await self._send_live()
                 last_ns = now
@@ -216,10 +216,13 @@ class Stream:
         await asyncio.wait([asyncio.ensure_future(self._call.code())], timeout=GOODBYE_SECONDS)
 
     def _due_boot_ns(self, last_ns: int) -> int:
-        """Waits are by the boot clock; a step of the wall clock moves the instant by less than a period."""
-        clock, every = self._me.clock, self._send_every_ns
+        """Return when live records are due, on the boot clock.
+
+        A jump of the wall clock moves it by less than one period.
+        """
+        clock, every = self._agent.clock, self._send_every_ns
         now = clock.boot_ns()
-        return now + due_ns(clock.wall_ns(), now - last_ns, every, spread_ns(self._me.host, every))
+        return now + due_ns(clock.wall_ns(), now - last_ns, every, spread_ns(self._agent.host, every))
 
     async def _sleep(self, seconds: float) -> None:
         wake = self._wake = self._loop.create_future()
@@ -231,22 +234,22 @@ class Stream:
             self._wake = None
 
     async def _send_changes(self) -> None:
-        if self._me.inventory is not None and self._inventory_sent != self._me.inventory_version:
-            self._inventory_sent = self._me.inventory_version
-            await self._write(pb.AgentMessage(inventory=self._me.inventory))
-        if self._lost_seen != self._me.spool.lost_version or self._missing:
+        if self._agent.inventory is not None and self._inventory_sent != self._agent.inventory_version:
+            self._inventory_sent = self._agent.inventory_version
+            await self._write(pb.AgentMessage(inventory=self._agent.inventory))
+        if self._lost_seen != self._agent.spool.lost_version or self._missing:
             await self._send_lost()
 
     async def _send_lost(self) -> None:
-        self._lost_seen = self._me.spool.lost_version
+        self._lost_seen = self._agent.spool.lost_version
         missing, self._missing = self._missing, []
         for epoch, ranges in missing:
-            await self._declare(epoch, ranges, "the agent no longer holds them")
+            await self._declare(epoch, ranges, "the agent no longer has them")
         for epoch, lost in await asyncio.to_thread(self._all_lost):
             await self._declare(epoch, lost - self._declared.get(epoch, RangeSet()), "dropped or damaged in the spool")
 
     def _all_lost(self) -> list[tuple[bytes, RangeSet]]:
-        losses = ((each.epoch.id, self._me.spool.lost(each.epoch.id)) for each in self._epochs)
+        losses = ((each.epoch.id, self._agent.spool.lost(each.epoch.id)) for each in self._epochs)
         return [(epoch, lost) for epoch, lost in losses if lost]
 
     async def _declare(self, epoch: bytes, ranges: RangeSet, reason: str) -> None:
@@ -273,10 +276,10 @@ class Stream:
                 self._backlog.remove(live.epoch, RangeSet.of(tick.sequence for tick in ticks))
 
     async def _send_backlog(self) -> bool:
-        """Send one message of the backlog, if there is one and it is granted."""
-        if self._backlog.granted_bytes <= 0 or (stretch := self._backlog.next()) is None:
+        """Send one message of the backlog, if there is any and it is granted."""
+        if self._backlog.granted_bytes <= 0 or (oldest := self._backlog.next()) is None:
             return False
-        epoch, first, following = stretch
+        epoch, first, following = oldest
         limit = min(self._backlog.granted_bytes, self._max_message_bytes)
         records, definitions = await asyncio.to_thread(self._fetch, epoch, first, following, limit)
         if not records:
@@ -290,18 +293,18 @@ class Stream:
     def _fetch(
         self, epoch: bytes, first: int, following: int, limit: int
     ) -> tuple[list[SpooledRecord], list[Definition]]:
-        """Read a stretch and what it needs; what cannot be read, or not understood without what it needs, is lost."""
-        spool = self._me.spool
+        """Read records and their definitions. Records that cannot be read, or lack a definition, are declared lost."""
+        spool = self._agent.spool
         records = spool.read(epoch, first, following, limit)
         definitions: dict[int, Definition | None] = {}
         for digest in {digest for each in records for digest in each.needs} - self._known:
             definitions[digest] = spool.definition(epoch, digest)
         usable = [each for each in records if all(definitions.get(digest, True) for digest in each.needs)]
         end = records[-1].sequence + 1 if records else following
-        unread = RangeSet([(first, end)]) - RangeSet.of(each.sequence for each in usable)
-        if unread:
-            self._backlog.remove(epoch, unread)
-            spool.declare_lost(epoch, unread & spool.held(epoch) | (unread & spool.missing(epoch)), "unreadable")
+        unusable = RangeSet([(first, end)]) - RangeSet.of(each.sequence for each in usable)
+        if unusable:
+            self._backlog.remove(epoch, unusable)
+            spool.declare_lost(epoch, unusable & spool.held(epoch) | (unusable & spool.missing(epoch)), "unreadable")
         return usable, [each for each in definitions.values() if each is not None]
 
     async def _define(self, definitions: Sequence[Definition]) -> None:
@@ -318,17 +321,17 @@ class Stream:
         await self._write(pb.AgentMessage(records=body))
 
     async def _write(self, message: pb.AgentMessage) -> None:
-        """Stamp and send; waits while the collector does not take more."""
+        """Add the time and send a message. It waits while the collector does not accept more."""
         if self._echo is not None:
             sent_ns, received_ns = self._echo
             message.echo.collector_sent_ns = sent_ns
             message.echo.agent_received_boot_ns = received_ns
             self._echo = None
-        message.sent_boot_ns = self._me.clock.boot_ns()
+        message.sent_boot_ns = self._agent.clock.boot_ns()
         data = message.SerializeToString()
-        self._me.self_metrics.sent_bytes += len(data)
+        self._agent.self_metrics.sent_bytes += len(data)
         try:
             await self._call.write(data)
-        except asyncio.InvalidStateError:  # the call ended since we last looked; only its status says why
+        except asyncio.InvalidStateError:  # the call has ended meanwhile; the reason is in its status
             code, details = await self._call.code(), await self._call.details()
             raise StreamFailed(f"{code.name}: {details}") from None

@@ -1,1 +1,1 @@
-"""Generated from the .proto files beside; `make proto` makes it anew."""
+"""Modules generated from the .proto files in this folder by `make proto`."""

@@ -45,7 +45,7 @@ class TelemetryServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Connect(self, request_iterator, context):
-        """One stream a host. The newest authenticated stream of a host supersedes the older one.
+        """One stream per host. A new authenticated stream of a host replaces the older one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,4 +1,4 @@
-"""What architectures compute with."""
+"""Tests of the number formats of GPU architectures."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from flyball_agent.accelerators.architectures import architecture
     ],
 )
 def test_precisions_follow_the_capability(capability: tuple[int, int], name: str, has: str, lacks: str) -> None:
-    """Each generation brings its own precisions."""
+    """Each generation has its precisions."""
     found = architecture(capability)
     assert found.name == name
     assert has in found.precisions
@@ -29,11 +29,11 @@ def test_precisions_follow_the_capability(capability: tuple[int, int], name: str
 
 @given(st.tuples(st.integers(8, 20), st.integers(0, 9)), st.tuples(st.integers(8, 20), st.integers(0, 9)))
 def test_later_capabilities_lose_no_precision(one: tuple[int, int], other: tuple[int, int]) -> None:
-    """From Ampere on, a higher capability computes with all that a lower one does."""
+    """From Ampere on, a higher capability supports every precision of a lower one."""
     lower, higher = sorted((one, other))
     assert set(architecture(lower).precisions) <= set(architecture(higher).precisions)
 
 
 def test_a_capability_before_all_known_ones_is_unknown() -> None:
-    """Nothing is claimed of what the table does not know."""
+    """A capability that is not in the table has no name and no precisions."""
     assert architecture((2, 0)).precisions == ()

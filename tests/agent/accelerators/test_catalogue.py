@@ -1,4 +1,4 @@
-"""The list of accelerators, their inventory, and the check of a real driver."""
+"""Tests of the list of accelerators, their inventory, and the check of a driver."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def settings_for(tmp_path: Path, **more: object) -> AgentSettings:
 
 
 def test_the_inventory_is_known_after_the_first_reading(tmp_path: Path) -> None:
-    """`describe` never asks a driver, so it is empty before."""
+    """Before the first reading `describe` is empty, because it never calls a driver."""
     accelerators = build_accelerator_probes(settings_for(tmp_path))
     assert [probe.name for probe in accelerators] == ["nvidia", "amd", "intel"]
     assert read_gpus(accelerators) == []
@@ -30,13 +30,13 @@ def test_the_inventory_is_known_after_the_first_reading(tmp_path: Path) -> None:
 
 
 def test_disabled_accelerators_are_left_out(tmp_path: Path) -> None:
-    """The setting names probes."""
+    """Probes that the settings disable are not built."""
     settings = msgspec.structs.replace(settings_for(tmp_path), probes=ProbeSettings(disabled=("nvidia", "intel")))
     assert [probe.name for probe in build_accelerator_probes(settings)] == ["amd"]
 
 
-def test_processes_can_be_left_alone(tmp_path: Path) -> None:
-    """With `processes = false` no process is told."""
+def test_processes_can_be_disabled(tmp_path: Path) -> None:
+    """With `processes = false` no process is reported."""
     settings = msgspec.structs.replace(settings_for(tmp_path), probes=ProbeSettings(processes=False))
     nvidia = build_accelerator_probes(settings)[0]
     nvidia.read()
@@ -44,17 +44,17 @@ def test_processes_can_be_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_check_prints_readings_and_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Devices, readings, what is not told, and the time of each call."""
+    """The check prints devices, readings, unavailable readings, and the time of each call."""
     library = start_standin(tmp_path, "steady", 2)
     assert main(["--library", str(library), "--ticks", "2", "--every", "0"]) == 0
     printed = capsys.readouterr().out
     assert "GPU 1: NVIDIA H100 80GB HBM3" in printed
     assert "gpu_power_limit_watts" in printed
-    assert "gpu_fan_speed_ratio" in printed.partition("Not told:")[2]
+    assert "gpu_fan_speed_ratio" in printed.partition("Unavailable:")[2]
     assert "nvmlDeviceGetFieldValues" in printed.partition("A tick: median")[2]
 
 
-def test_the_check_says_when_there_is_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a driver the status is 1 and the reason is printed."""
+def test_the_check_fails_without_a_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a driver the exit status is 1 and the reason is printed."""
     assert main(["--library", str(tmp_path / "none")]) == 1
     assert capsys.readouterr().out.startswith("No NVIDIA GPU to check: dlopen: libnvidia-ml.so.1 was not found.")

@@ -1,4 +1,4 @@
-"""The NVIDIA probe over the stand-in library: real ctypes calls from the choke point up."""
+"""Tests of the NVIDIA probe with the stand-in library and real ctypes calls."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from flyball_agent.accelerators.nvidia import NvidiaProbe
 from flyball_agent.accelerators.nvml import Nvml
-from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Value
+from flyball_agent.probes.probe import Absent, Denied, ProbeSample, Unavailable, Value
 from flyball_agent.standin.cards import A100, H100, RTX_4090, Values
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
@@ -19,7 +19,7 @@ UUID = "GPU-00000000-0000-4000-8000-{:012d}"
 
 
 class Bench:
-    """A probe on a stand-in, with a clock that moves when told."""
+    """A probe with a stand-in library and a manual clock."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -31,7 +31,7 @@ class Bench:
     def play(self, scenario: Scenario) -> None:
         self.standin.play(scenario)
 
-    def read(self, *, after: float = 1.0) -> Sample:
+    def read(self, *, after: float = 1.0) -> ProbeSample:
         self.now += after
         return self.probe.read()
 
@@ -44,17 +44,19 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def value(sample: Sample, name: str, gpu: int = 0, label: str | None = None) -> Value:
-    for column, told in zip(sample.columns, sample.values, strict=True):
-        wanted = column.metric.name == name and column.labels[0] == UUID.format(gpu)
-        if wanted and (label is None or column.labels[2] == label):
-            return told
+def value(sample: ProbeSample, name: str, gpu: int = 0, label: str | None = None) -> Value:
+    for column, found in zip(sample.columns, sample.values, strict=True):
+        matches = column.metric.name == name and column.labels[0] == UUID.format(gpu)
+        if matches and (label is None or column.labels[2] == label):
+            return found
     raise AssertionError(f"no column {name} of GPU {gpu}")
 
 
-def unavailable_reading(sample: Sample, metric: str, gpu: int | None = 0, label: str = "") -> UnavailableReading | None:
+def unavailable_reading(
+    sample: ProbeSample, metric: str, gpu: int | None = 0, label: str = ""
+) -> UnavailableReading | None:
     resource = ("" if gpu is None else UUID.format(gpu)) + (f"/{label}" if label else "")
-    found = [said for said in sample.unavailable if said.metric == metric and said.resource == resource]
+    found = [each for each in sample.unavailable if each.metric == metric and each.resource == resource]
     return found[0] if found else None
 
 
@@ -120,7 +122,7 @@ EXPECTED: tuple[tuple[str, str | None, Value], ...] = (
 
 
 def test_every_reading_arrives_in_base_units(bench: Bench) -> None:
-    """What the driver says of the second GPU is told of that one, scaled to base units."""
+    """The values of the second GPU are reported for this GPU, in base units."""
     bench.play(Scenario(gpus=2).set(H100).set(READINGS, gpu=1))
     sample = bench.read()
     for name, label, expected in EXPECTED:
@@ -130,50 +132,50 @@ def test_every_reading_arrives_in_base_units(bench: Bench) -> None:
 
 
 def test_activity_counters_need_two_samples(bench: Bench) -> None:
-    """The first tick says that there is no data yet; the second one tells shares of the time between."""
+    """The first tick has no data, with a reason; the second one has ratios of the time between."""
     bench.play(Scenario(gpus=2).set(H100).set(READINGS))
     first, second = bench.read(), bench.read()
-    said = unavailable_reading(first, "gpu_tensor_active_ratio")
-    assert said is not None
-    assert said.reason is Reason.FAILED
+    missing = unavailable_reading(first, "gpu_tensor_active_ratio")
+    assert missing is not None
+    assert missing.reason is Reason.FAILED
     assert value(first, "gpu_tensor_active_ratio") is None
     assert unavailable_reading(second, "gpu_tensor_active_ratio") is None
-    told = [
+    ratios = [
         value(second, f"gpu_{name}_ratio") for name in ("sm_active", "tensor_active", "dram_active", "sm_occupancy")
     ]
-    assert told == pytest.approx([0.8125, 0.405, 0.125, 0.33])
+    assert ratios == pytest.approx([0.8125, 0.405, 0.125, 0.33])
 
 
-def test_what_a_card_lacks_is_unknown_and_said(bench: Bench) -> None:
-    """A gaming card has no ECC and no NVLink; an A100 no activity counters: None, with the reason, never zero."""
+def test_unsupported_readings_have_a_reason(bench: Bench) -> None:
+    """ECC and NVLink of a gaming card, and activity counters of an A100, are None with the reason, never zero."""
     bench.play(Scenario(gpus=2).set(RTX_4090, gpu=0).set(A100, gpu=1))
     bench.read()
     sample = bench.read()
     for gpu, name in ((0, "gpu_ecc_corrected_errors_total"), (0, "gpu_nvlink_links"), (1, "gpu_sm_active_ratio")):
-        said = unavailable_reading(sample, name, gpu)
-        assert said is not None, name
-        assert said.reason is Reason.UNSUPPORTED
+        missing = unavailable_reading(sample, name, gpu)
+        assert missing is not None, name
+        assert missing.reason is Reason.UNSUPPORTED
         assert value(sample, name, gpu) is None
     assert value(sample, "gpu_fan_speed_ratio", 0) == pytest.approx(0.3)
 
 
 def test_every_missing_value_has_its_reason(bench: Bench) -> None:
-    """Whatever the card, no value is missing without a unavailable reading that names its metric and GPU."""
+    """On every card each missing value has an unavailable reading with its metric and GPU."""
     bench.play(Scenario(gpus=2).set(RTX_4090, gpu=0).set(H100, gpu=1))
     for _ in range(3):
         sample = bench.read()
-        for column, told in zip(sample.columns, sample.values, strict=True):
-            if told is None:
-                whole = unavailable_reading(sample, column.metric.name, int(column.labels[1]))
-                part = unavailable_reading(sample, column.metric.name, int(column.labels[1]), column.labels[-1])
-                assert whole or part, column
+        for column, found in zip(sample.columns, sample.values, strict=True):
+            if found is None:
+                of_metric = unavailable_reading(sample, column.metric.name, int(column.labels[1]))
+                of_label = unavailable_reading(sample, column.metric.name, int(column.labels[1]), column.labels[-1])
+                assert of_metric or of_label, column
 
 
-def test_unsupported_calls_are_not_asked_again_soon(bench: Bench) -> None:
-    """A call that a device does not support is asked once, and again after ten minutes."""
+def test_unsupported_calls_are_retried_after_ten_minutes(bench: Bench) -> None:
+    """A call that a device does not support is made once, and again after ten minutes."""
     for _ in range(5):
         bench.read()
-    assert bench.nvml.calls["nvmlDeviceGetFanSpeed"].calls == 2  # once a device
+    assert bench.nvml.calls["nvmlDeviceGetFanSpeed"].calls == 2  # once per device
     bench.play(Scenario(gpus=2).set(H100).set({"fan": 55}))
     assert value(bench.read(), "gpu_fan_speed_ratio") is None
     sample = bench.read(after=601)
@@ -181,13 +183,13 @@ def test_unsupported_calls_are_not_asked_again_soon(bench: Bench) -> None:
     assert unavailable_reading(sample, "gpu_fan_speed_ratio") is None
 
 
-def test_slow_readings_are_kept_between_askings(bench: Bench) -> None:
-    """Limits and health are asked each ten seconds, in turns, and told each second."""
+def test_slow_readings_are_repeated_between_queries(bench: Bench) -> None:
+    """Limits and health are read every ten seconds, one GPU at a time, and reported every second."""
     bench.read()
-    asked = bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls
+    before = bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls
     limits = [value(bench.read(), "gpu_power_limit_watts") for _ in range(20)]
     assert limits == [700.0] * 20
-    assert bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls - asked <= 6
+    assert bench.nvml.calls["nvmlDeviceGetEnforcedPowerLimit"].calls - before <= 6
 
 
 def test_columns_and_unavailable_readings_are_the_same_objects_while_nothing_changes(bench: Bench) -> None:
@@ -199,14 +201,14 @@ def test_columns_and_unavailable_readings_are_the_same_objects_while_nothing_cha
     assert first.values is not second.values
 
 
-def test_a_failing_call_unavailable_readings_only_its_readings(bench: Bench) -> None:
-    """An unknown error of one call on one GPU is said, asked again each tick, and forgotten when it passes."""
+def test_a_failing_call_affects_only_its_readings(bench: Bench) -> None:
+    """An unknown error of one call on one GPU has a reason, is retried at each tick, and ends when it passes."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPowerUsage", 999, gpu=1))
     sample = bench.read()
-    said = unavailable_reading(sample, "gpu_power_watts", 1)
-    assert said is not None
-    assert said.reason is Reason.FAILED
-    assert said.detail == "nvmlDeviceGetPowerUsage: unknown error"
+    missing = unavailable_reading(sample, "gpu_power_watts", 1)
+    assert missing is not None
+    assert missing.reason is Reason.FAILED
+    assert missing.detail == "nvmlDeviceGetPowerUsage: unknown error"
     assert (value(sample, "gpu_power_watts", 0), value(sample, "gpu_power_watts", 1)) == (70.0, None)
     bench.play(Scenario(gpus=2).set(H100))
     sample = bench.read()
@@ -214,19 +216,19 @@ def test_a_failing_call_unavailable_readings_only_its_readings(bench: Bench) -> 
     assert unavailable_reading(sample, "gpu_power_watts", 1) is None
 
 
-def test_a_field_that_an_old_driver_does_not_know_is_unsupported(bench: Bench) -> None:
-    """An old driver calls a newer field an invalid argument; the other fields of the call are told."""
+def test_a_field_unknown_to_an_old_driver_is_unsupported(bench: Bench) -> None:
+    """An old driver rejects a newer field as an invalid argument; the other fields of the call are read."""
     bench.play(Scenario(gpus=2).set(H100).set(READINGS).error("field_269", 2))
     bench.read()
     sample = bench.read()
-    said = unavailable_reading(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")
-    assert said is not None
-    assert (said.reason, value(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")) == (Reason.UNSUPPORTED, None)
+    missing = unavailable_reading(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")
+    assert missing is not None
+    assert (missing.reason, value(sample, "gpu_throttle_seconds_total", 0, "sw_thermal")) == (Reason.UNSUPPORTED, None)
     assert value(sample, "gpu_throttle_seconds_total", 0, "sw_power_cap") == 1.5
 
 
 def test_one_failing_field_recovers(bench: Bench) -> None:
-    """A field with a passing fault is asked again with the rest."""
+    """A field with a temporary error is read again with the others."""
     bench.play(Scenario(gpus=2).set(H100).set(READINGS).error("field_82", 999))
     sample = bench.read()
     assert value(sample, "gpu_memory_temperature_celsius") is None
@@ -238,15 +240,15 @@ def test_one_failing_field_recovers(bench: Bench) -> None:
 
 
 def test_a_refused_call_is_denied(bench: Bench) -> None:
-    """No permission is not a fault of the device, and the remedy is said."""
+    """A call without permission is denied, with a remedy."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceGetPerformanceState", 4))
-    said = unavailable_reading(bench.read(), "gpu_performance_state")
-    assert said is not None
-    assert (said.reason, bool(said.remedy)) == (Reason.DENIED, True)
+    missing = unavailable_reading(bench.read(), "gpu_performance_state")
+    assert missing is not None
+    assert (missing.reason, bool(missing.remedy)) == (Reason.DENIED, True)
 
 
 def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None:
-    """All readings of a lost GPU are unknown with one reason; its neighbour goes on; its return is told."""
+    """All readings of a lost GPU are unknown with one reason, the other GPU is read, and the return is an event."""
     before = bench.read()
     bench.play(Scenario(gpus=2).set(H100).lose(1))
     lost = bench.read()
@@ -254,9 +256,9 @@ def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None
     assert value(lost, "gpu_lost", 1) == 1
     assert value(lost, "gpu_power_watts", 1) is None
     assert value(lost, "gpu_power_watts", 0) == 70.0
-    said = unavailable_reading(lost, "", 1)
-    assert said is not None
-    assert (said.reason, said.detail) == (Reason.FAILED, "NVML: the GPU is lost")
+    missing = unavailable_reading(lost, "", 1)
+    assert missing is not None
+    assert (missing.reason, missing.detail) == (Reason.FAILED, "NVML: the GPU is lost")
     assert [gpu.uuid for gpu in bench.probe.describe()] == [UUID.format(0), UUID.format(1)]
     for _ in range(3):
         bench.read()
@@ -267,13 +269,13 @@ def test_a_lost_gpu_leaves_the_others_alone_and_comes_back(bench: Bench) -> None
     assert bench.event_kinds() == ["gpu_lost", "gpu_returned"]
 
 
-def test_a_lost_gpu_is_let_go_of_so_that_it_can_be_reset(bench: Bench) -> None:
-    """While a GPU is lost the driver is opened afresh now and then; the other GPU misses no tick for it."""
+def test_the_session_is_reopened_while_a_gpu_is_lost(bench: Bench) -> None:
+    """While a GPU is lost the session is reopened at intervals, so that it can be reset; the other misses no tick."""
     bench.read()
     bench.play(Scenario(gpus=2).set(H100).lose(1))
     opened = bench.nvml.calls["nvmlInit_v2"].calls
-    told = [value(bench.read(), "gpu_power_watts", 0) for _ in range(100)]
-    assert told == [70.0] * 100
+    powers = [value(bench.read(), "gpu_power_watts", 0) for _ in range(100)]
+    assert powers == [70.0] * 100
     assert bench.nvml.calls["nvmlInit_v2"].calls - opened == 2  # after 30 and after 90 seconds
     assert bench.event_kinds() == ["gpu_lost"]
     bench.play(Scenario(gpus=2).set(H100))
@@ -281,26 +283,29 @@ def test_a_lost_gpu_is_let_go_of_so_that_it_can_be_reset(bench: Bench) -> None:
     assert bench.event_kinds() == ["gpu_returned"]
 
 
-def test_a_gpu_lost_before_the_start_is_said(bench: Bench) -> None:
-    """A GPU whose UUID was never learned is named by its index."""
+def test_a_gpu_lost_before_the_start_is_reported(bench: Bench) -> None:
+    """A GPU without a known UUID is identified by its index."""
     bench.play(Scenario(gpus=2).set(H100).lose(1))
     sample = bench.read()
     assert {column.labels[1] for column in sample.columns} == {"0"}
-    assert [said.resource for said in sample.unavailable if not said.metric] == ["index 1"]
+    assert [each.resource for each in sample.unavailable if not each.metric] == ["index 1"]
     bench.play(Scenario(gpus=2).set(H100))
     assert {column.labels[1] for column in bench.read(after=31).columns} == {"0", "1"}
 
 
-def test_a_reloaded_driver_is_opened_again_with_patience(bench: Bench) -> None:
-    """Readings are unknown with the reason while the driver is gone, and come back on the same columns."""
+def test_a_reloaded_driver_is_opened_again(bench: Bench) -> None:
+    """While the driver is unloaded, readings are unknown with the reason; they return with the same columns."""
     before = bench.read()
     bench.play(Scenario(gpus=2).set(H100).unload_driver())
     gone = bench.read()
     assert gone.columns is before.columns
     assert value(gone, "gpu_power_watts") is None
-    said = unavailable_reading(gone, "", None)
-    assert said is not None
-    assert (said.reason, said.detail) == (Reason.FAILED, "nvmlDeviceGetUtilizationRates: the driver is not loaded")
+    missing = unavailable_reading(gone, "", None)
+    assert missing is not None
+    assert (missing.reason, missing.detail) == (
+        Reason.FAILED,
+        "nvmlDeviceGetUtilizationRates: the driver is not loaded",
+    )
     opened = bench.nvml.calls["nvmlInit_v2"].calls
     for _ in range(30):
         bench.read()
@@ -313,20 +318,20 @@ def test_a_reloaded_driver_is_opened_again_with_patience(bench: Bench) -> None:
 
 
 def test_xids_are_events_and_a_counter(bench: Bench) -> None:
-    """Each XID is given out once, with GPU, code and time, and counted."""
+    """Each XID is one event with GPU, code and time, and is counted."""
     scenario = Scenario(gpus=2).set(H100).at(5)
     bench.play(scenario)
     bench.read()
     bench.play(scenario.xid(1, 48, at=5).xid(1, 79, at=5))
     sample = bench.read()
-    told = [(event.kind, event.resource, event.code, event.time_ns) for event in bench.probe.take_events()]
-    assert told == [("gpu_xid", UUID.format(1), 48, 77), ("gpu_xid", UUID.format(1), 79, 77)]
+    events = [(event.kind, event.resource, event.code, event.time_ns) for event in bench.probe.take_events()]
+    assert events == [("gpu_xid", UUID.format(1), 48, 77), ("gpu_xid", UUID.format(1), 79, 77)]
     assert bench.probe.take_events() == []
     assert (value(sample, "gpu_xid_total", 0), value(bench.read(), "gpu_xid_total", 1)) == (0, 2)
 
 
-def test_xids_that_cannot_be_watched_are_said(bench: Bench) -> None:
-    """A driver that refuses the registration leaves the counter unknown."""
+def test_unsupported_xids_have_a_reason(bench: Bench) -> None:
+    """If the driver refuses the registration of events, the counter is unknown with a reason."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlDeviceRegisterEvents", 3, gpu=0))
     sample = bench.read()
     assert value(sample, "gpu_xid_total", 0) is None
@@ -334,8 +339,8 @@ def test_xids_that_cannot_be_watched_are_said(bench: Bench) -> None:
     assert value(sample, "gpu_xid_total", 1) == 0
 
 
-def test_mig_instances_have_memory_of_their_own(bench: Bench) -> None:
-    """A split GPU has columns for each instance, and its inventory lists them."""
+def test_mig_instances_have_memory_columns(bench: Bench) -> None:
+    """A GPU with MIG has columns for each instance, and its inventory lists them."""
     whole = bench.read()
     split = Scenario(gpus=2).set(H100).set({"mig_enabled": 1}, gpu=1)
     split.slice(1, 0, uuid="MIG-a", profile="3g.40gb", total_bytes=40 * 2**30, used=7)
@@ -347,29 +352,29 @@ def test_mig_instances_have_memory_of_their_own(bench: Bench) -> None:
     assert value(sample, "gpu_mig_memory_total_bytes", 1, "MIG-a") == 40 * 2**30
     described = bench.probe.describe()[1]
     assert described.mig_enabled
-    assert [(piece.uuid, piece.profile) for piece in described.mig_instances] == [
+    assert [(instance.uuid, instance.profile) for instance in described.mig_instances] == [
         ("MIG-a", "3g.40gb"),
         ("MIG-b", "1g.10gb"),
     ]
 
 
-def test_processes_are_told_with_memory_and_share(bench: Bench) -> None:
-    """Compute and graphics processes of every GPU; shares where several share one; unknown memory stays unknown."""
+def test_processes_have_memory_and_utilisation(bench: Bench) -> None:
+    """Compute and graphics processes of all GPUs are reported, with utilisation if several share a GPU."""
     scenario = Scenario(gpus=2).set(H100)
     scenario.process(0, 100, 1000, utilization=60).process(0, 101, None, utilization=5)
     scenario.process(1, 100, 3000, utilization=50).process(1, 102, 10, kind="graphics")
     bench.play(scenario)
     bench.read()
-    told = {(process.gpu[-1], process.pid): process for process in bench.probe.processes}
-    assert set(told) == {("0", 100), ("0", 101), ("1", 100), ("1", 102)}
-    assert told["0", 100].memory_used_bytes == 1000
-    assert told["0", 100].utilization_ratio == pytest.approx(0.6)
-    assert not told["0", 101].HasField("memory_used_bytes")
-    assert told["1", 102].memory_used_bytes == 10
+    processes = {(process.gpu[-1], process.pid): process for process in bench.probe.processes}
+    assert set(processes) == {("0", 100), ("0", 101), ("1", 100), ("1", 102)}
+    assert processes["0", 100].memory_used_bytes == 1000
+    assert processes["0", 100].utilization_ratio == pytest.approx(0.6)
+    assert not processes["0", 101].HasField("memory_used_bytes")
+    assert processes["1", 102].memory_used_bytes == 10
 
 
-def test_more_processes_than_expected_are_all_told(bench: Bench) -> None:
-    """The buffer grows when the driver says that it is too small."""
+def test_the_buffer_of_processes_grows(bench: Bench) -> None:
+    """All processes are reported, even if the first buffer is too small."""
     scenario = Scenario(gpus=1).set(H100)
     for pid in range(1, 101):
         scenario.process(0, pid, pid)
@@ -378,8 +383,8 @@ def test_more_processes_than_expected_are_all_told(bench: Bench) -> None:
     assert sorted(process.pid for process in bench.probe.processes) == list(range(1, 101))
 
 
-def test_the_inventory_says_what_the_device_is(bench: Bench) -> None:
-    """Model, driver, capability with its precisions, place on the bus, limits."""
+def test_the_inventory_describes_the_device(bench: Bench) -> None:
+    """The inventory has model, driver, capability with precisions, PCI address and limits."""
     bench.read()
     gpu = bench.probe.describe()[1]
     assert (gpu.vendor, gpu.model, gpu.index) == ("nvidia", "NVIDIA H100 80GB HBM3", 1)
@@ -389,14 +394,14 @@ def test_the_inventory_says_what_the_device_is(bench: Bench) -> None:
     assert (gpu.power_limit_watts, gpu.slowdown_temperature_celsius, gpu.shutdown_temperature_celsius) == (700, 92, 97)
 
 
-def test_others_are_answered_while_a_read_hangs(bench: Bench) -> None:
-    """A hanging driver holds up `read` only: who is there stays known, what they hold does not; then it recovers."""
-    calm = Scenario(gpus=2).set(H100).process(0, 42, 1000)
-    bench.play(calm)
+def test_results_stay_available_while_a_read_hangs(bench: Bench) -> None:
+    """While the driver hangs in `read`, processes stay known without amounts; after the hang everything recovers."""
+    normal = Scenario(gpus=2).set(H100).process(0, 42, 1000)
+    bench.play(normal)
     bench.read()
     assert [process.memory_used_bytes for process in bench.probe.processes] == [1000]
     bench.play(Scenario(gpus=2).set(H100).process(0, 42, 1000).hang("nvmlDeviceGetPowerUsage", 60, gpu=0))
-    finished: list[Sample] = []
+    finished: list[ProbeSample] = []
     thread = threading.Thread(target=lambda: finished.append(bench.read()), daemon=True)
     thread.start()
     wait_for("the read has begun", lambda: not bench.probe.processes[0].HasField("memory_used_bytes"), seconds=30)
@@ -405,21 +410,21 @@ def test_others_are_answered_while_a_read_hangs(bench: Bench) -> None:
     (process,) = bench.probe.processes
     assert (process.pid, process.HasField("memory_used_bytes")) == (42, False)
     assert not finished
-    bench.play(calm)
+    bench.play(normal)
     thread.join(5)
     assert value(finished[0], "gpu_power_watts") == 70.0
     assert [process.memory_used_bytes for process in bench.probe.processes] == [1000]
 
 
 def test_without_a_library_nvidia_is_absent(tmp_path: Path) -> None:
-    """No driver and no NVIDIA device on the bus is not a fault."""
+    """Without a driver and without an NVIDIA device on the bus the probe is absent."""
     probe = NvidiaProbe(Nvml(str(tmp_path / "none.so")), tmp_path)
     with pytest.raises(Absent, match=r"libnvidia-ml\.so\.1 was not found"):
         probe.read()
 
 
-def test_a_card_without_its_driver_is_a_fault(tmp_path: Path) -> None:
-    """With an NVIDIA device on the PCI bus, a missing driver is a failure with a remedy."""
+def test_a_card_without_its_driver_is_a_failure(tmp_path: Path) -> None:
+    """With an NVIDIA device on the PCI bus a missing driver is a failure with a remedy."""
     device = tmp_path / "bus/pci/devices/0000:01:00.0"
     device.mkdir(parents=True)
     (device / "vendor").write_text("0x10de\n")
@@ -428,21 +433,21 @@ def test_a_card_without_its_driver_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         probe.read()
     assert caught.value.reason is Reason.FAILED
-    assert caught.value.detail == "there is an NVIDIA GPU, but dlopen: libnvidia-ml.so.1 was not found"
+    assert caught.value.detail == "the host has an NVIDIA GPU, but dlopen: libnvidia-ml.so.1 was not found"
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize(("code", "kind"), [(9, Absent), (4, Denied), (999, Unavailable)])
-def test_a_driver_that_cannot_be_opened_says_why(bench: Bench, code: int, kind: type[Unavailable]) -> None:
-    """Before any GPU was seen the whole probe is silent, with the reason that fits."""
+def test_a_driver_that_cannot_be_opened_has_a_reason(bench: Bench, code: int, kind: type[Unavailable]) -> None:
+    """Before any GPU was found, the error of the driver is the reason of the whole probe."""
     bench.play(Scenario(gpus=2).set(H100).error("nvmlInit_v2", code))
     with pytest.raises(kind) as caught:
         bench.read()
     assert type(caught.value) is kind
 
 
-def test_a_driver_that_comes_later_is_found(bench: Bench) -> None:
-    """An agent that started before the driver needs no restart."""
+def test_a_driver_that_is_loaded_later_is_found(bench: Bench) -> None:
+    """An agent that started before the driver was loaded needs no restart."""
     bench.play(Scenario(gpus=2).set(H100).unload_driver())
     with pytest.raises(Absent):
         bench.read()
@@ -451,14 +456,14 @@ def test_a_driver_that_comes_later_is_found(bench: Bench) -> None:
 
 
 def test_a_driver_without_gpus_is_absent(bench: Bench) -> None:
-    """A driver that sees nothing is said so."""
+    """With a driver but without a GPU the probe is absent."""
     bench.play(Scenario(gpus=0))
-    with pytest.raises(Absent, match="sees no GPU"):
+    with pytest.raises(Absent, match="finds no GPU"):
         bench.read()
 
 
 def test_a_tick_of_eight_gpus_is_cheap(tmp_path: Path) -> None:
-    """Eight GPUs take so few calls that a tick stays below a millisecond (`make bench` times it)."""
+    """Eight GPUs need so few calls that a tick takes less than a millisecond (`make bench` times it)."""
     scenario = Scenario(gpus=8).set(H100).set(READINGS)
     for gpu in range(8):
         scenario.process(gpu, 1000 + gpu, 5)

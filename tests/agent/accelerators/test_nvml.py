@@ -1,4 +1,4 @@
-"""The choke point: errors in our words, calls counted and timed."""
+"""Tests of the access to NVML."""
 
 from pathlib import Path
 
@@ -26,14 +26,14 @@ from flyball_proto.unavailable_reading import Reason
     ],
 )
 def test_codes_have_a_reason(code: int, reason: Reason, lasting: bool) -> None:
-    """Only what a device cannot or may not tell is not asked again at once."""
+    """Each error code has a reason; only unsupported and denied calls are not retried at once."""
     fault = explain("nvmlSomething", code)
     assert (fault.reason, fault.lasting) == (reason, lasting)
     assert fault.detail.startswith("nvmlSomething: ")
 
 
 def test_calls_are_counted_and_timed(tmp_path: Path) -> None:
-    """A call that takes 30 ms is seen to."""
+    """The time of a call that takes 30 ms is recorded."""
     scenario = Scenario().set(H100).hang("nvmlDeviceGetCount_v2", 0.03)
     nvml = Nvml(str(StandIn(tmp_path, scenario).library))
     nvml.open()
@@ -44,21 +44,21 @@ def test_calls_are_counted_and_timed(tmp_path: Path) -> None:
 
 
 def test_a_function_of_a_newer_driver_is_unsupported(tmp_path: Path) -> None:
-    """What the library lacks answers like an unsupported call; nothing is raised from ctypes."""
+    """A function that the library does not have behaves like an unsupported call and raises no ctypes error."""
     nvml = Nvml(str(StandIn(tmp_path, Scenario().set(H100)).library))
     nvml.open()
     assert not nvml.has("nvmlDeviceGetTomorrow")
     assert nvml.call("nvmlDeviceGetTomorrow")() == FUNCTION_NOT_FOUND
 
 
-def test_a_missing_library_is_said(tmp_path: Path) -> None:
-    """A path without a library raises our own error."""
+def test_a_missing_library_is_an_nvml_error(tmp_path: Path) -> None:
+    """A path without a library raises NvmlError."""
     with pytest.raises(NvmlError, match=r"libnvidia-ml\.so\.1 was not found"):
         Nvml(str(tmp_path / "none")).open()
 
 
-def test_closing_lets_the_next_open_begin_anew(tmp_path: Path) -> None:
-    """After close the library says that it is not initialised, until it is opened again."""
+def test_the_library_can_be_opened_again(tmp_path: Path) -> None:
+    """After close, calls fail as uninitialised until the library is opened again."""
     nvml = Nvml(str(StandIn(tmp_path, Scenario().set(H100)).library))
     nvml.open()
     nvml.close()
@@ -69,7 +69,7 @@ def test_closing_lets_the_next_open_begin_anew(tmp_path: Path) -> None:
 
 
 def test_a_broken_library_is_not_a_missing_one(tmp_path: Path) -> None:
-    """A file that is no library is a fault with a remedy, not absent hardware."""
+    """A file that is not a library is a failure with a remedy, not absent hardware."""
     (tmp_path / "broken.so").write_bytes(b"not a library")
     with pytest.raises(NvmlError, match="cannot be loaded") as caught:
         Nvml(str(tmp_path / "broken.so")).open()

@@ -1,10 +1,10 @@
-"""Patience with what keeps failing."""
+"""Tests of growing intervals between attempts."""
 
 from flyball_agent.accelerators.retry import Retry
 
 
-def test_waits_double_up_to_the_longest_and_begin_anew() -> None:
-    """1, 2, 4, 5, 5 seconds; after a success 1 again."""
+def test_intervals_double_up_to_the_maximum() -> None:
+    """The intervals are 1, 2, 4, 5, 5 seconds, and 1 again after a success."""
     retry = Retry(1.0, 5.0)
     waits = []
     for now in (0, 10, 20, 30, 40):

@@ -1,4 +1,4 @@
-"""AMD and Intel GPUs over fixture trees of sysfs."""
+"""Tests of AMD and Intel GPUs with fixture trees of sysfs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from flyball_agent.accelerators.amd import AmdProbe
 from flyball_agent.accelerators.intel import IntelProbe
 from flyball_agent.accelerators.sysfs_gpu import active_clock, link_generation
-from flyball_agent.probes.probe import Absent, Sample
+from flyball_agent.probes.probe import Absent, ProbeSample
 from flyball_proto.unavailable_reading import Reason
 
 PCIE = {
@@ -50,7 +50,7 @@ XE = {
 
 
 def add_card(sys_root: Path, number: int, driver: str, files: Mapping[str, str]) -> Path:
-    """A DRM card as the kernel lays it out, with a connector and a render node beside it."""
+    """Write a DRM card as in the kernel's sysfs, with a connector and a render node beside it."""
     device = sys_root / f"devices/pci/{number}"
     for name, content in files.items():
         (device / name).parent.mkdir(parents=True, exist_ok=True)
@@ -65,12 +65,12 @@ def add_card(sys_root: Path, number: int, driver: str, files: Mapping[str, str])
     return device
 
 
-def told(sample: Sample) -> dict[str, object]:
+def values_by_metric(sample: ProbeSample) -> dict[str, object]:
     return {column.metric.name: value for column, value in zip(sample.columns, sample.values, strict=True)}
 
 
-def test_an_amd_card_tells_the_same_metrics(tmp_path: Path) -> None:
-    """amdgpu's files become the common columns in base units."""
+def test_an_amd_card_has_the_common_metrics(tmp_path: Path) -> None:
+    """The files of amdgpu give the common columns in base units."""
     add_card(tmp_path, 0, "amdgpu", AMDGPU)
     probe = AmdProbe(tmp_path)
     sample = probe.read()
@@ -92,25 +92,25 @@ def test_an_amd_card_tells_the_same_metrics(tmp_path: Path) -> None:
         "gpu_pcie_generation_max": 5,
         "gpu_pcie_width_max_lanes": 16,
     }
-    assert told(sample) == pytest.approx(expected)
+    assert values_by_metric(sample) == pytest.approx(expected)
     assert sample.unavailable == ()
     assert {column.labels for column in sample.columns} == {("AMD-5f8a21d1c0ffee00", "0")}
     (gpu,) = probe.describe()
     assert (gpu.vendor, gpu.model, gpu.pci_address, gpu.numa_node) == ("amd", "AMD Instinct MI300X", "0000:c1:00.0", 1)
 
 
-def test_an_intel_card_says_what_it_cannot_tell(tmp_path: Path) -> None:
-    """xe tells clocks, energy and memory size; busy time is not in sysfs, and that is said."""
+def test_an_intel_card_has_reasons_for_missing_metrics(tmp_path: Path) -> None:
+    """xe provides clocks, energy and memory size; utilisation is unsupported, with a reason."""
     add_card(tmp_path, 1, "xe", XE)
     probe = IntelProbe(tmp_path)
     sample = probe.read()
-    readings = told(sample)
+    readings = values_by_metric(sample)
     assert readings["gpu_sm_clock_hertz"] == 2_350_000_000
     assert readings["gpu_energy_joules_total"] == pytest.approx(123.456789)
     assert readings["gpu_memory_total_bytes"] == 0x300000000
     assert readings["gpu_temperature_celsius"] == 48
-    silent = {said.metric: said.reason for said in sample.unavailable}
-    assert silent["gpu_utilization_ratio"] is Reason.UNSUPPORTED
+    reasons = {missing.metric: missing.reason for missing in sample.unavailable}
+    assert reasons["gpu_utilization_ratio"] is Reason.UNSUPPORTED
     (gpu,) = probe.describe()
     assert (gpu.uuid, gpu.vendor, gpu.model, gpu.driver_version) == (
         "INTEL-0000:03:00.0",
@@ -120,43 +120,43 @@ def test_an_intel_card_says_what_it_cannot_tell(tmp_path: Path) -> None:
     )
 
 
-def test_i915_is_read_from_its_own_places(tmp_path: Path) -> None:
-    """The older driver keeps its clocks beside the card."""
+def test_i915_is_read_from_its_own_paths(tmp_path: Path) -> None:
+    """The clocks of the older driver are read from their other paths."""
     add_card(tmp_path, 0, "i915", {"uevent": "PCI_SLOT_NAME=0000:00:02.0", "numa_node": "-1"})
     (tmp_path / "class/drm/card0/gt_act_freq_mhz").write_text("1150\n")
     sample = IntelProbe(tmp_path).read()
-    assert told(sample)["gpu_sm_clock_hertz"] == 1_150_000_000
+    assert values_by_metric(sample)["gpu_sm_clock_hertz"] == 1_150_000_000
 
 
-def test_missing_and_broken_files_have_a_reason(tmp_path: Path) -> None:
-    """A file that is not there is unsupported; one that holds rubbish has failed, until it is right again."""
+def test_missing_and_invalid_files_have_a_reason(tmp_path: Path) -> None:
+    """A missing file is unsupported; an invalid one is a failure until it is valid again."""
     device = add_card(tmp_path, 0, "amdgpu", {**AMDGPU, "gpu_busy_percent": "soon"})
     (device / "hwmon/hwmon5/pwm1").unlink()
     probe = AmdProbe(tmp_path)
     sample = probe.read()
-    assert told(sample)["gpu_fan_speed_ratio"] is None
-    assert {said.metric: said.reason for said in sample.unavailable} == {
+    assert values_by_metric(sample)["gpu_fan_speed_ratio"] is None
+    assert {missing.metric: missing.reason for missing in sample.unavailable} == {
         "gpu_fan_speed_ratio": Reason.UNSUPPORTED,
         "gpu_utilization_ratio": Reason.FAILED,
     }
     (device / "gpu_busy_percent").write_text("12\n")
     sample = probe.read()
-    assert told(sample)["gpu_utilization_ratio"] == pytest.approx(0.12)
-    assert [said.metric for said in sample.unavailable] == ["gpu_fan_speed_ratio"]
+    assert values_by_metric(sample)["gpu_utilization_ratio"] == pytest.approx(0.12)
+    assert [missing.metric for missing in sample.unavailable] == ["gpu_fan_speed_ratio"]
     again = probe.read()
     assert again.columns is sample.columns
     assert again.unavailable is sample.unavailable
 
 
 def test_cards_of_other_drivers_are_left_alone(tmp_path: Path) -> None:
-    """Each vendor takes its own cards; without one it is absent."""
+    """Each vendor reads only its own cards, and is absent without any."""
     add_card(tmp_path, 0, "xe", XE)
     with pytest.raises(Absent, match="no GPU with the driver amdgpu"):
         AmdProbe(tmp_path).read()
 
 
-def test_a_card_that_comes_later_is_found(tmp_path: Path) -> None:
-    """Cards are looked for each ten seconds."""
+def test_a_new_card_is_found(tmp_path: Path) -> None:
+    """Cards are searched every ten seconds."""
     now = [0.0]
     probe = AmdProbe(tmp_path, lambda: now[0])
     with pytest.raises(Absent):
@@ -172,11 +172,11 @@ def test_a_card_that_comes_later_is_found(tmp_path: Path) -> None:
     ("text", "expected"), [(b"0: 500Mhz\n1: 1700Mhz *\n", 1_700_000_000), (b"0: 500Mhz\n", None), (b"x: *\n", None)]
 )
 def test_the_active_clock_has_a_star(text: bytes, expected: int | None) -> None:
-    """Without a star, or without a number, the clock is unknown."""
+    """The active clock is the line with a star; without a star or a number it is unknown."""
     assert active_clock(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [(b"2.5 GT/s PCIe\n", 1), (b"64.0 GT/s PCIe", 6), (b"Unknown\n", None)])
 def test_link_speeds_are_generations(text: bytes, expected: int | None) -> None:
-    """An unknown speed is an unknown generation."""
+    """The generation follows from the speed; that of an unknown speed is unknown."""
     assert link_generation(text) == expected

@@ -1,4 +1,4 @@
-"""Virtual machines and containers."""
+"""Tests of the detection of virtual machines and containers."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from flyball_agent.probes.testing import write_tree
         ({"self/cgroup": "0::/user.slice\n"}, ""),
     ],
 )
-def test_a_container_is_told_by_its_marks(tmp_path: Path, files: dict[str, str], runtime: str) -> None:
-    """Files that runtimes leave, and names of control groups."""
+def test_containers_are_detected(tmp_path: Path, files: dict[str, str], runtime: str) -> None:
+    """A container is detected by files of its runtime, or by the names of control groups."""
     write_tree(tmp_path, files)
     assert container_runtime(tmp_path, tmp_path) == runtime
 
@@ -44,20 +44,20 @@ VIRTUAL_CPU = {"cpuinfo": "flags\t: fpu hypervisor\n"}
         ({}, ""),
     ],
 )
-def test_a_virtual_machine_is_told_by_its_firmware(tmp_path: Path, files: dict[str, str], kind: str) -> None:
-    """The processor says that there is a hypervisor, the firmware which; bare metal of a cloud is none."""
+def test_virtual_machines_are_detected(tmp_path: Path, files: dict[str, str], kind: str) -> None:
+    """A CPU flag shows a hypervisor, the firmware names it. Bare metal of a cloud provider is not a virtual machine."""
     write_tree(tmp_path, files)
     assert virtual_machine(tmp_path, tmp_path) == kind
 
 
 def test_limits_are_those_of_the_group(tmp_path: Path) -> None:
-    """What is limited is said, what is not is 0."""
+    """Limits that are set are reported; 0 means no limit."""
     files = {"cpu.max": "150000 100000\n", "memory.max": "4096\n", "memory.current": "1\n", "pids.max": "max\n"}
     write_tree(tmp_path, {f"fs/cgroup/{name}": text for name, text in {**files, "cgroup.controllers": ""}.items()})
     limits = read_limits("docker", tmp_path, tmp_path)
     assert (limits.runtime, limits.cpus, limits.memory_bytes, limits.pids) == ("docker", 1.5, 4096, 0)
 
 
-def test_no_group_limits_nothing(tmp_path: Path) -> None:
-    """Without control groups: no limits."""
+def test_without_a_group_there_are_no_limits(tmp_path: Path) -> None:
+    """Without control groups all limits are 0."""
     assert read_limits("", tmp_path, tmp_path).ByteSize() == 0

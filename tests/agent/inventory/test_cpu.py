@@ -1,4 +1,4 @@
-"""Processors."""
+"""Tests of the processor inventory."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ CPUS = "devices/system/cpu"
 
 
 def two_sockets() -> dict[str, str]:
-    """Two packages of two cores of two threads; cores of both packages are numbered alike."""
+    """Return two packages with two cores with two threads each. Both packages use the same core numbers."""
     files: dict[str, str] = {}
     for thread in range(8):
         package, core = thread % 2, thread // 2 % 2
@@ -36,7 +36,7 @@ def two_sockets() -> dict[str, str]:
 
 
 def test_reads_a_server_of_two_sockets(tmp_path: Path) -> None:
-    """Sockets, cores and threads are counted; features are those that matter, in a fixed order."""
+    """Sockets, cores and threads are counted. Features are those that matter for training, in a fixed order."""
     clocks = {f"{CPUS}/cpu0/cpufreq/base_frequency": "2000000\n", f"{CPUS}/cpu0/cpufreq/cpuinfo_max_freq": "3800000\n"}
     root = write_tree(tmp_path, {"cpuinfo": XEON} | two_sockets() | clocks)
     cpu = read_cpu(root, root)
@@ -47,7 +47,7 @@ def test_reads_a_server_of_two_sockets(tmp_path: Path) -> None:
 
 
 def test_reads_an_arm_server(tmp_path: Path) -> None:
-    """Arm names no model, but a vendor and features."""
+    """On Arm there is no model name, but a vendor and features."""
     cpu = read_cpu(write_tree(tmp_path, {"cpuinfo": GRACE}), tmp_path)
     assert (cpu.vendor, list(cpu.features)) == ("Arm", ["asimd", "bf16", "sve", "sve2"])
 
@@ -62,11 +62,11 @@ def test_reads_an_arm_server(tmp_path: Path) -> None:
         ({f"{CPUS}/cpu0/acpi_cppc/nominal_freq": "3100\n"}, 3_100_000_000),
     ],
 )
-def test_a_base_clock_is_never_the_momentary_one(tmp_path: Path, files: dict[str, str], hertz: int) -> None:
-    """By firmware or by name; by measurement only where nothing changes the clock."""
+def test_the_base_clock_is_not_the_current_one(tmp_path: Path, files: dict[str, str], hertz: int) -> None:
+    """The base clock comes from the firmware or the name; the measured one is used only if the clock is fixed."""
     assert read_cpu(write_tree(tmp_path, files), tmp_path).base_hertz == hertz
 
 
-def test_nothing_known_is_empty(tmp_path: Path) -> None:
-    """Without files there is no processor to speak of, and no crash."""
+def test_unknown_fields_are_empty(tmp_path: Path) -> None:
+    """Without files, all fields are empty."""
     assert read_cpu(tmp_path, tmp_path).ByteSize() == 0

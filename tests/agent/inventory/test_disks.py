@@ -1,4 +1,4 @@
-"""Disks."""
+"""Tests of the disk inventory."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ TREE = {
 
 
 def test_reads_kinds_models_and_mounts(tmp_path: Path) -> None:
-    """Mounts are followed through partitions and logical volumes; bind mounts and empty devices are left out."""
+    """Mounts are followed through partitions and logical volumes. Bind mounts and empty devices are left out."""
     write_tree(tmp_path, TREE)
     disks = {disk.device: disk for disk in read_disks(tmp_path, tmp_path)}
     assert {name: (disk.kind, disk.bytes, list(disk.mounts)) for name, disk in disks.items()} == {
@@ -51,12 +51,12 @@ def test_reads_kinds_models_and_mounts(tmp_path: Path) -> None:
     assert disks["nvme0n1"].model == "SAMSUNG MZQL2"
 
 
-def test_volumes_in_a_circle_end(tmp_path: Path) -> None:
-    """Whatever sysfs claims, the walk ends."""
+def test_cyclic_holders_terminate(tmp_path: Path) -> None:
+    """Volumes that refer to each other in a cycle do not cause an endless loop."""
     files = {"block/dm-0/holders/dm-1": "", "block/dm-1/holders/dm-0": "", "block/dm-0/size": "1"}
     assert [disk.device for disk in read_disks(tmp_path, write_tree(tmp_path, files))] == ["dm-0"]
 
 
-def test_nothing_known_is_empty(tmp_path: Path) -> None:
-    """Diskless."""
+def test_without_disks_the_list_is_empty(tmp_path: Path) -> None:
+    """A host without disks has an empty list."""
     assert read_disks(tmp_path, tmp_path) == []

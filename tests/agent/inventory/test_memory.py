@@ -1,4 +1,4 @@
-"""RAM, swap and NUMA nodes."""
+"""Tests of the inventory of RAM, swap and NUMA nodes."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ Filename				Type		Size		Used		Priority
 
 
 def test_swaps_have_kinds(tmp_path: Path) -> None:
-    """Compressed memory looks like a partition to the kernel; we say what it is."""
+    """Compressed memory, which the kernel lists as a partition, is reported as zram."""
     swaps = read_swaps(write_tree(tmp_path, {"swaps": SWAPS}))
     assert [(swap.device, swap.kind, swap.bytes) for swap in swaps] == [
         ("/dev/nvme0n1p3", "partition", 8388604 * 1024),
@@ -27,7 +27,7 @@ def test_swaps_have_kinds(tmp_path: Path) -> None:
 
 
 def test_nodes_have_cpus_and_memory(tmp_path: Path) -> None:
-    """Each node with the kernel's list of its CPUs."""
+    """Each node has the list of its CPUs in the kernel's format, and its memory."""
     files = {
         f"devices/system/node/node{n}/{name}": text
         for n in (0, 1)
@@ -37,12 +37,12 @@ def test_nodes_have_cpus_and_memory(tmp_path: Path) -> None:
     assert [(n.node, n.cpus, n.memory_bytes) for n in nodes] == [(0, "0-2", 1000 * 1024), (1, "1-3", 1001 * 1024)]
 
 
-def test_nothing_known_is_empty(tmp_path: Path) -> None:
-    """Without files: no swap, no node, unknown memory."""
+def test_unknown_fields_are_empty(tmp_path: Path) -> None:
+    """Without files there is no swap and no node, and memory is unknown."""
     assert (read_memory_bytes(tmp_path), read_swaps(tmp_path), read_numa_nodes(tmp_path)) == (0, [], [])
 
 
 @given(st.text(max_size=100))
 def test_no_text_crashes_the_parser(text: str) -> None:
-    """Lines parse or are left out."""
+    """Lines that do not parse are skipped."""
     assert all(swap.bytes >= 0 for swap in parse_swaps("heading\n" + text + "\n/dev/a file " + text))

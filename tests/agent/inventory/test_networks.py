@@ -1,4 +1,4 @@
-"""Network interfaces and InfiniBand ports."""
+"""Tests of the inventory of network interfaces and InfiniBand ports."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ TREE = {
 
 
 def test_reads_kinds_drivers_and_speeds(tmp_path: Path) -> None:
-    """Loopback is known, virtual ends of containers are not listed, an unknown speed is 0."""
+    """Loopback is listed, virtual interfaces of containers are not, and an unknown speed is 0."""
     networks = {network.device: network for network in read_networks(write_tree(tmp_path, TREE))}
     assert {name: network.kind for name, network in networks.items()} == {
         "eth0": "ethernet",
@@ -42,7 +42,7 @@ def test_reads_kinds_drivers_and_speeds(tmp_path: Path) -> None:
 
 
 def test_reads_infiniband_ports(tmp_path: Path) -> None:
-    """State in a word, rate in bits."""
+    """The state is a word, the rate is in bits a second."""
     folder = "class/infiniband/mlx5_0/ports/1"
     files = {"state": "4: ACTIVE\n", "rate": "400 Gb/sec (4X NDR)\n", "link_layer": "InfiniBand\n"}
     (port,) = read_infiniband_ports(write_tree(tmp_path, {f"{folder}/{name}": text for name, text in files.items()}))
@@ -50,7 +50,7 @@ def test_reads_infiniband_ports(tmp_path: Path) -> None:
     assert port.rate_bits_per_second == 400_000_000_000
 
 
-def test_nothing_known_is_empty(tmp_path: Path) -> None:
-    """No sysfs, no interfaces."""
+def test_without_sysfs_the_lists_are_empty(tmp_path: Path) -> None:
+    """Without sysfs there are no interfaces and no ports."""
     assert read_networks(tmp_path) == []
     assert read_infiniband_ports(tmp_path) == []

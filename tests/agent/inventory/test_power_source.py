@@ -1,4 +1,4 @@
-"""Mains or battery."""
+"""Tests of the power source."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from flyball_agent.probes.testing import write_tree
 
 
 def supply(name: str, **files: str) -> dict[str, str]:
-    """One power supply in sysfs."""
+    """Return the files of one power supply in sysfs."""
     return {f"class/power_supply/{name}/{file}": f"{text}\n" for file, text in files.items()}
 
 
@@ -29,6 +29,6 @@ UNPLUGGED = supply("AC", type="Mains", online="0")
         (supply("hid-mouse", type="Battery", status="Discharging", scope="Device"), "unknown"),
     ],
 )
-def test_the_source_is_what_the_supplies_say(tmp_path: Path, files: dict[str, str], source: str) -> None:
-    """A plug that gives power is mains; a battery that empties is battery; a mouse's battery is neither."""
+def test_the_source_follows_the_supplies(tmp_path: Path, files: dict[str, str], source: str) -> None:
+    """An online supply means mains, a discharging battery means battery. The battery of a mouse is ignored."""
     assert read_power_source(write_tree(tmp_path, files)) == source

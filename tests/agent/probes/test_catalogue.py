@@ -1,4 +1,4 @@
-"""The list of host probes."""
+"""Tests of the list of host probes."""
 
 import contextlib
 import shutil
@@ -11,7 +11,7 @@ from flyball_agent.probes.catalogue import build_host_probes, linux_probes
 from flyball_agent.probes.devices import RESCAN_EVERY
 from flyball_agent.probes.probe import Absent, Probe, Unavailable
 from flyball_agent.probes.round_trip import BadTarget
-from flyball_agent.probes.testing import broken_laws, write_tree
+from flyball_agent.probes.testing import broken_rules, write_tree
 from flyball_agent.settings import AgentSettings, ProbeSettings
 from flyball_proto.layout import Layout
 
@@ -19,16 +19,16 @@ PROBES = build_host_probes(AgentSettings())
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_reads_this_very_host(probe: Probe) -> None:
-    """Each probe gives a lawful sample of declared metrics here, twice, or says why it cannot."""
+def test_reads_this_host(probe: Probe) -> None:
+    """On this host each probe returns two valid samples of its declared metrics, or a reason."""
     try:
         first, second = probe.read(), probe.read()
     except Unavailable:
         return
     for sample in (first, second):
-        assert not list(broken_laws(sample))
+        assert not list(broken_rules(sample))
         assert {column.metric for column in sample.columns} <= set(probe.metrics)
-        assert {unavailable_reading.probe for unavailable_reading in sample.unavailable} <= {probe.name}
+        assert {missing.probe for missing in sample.unavailable} <= {probe.name}
     assert second.columns is first.columns
 
 
@@ -36,21 +36,21 @@ def test_reads_this_very_host(probe: Probe) -> None:
     "probe", linux_probes(AgentSettings(proc_root="/nowhere", sys_root="/nowhere")), ids=lambda p: p.name
 )
 def test_a_host_without_procfs_is_not_fatal(probe: Probe) -> None:
-    """Where nothing can be read, each probe says so; none breaks."""
+    """If nothing can be read, each probe raises a reason and none fails."""
     with contextlib.suppress(Unavailable):
-        assert not list(broken_laws(probe.read()))
+        assert not list(broken_rules(probe.read()))
 
 
 def test_names_are_unique() -> None:
-    """Two probes with one name, or one metric from two probes, could not be told apart."""
+    """No two probes have the same name, and no metric has two probes."""
     names = [probe.name for probe in PROBES]
     metrics = [metric.name for probe in PROBES for metric in probe.metrics]
     assert len(names) == len(set(names))
     assert len(metrics) == len(set(metrics))
 
 
-def test_counters_are_named_so() -> None:
-    """`_total` is what counters end in, and nothing else does but totals in bytes."""
+def test_counters_end_in_total() -> None:
+    """All counters end in `_total`, and no other metric does, except totals in bytes."""
     for probe in PROBES:
         for metric in probe.metrics:
             assert metric.name.endswith("_total") == (metric.kind == 1), metric.name
@@ -58,7 +58,7 @@ def test_counters_are_named_so() -> None:
 
 
 def test_disabled_probes_are_left_out() -> None:
-    """What the settings disable is not built."""
+    """Probes that the settings disable are not built."""
     settings = AgentSettings(probes=ProbeSettings(disabled=("disk", "latency")))
     assert {probe.name for probe in PROBES} - {probe.name for probe in build_host_probes(settings)} == {
         "disk",
@@ -67,27 +67,27 @@ def test_disabled_probes_are_left_out() -> None:
 
 
 def test_a_bad_latency_target_is_refused_at_start() -> None:
-    """The operator hears of it at once."""
+    """A wrong latency target is an error at start."""
     settings = msgspec.structs.replace(AgentSettings(), probes=ProbeSettings(latency_targets=("nonsense",)))
     with pytest.raises(BadTarget, match="nonsense"):
         build_host_probes(settings)
 
 
-def test_roots_are_obeyed(tmp_path: Path) -> None:
-    """With other roots nothing of this host is read but what has no root."""
+def test_roots_are_used(tmp_path: Path) -> None:
+    """With other roots nothing of this host is read, except by probes that do not use a root."""
     probes = linux_probes(AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path)))
-    speaking = set()
+    reading = set()
     for probe in probes:
         try:
             probe.read()
-            speaking.add(probe.name)
+            reading.add(probe.name)
         except Unavailable:
             continue
-    assert speaking <= {"shared_memory", "latency"}
+    assert reading <= {"shared_memory", "latency"}
 
 
 def server(cores: int = 64) -> dict[str, str]:
-    """A training host that we do not have: 64 cores, two nodes, two adapters, sensors, power domains, a container."""
+    """Return a simulated training host: 64 cores, two nodes, two adapters, sensors, power domains, a container."""
     cpu = "5 0 5 90 0 0 0 0 0 0\n"
     files = {
         "stat": f"cpu  {cpu}" + "".join(f"cpu{i} {cpu}" for i in range(cores)) + "intr 1\nctxt 1\n",
@@ -115,20 +115,20 @@ def server(cores: int = 64) -> dict[str, str]:
     return files
 
 
-def test_every_probe_speaks_on_a_full_server(tmp_path: Path) -> None:
-    """On a host that has everything no probe is silent, and all columns together are one lawful layout."""
+def test_every_probe_reads_a_full_server(tmp_path: Path) -> None:
+    """On a host with all hardware every probe returns a sample, and all columns together form a valid layout."""
     root = str(write_tree(tmp_path, server()))
     samples = {probe.name: probe.read() for probe in build_host_probes(AgentSettings(proc_root=root, sys_root=root))}
     assert set(samples) == {probe.name for probe in PROBES}
     for name, sample in samples.items():
-        assert not list(broken_laws(sample)), name
+        assert not list(broken_rules(sample)), name
     columns = tuple(column for sample in samples.values() for column in sample.columns)
     assert len(set(columns)) == len(columns)
     assert Layout.parse(Layout(columns).body).columns == columns
 
 
-def test_hardware_that_vanishes_takes_its_columns_along(tmp_path: Path) -> None:
-    """Adapters, sensors, power domains and a node go; within half a minute nothing is said of them."""
+def test_removed_hardware_loses_its_columns(tmp_path: Path) -> None:
+    """Half a minute after adapters, sensors, power domains and a node are removed, their columns are gone."""
     root = str(write_tree(tmp_path, server(2)))
     probes = {probe.name: probe for probe in build_host_probes(AgentSettings(proc_root=root, sys_root=root))}
     for probe in probes.values():
@@ -138,7 +138,7 @@ def test_hardware_that_vanishes_takes_its_columns_along(tmp_path: Path) -> None:
     for _ in range(RESCAN_EVERY):
         for probe in probes.values():
             with contextlib.suppress(Unavailable):
-                assert not list(broken_laws(probe.read()))
+                assert not list(broken_rules(probe.read()))
     for name in ("infiniband", "temperature", "cpu_energy"):
         with pytest.raises(Absent):
             probes[name].read()

@@ -1,4 +1,4 @@
-"""Control groups of both versions."""
+"""Tests of the control group probe, with both versions of control groups."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flyball_agent.probes.cgroup import CgroupProbe, enclosing, memory_values, parse_membership
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 V2 = {
     "cpu.max": "250000 100000\n",
@@ -39,12 +39,12 @@ MEMBER_V1 = "4:memory:/docker/abc\n3:pids:/docker/abc\n1:cpu,cpuacct:/docker/abc
 
 
 def tree(root: Path, group: str, files: dict[str, str]) -> Path:
-    """A proc and a sys of a process in some group."""
+    """Write procfs and sysfs of a process in a group."""
     return write_tree(root, {"self/cgroup": group} | {f"fs/cgroup/{name}": text for name, text in files.items()})
 
 
 def test_reads_a_container_of_version_2(tmp_path: Path) -> None:
-    """In a container the group's own files are the root of the mount."""
+    """In a container the files of the group are at the root of the mount."""
     root = tree(tmp_path, "0::/\n", {"cgroup.controllers": "cpu memory pids\n", **V2})
     sample = CgroupProbe(root, root).read()
     values = values_by_name(sample)
@@ -63,7 +63,7 @@ def test_reads_a_container_of_version_2(tmp_path: Path) -> None:
 
 
 def test_reads_a_container_of_version_1(tmp_path: Path) -> None:
-    """Each controller has its own folder; nanoseconds are seconds; the largest number means no limit."""
+    """Each controller has its own folder, nanoseconds become seconds, and the largest number means no limit."""
     root = tree(tmp_path, MEMBER_V1, V1)
     sample = CgroupProbe(root, root).read()
     values = values_by_name(sample)
@@ -75,11 +75,11 @@ def test_reads_a_container_of_version_1(tmp_path: Path) -> None:
     assert values["cgroup_swap_used_bytes",] == 64
     assert (values["cgroup_memory_limit_hits_total",], values["cgroup_oom_kills_total",]) == (12, 1)
     assert (values["cgroup_tasks",], values["cgroup_tasks_limit",]) == (33, 100)
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_a_service_watches_the_group_around_it(tmp_path: Path) -> None:
-    """The agent's own unit says nothing of the training: its parent does."""
+def test_a_service_reads_its_parent_group(tmp_path: Path) -> None:
+    """The agent's service reads its parent group, because its own group does not contain the training."""
     files = {f"system.slice/{name}": text for name, text in V2.items()}
     files |= {"system.slice/flyball-agent.service/memory.current": "5\n", "cgroup.controllers": "cpu\n"}
     root = tree(tmp_path, "0::/system.slice/flyball-agent.service\n", files)
@@ -87,14 +87,14 @@ def test_a_service_watches_the_group_around_it(tmp_path: Path) -> None:
 
 
 def test_the_root_group_limits_nothing(tmp_path: Path) -> None:
-    """On a host outside of any group: absent."""
+    """Outside of any group the probe is absent."""
     root = tree(tmp_path, "0::/\n", {"cgroup.controllers": "cpu\n", "cpu.stat": "usage_usec 1\n"})
     with pytest.raises(Absent, match="root control group"):
         CgroupProbe(root, root).read()
 
 
-def test_a_path_outside_of_the_mount_is_its_root(tmp_path: Path) -> None:
-    """Paths that this container cannot see mean its own root."""
+def test_a_path_outside_the_mount_means_the_root(tmp_path: Path) -> None:
+    """A path that is not visible in the container means the root of the mount."""
     (tmp_path / "a").mkdir()
     assert enclosing(tmp_path, "/a") == tmp_path / "a"
     assert enclosing(tmp_path, "/docker/none") == tmp_path
@@ -103,11 +103,11 @@ def test_a_path_outside_of_the_mount_is_its_root(tmp_path: Path) -> None:
 
 @given(st.none() | st.integers(0, 2**63), st.none() | st.integers(0, 2**63), st.none() | st.integers(0, 2**63))
 def test_memory_is_never_negative(limit: int | None, used: int | None, cache: int | None) -> None:
-    """Counters are not read at one instant: what would be below zero is zero."""
+    """Counters are read one after the other, so a difference below zero counts as zero."""
     assert all(value is None or value >= 0 for value in memory_values(limit, used, cache))
 
 
 @given(st.text(max_size=100))
 def test_no_text_crashes_the_parser(text: str) -> None:
-    """Paths are absolute or left out."""
+    """Every parsed path is absolute."""
     assert all(path.startswith("/") for path in parse_membership(text + "\n0::" + text).values())

@@ -1,4 +1,4 @@
-"""Columns keep their identity while nothing changes, and each gap in the values has its reason."""
+"""Tests of columns, which stay the same object while nothing changes, and of the reasons for missing values."""
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
 from flyball_proto.metric import gauge
@@ -8,8 +8,8 @@ HOST = (gauge("a", "x", "A."), gauge("b", "x", "B."))
 EACH = (gauge("c", "x", "C.", ("device",)), gauge("d", "x", "D.", ("device",)))
 
 
-def test_columns_stand_group_by_group_and_resource_by_resource() -> None:
-    """First the groups in order, in each the resources, of each all metrics."""
+def test_columns_are_ordered_by_group_and_resource() -> None:
+    """Columns are ordered by group, then by resource, then by metric."""
     columns = GroupedColumns(HOST, EACH).columns(ONE, [("sda",), ("sdb",)])
     assert [(c.metric.name, *c.labels) for c in columns] == [
         ("a",),
@@ -22,21 +22,21 @@ def test_columns_stand_group_by_group_and_resource_by_resource() -> None:
 
 
 def test_columns_are_the_same_object_while_resources_are_equal() -> None:
-    """The sampler compares by identity: equal resources give the same columns, others new ones."""
+    """Equal resources give the same object, because the sampler compares by identity; other resources a new one."""
     grouped = GroupedColumns(EACH)
     first = grouped.columns([("sda",)])
     assert grouped.columns([("sda",)]) is first
     assert grouped.columns([("sdb",)]) is not first
 
 
-def test_nothing_missing_needs_no_words() -> None:
-    """Known values, zero among them, have no unavailable reading."""
+def test_known_values_need_no_reason() -> None:
+    """Known values, including zero, have no unavailable reading."""
     columns = GroupedColumns(HOST).columns(ONE)
     assert Gaps("p", "why").unavailable(columns, [0, 0.0]) == ()
 
 
-def test_a_metric_missing_everywhere_is_said_once() -> None:
-    """One unavailable reading for a metric that no resource has, one a resource where only some lack it."""
+def test_a_metric_without_any_value_has_one_reason() -> None:
+    """A metric without any value has one unavailable reading; else there is one for each resource without a value."""
     columns = GroupedColumns(EACH).columns([("sda",), ("sdb",)])
     unavailable = Gaps("p", "why", Reason.UNSUPPORTED, "do that").unavailable(columns, [None, 1, None, None])
     assert [(s.metric, s.resource) for s in unavailable] == [("c", ""), ("d", "sdb")]
@@ -45,15 +45,15 @@ def test_a_metric_missing_everywhere_is_said_once() -> None:
     }
 
 
-def test_a_metric_can_have_words_of_its_own() -> None:
-    """The detail of a single metric replaces the probe's."""
+def test_a_metric_can_have_its_own_detail() -> None:
+    """The detail of a metric replaces that of the probe."""
     columns = GroupedColumns(HOST).columns(ONE)
     unavailable = Gaps("p", "why", details={"b": "no limit is set"}).unavailable(columns, [None, None])
     assert [s.detail for s in unavailable] == ["why", "no limit is set"]
 
 
 def test_the_same_gaps_give_the_same_unavailable_readings() -> None:
-    """Repeated gaps cost no new objects; other gaps are explained anew."""
+    """The same missing values give the same objects; other missing values give new ones."""
     columns = GroupedColumns(HOST).columns(ONE)
     gaps = Gaps("p", "why")
     first = gaps.unavailable(columns, [None, 1])

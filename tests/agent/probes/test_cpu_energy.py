@@ -1,4 +1,4 @@
-"""Energy of CPU packages."""
+"""Tests of the CPU energy probe."""
 
 import os
 import tempfile
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.probes.cpu_energy import CpuEnergyProbe, grown
+from flyball_agent.probes.cpu_energy import CpuEnergyProbe, new_total
 from flyball_agent.probes.probe import Absent, Denied
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
-NOBODY = 65534
+NOBODY_UID = 65534
 TREE = {
     "class/powercap/intel-rapl/uevent": "",
     "class/powercap/intel-rapl:0/name": "package-0\n",
@@ -28,7 +28,7 @@ TREE = {
 
 
 def test_reads_joules_of_each_domain(tmp_path: Path) -> None:
-    """Parts are named within their package; the same package by another way is not counted twice."""
+    """Subdomains are named with their package. A second interface to the same package is not counted again."""
     sample = CpuEnergyProbe(write_tree(tmp_path, TREE)).read()
     values = values_by_name(sample)
     assert values["cpu_energy_joules_total", "package-0"] == 5.0
@@ -36,11 +36,11 @@ def test_reads_joules_of_each_domain(tmp_path: Path) -> None:
     assert values["cpu_power_limit_watts", "package-0"] == 250.0
     assert values["cpu_power_limit_watts", "package-0/dram"] is None
     assert len(sample.columns) == 4
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_energy_goes_on_where_the_hardware_wraps(tmp_path: Path) -> None:
-    """The hardware's counter starts anew; ours does not."""
+def test_energy_continues_after_a_wrap(tmp_path: Path) -> None:
+    """The counter continues when the hardware counter wraps."""
     probe = CpuEnergyProbe(write_tree(tmp_path, TREE))
     seen = []
     for microjoules in (9_000_000, 1_000_000, 4_000_000):
@@ -51,28 +51,28 @@ def test_energy_goes_on_where_the_hardware_wraps(tmp_path: Path) -> None:
 
 @given(st.integers(0, 10**12), st.integers(1, 10**9), st.data())
 def test_energy_never_falls(total: int, wraps_at: int, data: st.DataObject) -> None:
-    """Whatever two readings within the range say, the total does not fall."""
+    """For any two readings within the range, the total does not fall."""
     before, now = data.draw(st.integers(0, wraps_at)), data.draw(st.integers(0, wraps_at))
-    after = grown(total, before, now, wraps_at)
+    after = new_total(total, before, now, wraps_at)
     assert after is not None
     assert total <= after <= total + wraps_at
 
 
-def test_a_wrap_of_unknown_size_is_not_guessed() -> None:
-    """Without the counter's range a fall cannot be added up."""
-    assert grown(10, 5, 4, None) is None
-    assert grown(10, 5, 6, None) == 11
+def test_a_wrap_of_unknown_range_is_unknown() -> None:
+    """Without the range of the counter, the total after a wrap is unknown."""
+    assert new_total(10, 5, 4, None) is None
+    assert new_total(10, 5, 6, None) == 11
 
 
 def test_permission_denied_names_the_remedy() -> None:
-    """Only root may read energy: denied, with what to do."""
+    """Without permission the reading is denied, with a remedy."""
     with tempfile.TemporaryDirectory() as folder:
         root = write_tree(Path(folder), TREE)
         root.chmod(0o755)
         (root / "class/powercap/intel-rapl:0/energy_uj").chmod(0o200)
         probe, before = CpuEnergyProbe(root), os.geteuid()
         if before == 0:
-            os.seteuid(NOBODY)
+            os.seteuid(NOBODY_UID)
         try:
             with pytest.raises(Denied) as caught:
                 probe.read()
@@ -83,6 +83,6 @@ def test_permission_denied_names_the_remedy() -> None:
 
 
 def test_none_is_absent(tmp_path: Path) -> None:
-    """A virtual machine has no power domains."""
+    """A virtual machine has no power domains, so the probe is absent."""
     with pytest.raises(Absent):
         CpuEnergyProbe(tmp_path).read()

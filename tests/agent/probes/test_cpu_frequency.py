@@ -1,4 +1,4 @@
-"""Clocks of the cores."""
+"""Tests of the CPU frequency probe."""
 
 from pathlib import Path
 
@@ -6,18 +6,18 @@ import pytest
 
 from flyball_agent.probes.cpu_frequency import CpuFrequencyProbe, frequencies
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 CPUS = "devices/system/cpu"
 
 
-def test_is_told_to_the_megahertz() -> None:
-    """Flicker below a megahertz is not resolution."""
+def test_clocks_are_rounded_to_megahertz() -> None:
+    """Differences below one megahertz are noise."""
     assert frequencies([1_000_499, 3_000_600]) == (1_000_000_000, 2_001_000_000, 3_001_000_000)
 
 
-def test_gives_least_mean_and_most_over_the_cores(tmp_path: Path) -> None:
-    """64 cores make three readings, and their throttle counts one sum."""
+def test_reports_minimum_mean_and_maximum(tmp_path: Path) -> None:
+    """64 cores give three readings, and one sum of their throttle counts."""
     files = {f"{CPUS}/cpu{i}/cpufreq/scaling_cur_freq": f"{2_000_000 + 10_000 * i}\n" for i in range(64)}
     files |= {f"{CPUS}/cpu{i}/thermal_throttle/core_throttle_count": "2\n" for i in range(64)}
     sample = CpuFrequencyProbe(write_tree(tmp_path, files)).read()
@@ -27,25 +27,25 @@ def test_gives_least_mean_and_most_over_the_cores(tmp_path: Path) -> None:
         ("cpu_frequency_max_hertz",): 2_630_000_000,
         ("cpu_thermal_throttles_total",): 128,
     }
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_a_processor_without_throttle_counts_says_so(tmp_path: Path) -> None:
-    """AMD and Arm do not count throttles: unknown with a reason, not zero."""
+def test_missing_throttle_counts_are_unknown(tmp_path: Path) -> None:
+    """On AMD and Arm, which do not count throttles, the value is unknown with a reason, not zero."""
     sample = CpuFrequencyProbe(write_tree(tmp_path, {f"{CPUS}/cpu0/cpufreq/scaling_cur_freq": "2000000\n"})).read()
     assert values_by_name(sample)["cpu_thermal_throttles_total",] is None
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_a_virtual_machine_has_no_clock_to_read(tmp_path: Path) -> None:
-    """Without a cpufreq driver the probe is absent and says why."""
+def test_without_a_driver_it_is_absent(tmp_path: Path) -> None:
+    """Without a cpufreq driver the probe is absent, with a reason."""
     with pytest.raises(Absent, match="cpufreq") as caught:
         CpuFrequencyProbe(write_tree(tmp_path, {f"{CPUS}/cpu0/uevent": ""})).read()
     assert "virtual machine" in caught.value.remedy
 
 
-def test_a_core_that_says_nonsense_is_left_out(tmp_path: Path) -> None:
-    """`<unknown>` is no clock."""
+def test_a_core_without_a_number_is_left_out(tmp_path: Path) -> None:
+    """A core whose clock is `<unknown>` is left out."""
     files = {f"{CPUS}/cpu0/cpufreq/scaling_cur_freq": "<unknown>\n", f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": "7000\n"}
     values = values_by_name(CpuFrequencyProbe(write_tree(tmp_path, files)).read())
     assert values["cpu_frequency_min_hertz",] == 7_000_000

@@ -1,10 +1,10 @@
-"""Devices are looked for now and then and opened once."""
+"""Tests of device lists, which are refreshed at intervals and open each device once."""
 
 from flyball_agent.probes.devices import Devices
 
 
 def test_a_device_is_opened_once_and_dropped_when_it_goes() -> None:
-    """What stays is not opened again, what comes is opened, what goes is forgotten."""
+    """A device that stays is not opened again, a new one is opened, a removed one is forgotten."""
     present, opened = ["a", "b"], list[str]()
 
     def open_device(name: str) -> str:
@@ -12,14 +12,14 @@ def test_a_device_is_opened_once_and_dropped_when_it_goes() -> None:
         return name.upper()
 
     devices = Devices(lambda: present, open_device, every=1)
-    assert devices.found() == {"a": "A", "b": "B"}
+    assert devices.current() == {"a": "A", "b": "B"}
     present = ["b", "c"]
-    assert devices.found() == {"b": "B", "c": "C"}
+    assert devices.current() == {"b": "B", "c": "C"}
     assert opened == ["a", "b", "c"]
 
 
-def test_looks_only_now_and_then() -> None:
-    """Between two looks the set is taken as it was, unless somebody asks."""
+def test_scans_only_at_intervals() -> None:
+    """Between two scans the devices stay the same, unless a scan is requested."""
     looks = []
 
     def names() -> list[str]:
@@ -28,8 +28,8 @@ def test_looks_only_now_and_then() -> None:
 
     devices = Devices(names, str.upper, every=10)
     for _ in range(20):
-        devices.found()
+        devices.current()
     assert len(looks) == 2
-    devices.look_again()
-    devices.found()
+    devices.request_scan()
+    devices.current()
     assert len(looks) == 3

@@ -1,4 +1,4 @@
-"""Disks."""
+"""Tests of the disk probe."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flyball_agent.probes.disk import METRICS, DiskProbe, disk_values, parse_diskstats
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 NVME = " 259 0 nvme0n1 10 1 200 30 40 2 800 1500 6 7000 8000 3 0 64 9 11 2500\n"
 PARTITION = " 259 1 nvme0n1p1 9 1 190 29 40 2 800 1500 0 7000 8000 3 0 64 9 11 2500\n"
@@ -18,7 +18,7 @@ LOOP = "   7 0 loop0 55 0 2000 3 0 0 0 0 0 9 3 0 0 0 0 0 0\n"
 
 
 def test_reads_whole_disks_only(tmp_path: Path) -> None:
-    """Partitions, loops and placeholders that never worked have no columns."""
+    """Partitions, loop devices and unused placeholders have no columns."""
     files = {"diskstats": LOOP + NVME + PARTITION + UNUSED, "block/nvme0n1/size": "1", "block/nbd0/size": "0"}
     sample = DiskProbe(write_tree(tmp_path, files), tmp_path).read()
     values = values_by_name(sample)
@@ -37,16 +37,16 @@ def test_reads_whole_disks_only(tmp_path: Path) -> None:
     assert not sample.unavailable
 
 
-def test_an_older_kernel_counts_less(tmp_path: Path) -> None:
-    """Discards came with Linux 4.18, flushes with 5.5; before, they are unknown."""
+def test_older_kernels_have_fewer_counters(tmp_path: Path) -> None:
+    """Discards are unknown before Linux 4.18, flushes before 5.5."""
     sample = DiskProbe(write_tree(tmp_path, {"diskstats": OLD, "block/sda/size": "1"}), tmp_path).read()
     assert values_by_name(sample)["disk_flushes_total", "sda"] is None
     assert values_by_name(sample)["disk_reads_total", "sda"] == 10
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
 def test_disks_come_and_go(tmp_path: Path) -> None:
-    """A disk that is plugged in gets columns, one that is pulled loses them; in between nothing changes."""
+    """A new disk gets columns, a removed one loses them, and without a change the columns are the same object."""
     files = {"diskstats": NVME, "block/nvme0n1/size": "1", "block/sda/size": "1"}
     probe = DiskProbe(write_tree(tmp_path, files), tmp_path)
     first = probe.read()
@@ -57,14 +57,14 @@ def test_disks_come_and_go(tmp_path: Path) -> None:
     assert {column.labels for column in probe.read().columns} == {("sda",)}
 
 
-def test_a_host_without_disks_says_so(tmp_path: Path) -> None:
-    """Diskless: absent, not zero."""
+def test_without_disks_it_is_absent(tmp_path: Path) -> None:
+    """Without disks the probe is absent; its values are not zero."""
     with pytest.raises(Absent):
         DiskProbe(write_tree(tmp_path, {"diskstats": LOOP}), tmp_path).read()
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_the_parser(data: bytes) -> None:
-    """Whatever a line holds, each metric has a value or None."""
+    """For any line, each metric has a value or None."""
     for row in parse_diskstats(data + b"\n 8 0 sda " + data + b" 1" * 14):
         assert len(disk_values(row)) == len(METRICS)

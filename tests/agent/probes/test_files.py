@@ -1,4 +1,4 @@
-"""Kernel files: kept open, read whole, and honest about why they cannot be read."""
+"""Tests of kernel files: they stay open, are read completely, and give a reason when they cannot be read."""
 
 import errno
 import os
@@ -24,15 +24,15 @@ from flyball_agent.probes.files import (
 )
 from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
 
-NOBODY = 65534
+NOBODY_UID = 65534
 
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """Root may read everything; be somebody else for a moment."""
+    """Run as an unprivileged user for a moment, because root may read everything."""
     before = os.geteuid()
     if before == 0:
-        os.seteuid(NOBODY)
+        os.seteuid(NOBODY_UID)
     try:
         yield
     finally:
@@ -40,8 +40,8 @@ def unprivileged() -> Iterator[None]:
             os.seteuid(before)
 
 
-def test_sees_what_the_file_says_now(tmp_path: Path) -> None:
-    """The file is opened once, yet each read gives its present content."""
+def test_reads_the_current_content(tmp_path: Path) -> None:
+    """The file is opened once, and each read returns its current content."""
     path = tmp_path / "loadavg"
     path.write_text("1")
     file = KernelFile(path)
@@ -52,7 +52,7 @@ def test_sees_what_the_file_says_now(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("records", [False, True])
 def test_reads_more_than_its_buffer(tmp_path: Path, records: bool) -> None:
-    """A file larger than expected is read whole, at the first time and later."""
+    """A file larger than the buffer is read completely, the first time and later."""
     content = bytes(range(256)) * 40
     (tmp_path / "stat").write_bytes(content)
     file = KernelFile(tmp_path / "stat", records=records, size=16)
@@ -60,7 +60,7 @@ def test_reads_more_than_its_buffer(tmp_path: Path, records: bool) -> None:
 
 
 def test_reads_every_line_of_the_kernels_long_files() -> None:
-    """The kernel hands out files of many lines a page at a time; none is lost."""
+    """The kernel returns long files one page per read, and no line is lost."""
     path = Path("/proc/kallsyms")
     if not path.exists() or len(path.read_bytes()) < 100_000:
         path = Path("/proc/self/smaps")
@@ -70,7 +70,7 @@ def test_reads_every_line_of_the_kernels_long_files() -> None:
 
 
 def test_a_file_that_does_not_exist_is_absent(tmp_path: Path) -> None:
-    """No such file: absent, with the remedy that the probe knows; and read when it appears."""
+    """A missing file is absent, with the remedy of the probe, and is read when it appears."""
     file = KernelFile(tmp_path / "pressure", absent_remedy="boot with psi=1")
     with pytest.raises(Absent, match="No such file") as caught:
         file.read()
@@ -79,8 +79,8 @@ def test_a_file_that_does_not_exist_is_absent(tmp_path: Path) -> None:
     assert file.read() == b"7"
 
 
-def test_a_file_that_may_not_be_read_is_denied() -> None:
-    """Permission denied: denied, with a remedy."""
+def test_a_file_without_permission_is_denied() -> None:
+    """A file without read permission is denied, with a remedy."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         path = Path(folder) / "energy_uj"
@@ -88,11 +88,11 @@ def test_a_file_that_may_not_be_read_is_denied() -> None:
         path.chmod(stat.S_IWUSR)
         with unprivileged(), pytest.raises(Denied) as caught:
             KernelFile(path).read()
-    assert "let the agent's user read" in caught.value.remedy
+    assert "give the agent's user read permission" in caught.value.remedy
 
 
-def test_an_optional_file_is_tried_now_and_then(tmp_path: Path) -> None:
-    """What is missing reads as nothing, is not looked for at each reading, and is found when it appears."""
+def test_an_optional_file_is_tried_at_intervals(tmp_path: Path) -> None:
+    """A missing file reads as empty, is not tried at each reading, and is found when it appears."""
     file = KernelFile(tmp_path / "pids.max")
     assert file.read_optional() == b""
     (tmp_path / "pids.max").write_text("7")
@@ -112,14 +112,14 @@ def test_an_optional_file_is_tried_now_and_then(tmp_path: Path) -> None:
     ],
 )
 def test_errors_become_reasons(code: int, expected: type[Unavailable]) -> None:
-    """Each error of the system has one reason, and words that do not change."""
+    """Each system error has a reason, and its text does not change."""
     error = unavailable("/sys/x", OSError(code, "whatever"))
     assert type(error) is expected
     assert error.detail == f"/sys/x: {os.strerror(code)}"
 
 
-def test_descriptors_are_given_back(tmp_path: Path) -> None:
-    """A probe that drops a device leaves no open file behind."""
+def test_descriptors_are_closed(tmp_path: Path) -> None:
+    """A file that is no longer referenced is closed."""
     (tmp_path / "x").write_text("1")
     before = len(entries(Path("/proc/self/fd")))
     for _ in range(50):
@@ -129,7 +129,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
 
 @given(st.integers(), st.binary(max_size=20).filter(lambda tail: b"\n" not in tail))
 def test_finds_the_number_behind_a_key(value: int, tail: bytes) -> None:
-    """The number behind the key is found wherever the line stands; anything else is None."""
+    """The number behind the key is found in any line; anything else gives None."""
     data = b"\nother 1\nkey " + str(value).encode() + b"\nlast " + tail
     assert number_after(data, b"\nkey ") == value
     assert number_after(data, b"\nmissing ") is None
@@ -137,12 +137,12 @@ def test_finds_the_number_behind_a_key(value: int, tail: bytes) -> None:
 
 @given(st.binary())
 def test_no_bytes_crash_the_number_reader(data: bytes) -> None:
-    """Whatever a file says, it is a number or None."""
+    """Any content gives a number or None."""
     assert number(data) is None or isinstance(number(data), int)
 
 
-def test_reads_small_things_once(tmp_path: Path) -> None:
-    """Texts are stripped; what is missing or no number is None."""
+def test_reads_small_files(tmp_path: Path) -> None:
+    """Text is stripped; a missing file, or one without a number, gives None."""
     (tmp_path / "name").write_text("nvme\n")
     (tmp_path / "size").write_text(" 12\n")
     assert read_text(tmp_path / "name") == "nvme"
@@ -152,7 +152,7 @@ def test_reads_small_things_once(tmp_path: Path) -> None:
 
 
 def test_lists_in_natural_order(tmp_path: Path) -> None:
-    """cpu2 stands before cpu10, and a missing folder has no entries."""
+    """cpu2 comes before cpu10, and a missing folder has no entries."""
     for name in ("cpu10", "cpu2", "cpu0"):
         (tmp_path / name).mkdir()
     assert entries(tmp_path) == ["cpu0", "cpu2", "cpu10"]

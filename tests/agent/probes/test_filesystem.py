@@ -1,4 +1,4 @@
-"""Space of file systems."""
+"""Tests of the file system probe."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import pytest
 
 from flyball_agent.probes.filesystem import METRICS, FilesystemProbe
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 from flyball_proto.unavailable_reading import Reason
 
 
 def test_reads_space_of_local_file_systems(tmp_path: Path) -> None:
-    """Sizes agree with each other; a bound file is not a place to fill."""
+    """Sizes are consistent, and a bind-mounted file is skipped."""
     (tmp_path / "file").write_text("")
     info = f"1 0 8:1 / {tmp_path} rw - ext4 /dev/sda1 rw\n2 0 8:2 / {tmp_path}/file rw - ext4 /dev/sda2 rw\n"
     sample = FilesystemProbe(write_tree(tmp_path, {"self/mountinfo": info})).read()
@@ -22,11 +22,11 @@ def test_reads_space_of_local_file_systems(tmp_path: Path) -> None:
         values["filesystem_total_bytes", str(tmp_path)] or 0
     )
     assert values["filesystem_read_only", str(tmp_path)] == 0
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_watches_what_the_settings_name(tmp_path: Path) -> None:
-    """Named mount points replace the local ones; one that does not exist is said by name."""
+def test_reads_the_mounts_in_the_settings(tmp_path: Path) -> None:
+    """Mount points in the settings replace the local ones, and a missing one has a reason with its path."""
     write_tree(tmp_path, {"self/mountinfo": f"1 0 0:5 / {tmp_path} rw - nfs4 server:/x ro\n"})
     missing = str(tmp_path / "none")
     sample = FilesystemProbe(tmp_path, (str(tmp_path), missing)).read()
@@ -36,17 +36,17 @@ def test_watches_what_the_settings_name(tmp_path: Path) -> None:
     assert [
         (unavailable_reading.resource, unavailable_reading.reason) for unavailable_reading in sample.unavailable
     ] == [(missing, Reason.ABSENT)]
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
 def test_columns_stay_while_mounts_do(tmp_path: Path) -> None:
-    """An unchanged set of mounts gives the same columns."""
+    """While the mounts are unchanged, the columns are the same object."""
     probe = FilesystemProbe(write_tree(tmp_path, {"self/mountinfo": f"1 0 8:1 / {tmp_path} rw - xfs /dev/a rw\n"}))
     assert probe.read().columns is probe.read().columns
 
 
 def test_none_is_absent(tmp_path: Path) -> None:
-    """A host with network file systems alone says how to name them."""
+    """With network file systems only, the probe is absent, and the remedy names the setting."""
     write_tree(tmp_path, {"self/mountinfo": "1 0 0:5 / /net rw - nfs4 server:/x rw\n"})
     with pytest.raises(Absent) as caught:
         FilesystemProbe(tmp_path).read()

@@ -1,4 +1,4 @@
-"""InfiniBand and RoCE ports."""
+"""Tests of the InfiniBand probe."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from flyball_agent.probes.infiniband import FAST, ROCE, SLOW, STATES, InfinibandProbe, parse_rate, parse_state
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 
 def port(device: str = "mlx5_0", number: int = 1) -> dict[str, str]:
-    """One port with every counter: the i-th says i + 1."""
+    """Return one port with all counters; the i-th has the value i + 1."""
     folder = f"class/infiniband/{device}/ports/{number}"
     counters = {f"{folder}/counters/{name}": f"{i + 1}\n" for i, (name, _) in enumerate((*FAST, *SLOW))}
     congestion = {f"{folder}/hw_counters/{name}": "7\n" for name, _ in ROCE}
@@ -34,7 +34,7 @@ def test_reads_a_port(tmp_path: Path) -> None:
 
 
 def test_errors_are_read_less_often_than_traffic(tmp_path: Path) -> None:
-    """Traffic is new at each reading, errors within five."""
+    """Traffic is new at each reading, errors at every fifth."""
     probe = InfinibandProbe(write_tree(tmp_path, port()))
     probe.read()
     folder = "class/infiniband/mlx5_0/ports/1/counters"
@@ -45,19 +45,19 @@ def test_errors_are_read_less_often_than_traffic(tmp_path: Path) -> None:
     assert samples[-1]["infiniband_link_downs_total", "mlx5_0", "1"] == 99
 
 
-def test_an_adapter_that_counts_less_says_so(tmp_path: Path) -> None:
-    """`N/A (no PMA)` and missing files are unknown, with a reason."""
+def test_missing_counters_have_a_reason(tmp_path: Path) -> None:
+    """Counters with `N/A (no PMA)` or without a file are unknown, with a reason."""
     files = {k: v for k, v in port().items() if "hw_counters" not in k} | port("mlx5_1")
     files["class/infiniband/mlx5_1/ports/1/counters/symbol_error"] = "N/A (no PMA)\n"
     sample = InfinibandProbe(write_tree(tmp_path, files)).read()
     assert values_by_name(sample)["infiniband_congestion_sent_total", "mlx5_0", "1"] is None
     assert values_by_name(sample)["infiniband_symbol_errors_total", "mlx5_1", "1"] is None
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
     assert {s.resource for s in sample.unavailable} == {"mlx5_0/1", "mlx5_1/1"}
 
 
-def test_a_new_port_is_seen_within_half_a_minute(tmp_path: Path) -> None:
-    """Columns follow the ports."""
+def test_a_new_port_is_found_within_half_a_minute(tmp_path: Path) -> None:
+    """The columns follow the ports."""
     probe = InfinibandProbe(write_tree(tmp_path, port()))
     first = probe.read()
     write_tree(tmp_path, port("mlx5_1"))
@@ -67,7 +67,7 @@ def test_a_new_port_is_seen_within_half_a_minute(tmp_path: Path) -> None:
 
 
 def test_none_is_absent_until_there_is_one(tmp_path: Path) -> None:
-    """No adapter: absent; the first one is seen at once."""
+    """Without an adapter the probe is absent, and the first adapter is found at once."""
     probe = InfinibandProbe(tmp_path)
     with pytest.raises(Absent):
         probe.read()
@@ -79,13 +79,13 @@ def test_none_is_absent_until_there_is_one(tmp_path: Path) -> None:
     ("text", "rate"), [(b"100 Gb/sec (4X EDR)\n", 12_500_000_000), (b"2.5 Gb/sec (1X SDR)\n", 312_500_000), (b"", None)]
 )
 def test_rates_are_bytes(text: bytes, rate: int | None) -> None:
-    """Gb/sec are 10⁹ bits a second."""
+    """Gb/sec means 10⁹ bits a second."""
     assert parse_rate(text) == rate
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_crash_the_parsers(data: bytes) -> None:
-    """A state that has a name, or None."""
+    """Any content gives a known state or None."""
     code = parse_state(data)
     assert code is None or STATES[code]
     assert parse_rate(data + b" Gb/sec") is None or b"Gb" in data + b" Gb/sec"

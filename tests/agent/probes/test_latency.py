@@ -1,4 +1,4 @@
-"""The latency probe: fresh values without waiting, failures with reasons."""
+"""Tests of the latency probe."""
 
 import socket
 import ssl
@@ -10,22 +10,22 @@ from contextlib import contextmanager
 import pytest
 
 from flyball_agent.probes.latency import LatencyProbe, Prober, reason_of
-from flyball_agent.probes.probe import Sample
+from flyball_agent.probes.probe import ProbeSample
 from flyball_agent.probes.round_trip import parse_target
-from flyball_agent.probes.testing import broken_laws, values_by_name
+from flyball_agent.probes.testing import broken_rules, values_by_name
 from flyball_proto.unavailable_reading import Reason
 
 
 @contextmanager
 def probing(*targets: str) -> Iterator[LatencyProbe]:
-    """A probe whose threads end with the test."""
+    """Yield a probe whose threads end with the test."""
     probe = LatencyProbe([parse_target(target) for target in targets])
     yield probe
     probe.close()
 
 
-def read_until(probe: LatencyProbe, done: Callable[[Sample], bool]) -> Sample:
-    """Read on until a sample is as wanted."""
+def read_until(probe: LatencyProbe, done: Callable[[ProbeSample], bool]) -> ProbeSample:
+    """Read until a sample meets a condition."""
     deadline = time.monotonic() + 10
     while not done(sample := probe.read()):
         assert time.monotonic() < deadline, sample
@@ -34,7 +34,7 @@ def read_until(probe: LatencyProbe, done: Callable[[Sample], bool]) -> Sample:
 
 
 def test_loopback_is_known_at_once() -> None:
-    """Without any target the round trip over loopback is there at the first reading."""
+    """The round trip over loopback is known at the first reading."""
     with probing() as probe:
         sample = probe.read()
     assert 0 < (values_by_name(sample)["latency_seconds", "localhost"] or 0) < 0.1
@@ -42,19 +42,19 @@ def test_loopback_is_known_at_once() -> None:
 
 
 def test_a_target_is_known_after_its_first_round_trip() -> None:
-    """First unknown with a reason, then known; the columns stay."""
+    """The value is first unknown with a reason, then known, and the columns stay."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         label = f"127.0.0.1:{server.getsockname()[1]}"
         with probing(label) as probe:
             first = probe.read()
-            assert not list(broken_laws(first))
+            assert not list(broken_rules(first))
             last = read_until(probe, lambda sample: not sample.unavailable)
     assert 0 < (values_by_name(last)["latency_seconds", label] or 0) < 1
     assert last.columns is first.columns
 
 
 def test_a_failure_has_a_reason_and_is_counted() -> None:
-    """A refused connection: unknown latency, a growing count, and the neighbours known."""
+    """After a refused connection the latency is unknown, the count grows, and other targets are known."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         label = f"127.0.0.1:{server.getsockname()[1]}"
     with probing(label) as probe:
@@ -62,11 +62,11 @@ def test_a_failure_has_a_reason_and_is_counted() -> None:
     assert values_by_name(sample)["latency_seconds", label] is None
     assert values_by_name(sample)["latency_seconds", "localhost"] is not None
     assert [(s.resource, s.detail) for s in sample.unavailable] == [(label, "Connection refused")]
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_a_slow_target_does_not_hold_the_tick() -> None:
-    """A service that never answers costs the tick nothing."""
+def test_a_slow_target_does_not_delay_the_tick() -> None:
+    """A service that never responds does not delay a tick."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         with probing(f"http://127.0.0.1:{server.getsockname()[1]}/") as probe:
             started = time.monotonic()
@@ -76,7 +76,7 @@ def test_a_slow_target_does_not_hold_the_tick() -> None:
 
 
 class Hanging:
-    """A round trip that takes 0.5 s the first time and then hangs until it is let go."""
+    """A round trip that takes 0.5 s the first time and then hangs until it is released."""
 
     def __init__(self) -> None:
         self.let_go = threading.Event()
@@ -93,15 +93,15 @@ class Hanging:
 
 
 def test_a_round_trip_that_hangs_does_not_repeat_the_last_one() -> None:
-    """A name look-up can hang for minutes: the old value is given for no longer than the time limit."""
+    """A name lookup can hang for minutes; the old value is used no longer than the time limit."""
     trip = Hanging()
     prober = Prober("x", trip, timeout_seconds=0.05)
     deadline = time.monotonic() + 10
 
     def wait_for(wanted: float | None, reason: Reason | None) -> None:
-        while (answer := prober.answer())[0] != wanted or (reason is not None and answer[1][0] is not reason):
+        while (answer := prober.result())[0] != wanted or (reason is not None and answer[1][0] is not reason):
             assert time.monotonic() < deadline, answer
-            prober.ask()
+            prober.request()
             time.sleep(0.005)
 
     wait_for(0.5, None)
@@ -112,22 +112,22 @@ def test_a_round_trip_that_hangs_does_not_repeat_the_last_one() -> None:
 
 
 def test_two_targets_with_one_label_are_one() -> None:
-    """Columns are never doubled."""
+    """Two targets with the same label give one column."""
     with probing("http://a.invalid/x?1", "http://a.invalid/x?2") as probe:
-        assert not list(broken_laws(probe.read()))
+        assert not list(broken_rules(probe.read()))
 
 
 @pytest.mark.parametrize(
     ("error", "reason", "detail"),
     [
-        (TimeoutError("timed out"), Reason.TIMED_OUT, "no answer within 5 s"),
-        (PermissionError(1, "Operation not permitted"), Reason.DENIED, "a firewall"),
+        (TimeoutError("timed out"), Reason.TIMED_OUT, "no response within 5 s"),
+        (PermissionError(1, "Operation not permitted"), Reason.DENIED, "blocked by a firewall"),
         (socket.gaierror(-2, "Name or service not known"), Reason.FAILED, "Name or service not known"),
         (ssl.SSLError(), Reason.FAILED, "TLS: "),
         (ValueError(), Reason.FAILED, "ValueError"),
     ],
 )
 def test_errors_become_reasons(error: Exception, reason: Reason, detail: str) -> None:
-    """Words that stay the same from try to try."""
+    """Each error has a reason, and its text does not change."""
     assert reason_of(error)[0] is reason
     assert reason_of(error)[1].startswith(detail)

@@ -1,4 +1,4 @@
-"""RAM and swap."""
+"""Tests of the memory probe."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flyball_agent.probes.memory import METRICS, MemoryProbe, parse_meminfo
 from flyball_agent.probes.probe import Unavailable
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 MEMINFO = """\
 MemTotal:       1000 kB
@@ -38,7 +38,7 @@ Hugepagesize:       2048 kB
 
 
 def test_reads_memory_in_bytes(tmp_path: Path) -> None:
-    """Used is what is not available, not what is not free."""
+    """Used memory is memory that is not available, as opposed to not free."""
     sample = MemoryProbe(write_tree(tmp_path, {"meminfo": MEMINFO})).read()
     values = values_by_name(sample)
     assert values["memory_total_bytes",] == 1000 * 1024
@@ -53,34 +53,34 @@ def test_reads_memory_in_bytes(tmp_path: Path) -> None:
 
 
 def test_no_swap_is_zero_not_unknown(tmp_path: Path) -> None:
-    """A host without swap has 0 bytes of it: that is known."""
+    """A host without swap has 0 bytes of it, which is a known value."""
     text = MEMINFO.replace("800 kB", "0 kB").replace("600 kB", "0 kB")
     values = values_by_name(MemoryProbe(write_tree(tmp_path, {"meminfo": text})).read())
     assert (values["swap_total_bytes",], values["swap_used_bytes",]) == (0, 0)
 
 
-def test_what_a_kernel_lacks_is_explained(tmp_path: Path) -> None:
-    """A kernel without huge pages and MemAvailable: unknown, each with a reason."""
+def test_missing_lines_have_a_reason(tmp_path: Path) -> None:
+    """On a kernel without huge pages and MemAvailable these values are unknown, each with a reason."""
     text = "".join(line for line in MEMINFO.splitlines(True) if "uge" not in line and "Available" not in line)
     sample = MemoryProbe(write_tree(tmp_path, {"meminfo": text})).read()
     assert values_by_name(sample)["memory_used_ratio",] is None
     assert "hugepages" in {unavailable_reading.metric for unavailable_reading in sample.unavailable}
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
-def test_a_file_without_a_total_is_refused() -> None:
-    """Nothing can be said without MemTotal."""
+def test_a_file_without_a_total_is_rejected() -> None:
+    """A file without MemTotal is a failure with a reason."""
     with pytest.raises(Unavailable, match="MemTotal"):
         parse_meminfo(b"MemTotal:  what kB\n")
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_the_parser(data: bytes) -> None:
-    """Whatever follows the total, there is a value or None for each metric."""
+    """For any content after the total, each metric has a value or None."""
     assert len(parse_meminfo(b"MemTotal: 1 kB\n" + data)) == len(METRICS)
 
 
-def test_reads_this_very_host() -> None:
-    """The kernel's real file parses without a gap in what every kernel has."""
+def test_reads_this_host() -> None:
+    """The file of this kernel parses, and all values that every kernel has are known."""
     values = values_by_name(MemoryProbe(Path("/proc")).read())
     assert 0 < (values["memory_used_bytes",] or 0) < (values["memory_total_bytes",] or 0)

@@ -1,4 +1,4 @@
-"""Mounted file systems."""
+"""Tests of the list of mounted file systems."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ garbage
 
 
 def test_lists_each_local_file_system_once() -> None:
-    """Bind mounts repeat a file system, network and kernel ones are not local, spaces are spaces."""
+    """Bind mounts are not repeated, network and kernel file systems are not local, and spaces are decoded."""
     found = local(parse_mountinfo(MOUNTINFO))
     assert [(mount.path, mount.kind, mount.source) for mount in found] == [
         ("/", "ext4", "/dev/vda"),
@@ -25,19 +25,19 @@ def test_lists_each_local_file_system_once() -> None:
     ]
 
 
-def test_read_only_is_said_by_the_file_system_not_by_the_mount() -> None:
-    """After an error the kernel withdraws writing from the file system; this mount alone may be so to protect it."""
+def test_read_only_refers_to_the_file_system() -> None:
+    """A file system that became read-only after an error counts, a mount that is read-only for a sandbox does not."""
     assert [mount.read_only for mount in local(parse_mountinfo(MOUNTINFO))] == [False, False, True]
 
 
-def test_a_containers_root_counts() -> None:
-    """An overlay is a place to fill when it is the root."""
+def test_the_root_of_a_container_counts() -> None:
+    """An overlay counts as local if it is the root."""
     text = "1 0 0:9 / / rw - overlay overlay rw\n2 1 0:10 / /x rw - overlay overlay rw\n"
     assert [mount.path for mount in local(parse_mountinfo(text))] == ["/"]
 
 
 @given(st.text(max_size=200))
 def test_no_text_crashes_the_parser(text: str) -> None:
-    """Lines parse or are left out."""
+    """Lines that do not parse are skipped."""
     assert all(mount.kind for mount in parse_mountinfo(f"1 2 3 / {text} rw - ext4 x rw") if mount.kind == "ext4")
     assert isinstance(parse_mountinfo(text), list)

@@ -1,4 +1,4 @@
-"""Speed and carrier."""
+"""Tests of the network link probe."""
 
 from pathlib import Path
 
@@ -6,31 +6,31 @@ import pytest
 
 from flyball_agent.probes.network_link import NetworkLinkProbe
 from flyball_agent.probes.probe import Absent
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 
 def link(name: str, speed: str, carrier: str) -> dict[str, str]:
-    """One interface in sysfs."""
+    """Return one interface in sysfs."""
     folder = f"class/net/{name}"
     return {f"{folder}/speed": speed, f"{folder}/carrier": carrier, f"{folder}/carrier_changes": "3\n"}
 
 
 def test_reads_speed_in_bytes(tmp_path: Path) -> None:
-    """100 Gbit/s are 12.5 GB/s."""
+    """100 Gbit/s is 12.5 GB/s."""
     sample = NetworkLinkProbe(write_tree(tmp_path, link("eth0", "100000\n", "1\n"))).read()
     assert list(sample.values) == [12_500_000_000, 1, 3]
 
 
 @pytest.mark.parametrize("speed", ["-1\n", "4294967295\n", "0\n", "what\n"])
 def test_an_unknown_speed_is_unknown(tmp_path: Path, speed: str) -> None:
-    """Drivers say −1 or 2³²−1 when they do not know."""
+    """Drivers report an unknown speed as −1 or 2³²−1."""
     sample = NetworkLinkProbe(write_tree(tmp_path, link("eth0", speed, "0\n") | link("lo", "1\n", "1\n"))).read()
     assert values_by_name(sample)["network_speed_bytes_per_second", "eth0"] is None
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
 def test_interfaces_come_and_go(tmp_path: Path) -> None:
-    """A new interface is seen at the next reading."""
+    """A new interface is found at the next reading."""
     probe = NetworkLinkProbe(write_tree(tmp_path, link("eth0", "1000\n", "1\n")))
     first = probe.read()
     assert probe.read().columns is first.columns
@@ -39,6 +39,6 @@ def test_interfaces_come_and_go(tmp_path: Path) -> None:
 
 
 def test_none_is_absent(tmp_path: Path) -> None:
-    """No interface: absent."""
+    """Without an interface the probe is absent."""
     with pytest.raises(Absent):
         NetworkLinkProbe(tmp_path).read()

@@ -1,13 +1,13 @@
-"""Swapping, faults, reclaim and kills."""
+"""Tests of the paging probe."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from flyball_agent.probes.paging import PagingProbe, Places
+from flyball_agent.probes.paging import KeyPositions, PagingProbe
 from flyball_agent.probes.probe import Unavailable
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 VMSTAT = """\
 nr_free_pages 5904077
@@ -27,7 +27,7 @@ thp_fault_fallback 5
 
 
 def test_swapped_pages_are_bytes(tmp_path: Path) -> None:
-    """Pages are of this machine's size, page-ins of 1 KiB."""
+    """Swap counters are in pages of this machine, paging counters in KiB."""
     sample = PagingProbe(write_tree(tmp_path, {"vmstat": VMSTAT})).read()
     values = values_by_name(sample)
     page = os.sysconf("SC_PAGE_SIZE")
@@ -39,7 +39,7 @@ def test_swapped_pages_are_bytes(tmp_path: Path) -> None:
 
 
 def test_follows_lines_that_move(tmp_path: Path) -> None:
-    """Numbers gain and lose digits and lines come and go; each value stays with its name."""
+    """Each value is found by its name, although numbers change their length and lines come and go."""
     probe = PagingProbe(write_tree(tmp_path, {"vmstat": VMSTAT}))
     before = probe.read()
     for text in (
@@ -50,18 +50,18 @@ def test_follows_lines_that_move(tmp_path: Path) -> None:
         write_tree(tmp_path, {"vmstat": text})
         sample = probe.read()
         assert values_by_name(sample)["memory_faults_total",] == 500
-        assert not list(broken_laws(sample))
+        assert not list(broken_rules(sample))
     assert sample.values == before.values
 
 
 def test_a_key_is_not_found_inside_another() -> None:
-    """pgfault is not the end of another word."""
-    places = Places([b"\nfault "])
+    """pgfault does not match the end of a longer name."""
+    places = KeyPositions([b"\nfault "])
     assert places.numbers(b"\npgfault 1\nfault 2\n") == [2]
     assert places.numbers(b"\npgfault 1\nfault x\n") == [None]
 
 
-def test_a_file_without_any_of_it_is_refused(tmp_path: Path) -> None:
-    """Garbage is a failure with a reason."""
+def test_a_file_without_known_lines_is_rejected(tmp_path: Path) -> None:
+    """A file with other content is a failure with a reason."""
     with pytest.raises(Unavailable, match="vmstat"):
         PagingProbe(write_tree(tmp_path, {"vmstat": "hello\n"})).read()

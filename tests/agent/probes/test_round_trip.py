@@ -1,4 +1,4 @@
-"""Round trips, against real sockets."""
+"""Tests of round trips with real sockets."""
 
 import http.client
 import socket
@@ -17,7 +17,7 @@ DELAY_SECONDS = 0.05
 
 
 class Service(ThreadingHTTPServer):
-    """A small API that remembers what it was asked; `/slow` takes its time, `/bad` fails, `/close` hangs up after."""
+    """A small API that records its requests. `/slow` is slow, `/bad` fails, `/close` closes the connection."""
 
     daemon_threads = True
 
@@ -27,7 +27,7 @@ class Service(ThreadingHTTPServer):
         self.connections: set[object] = set()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are meant to."""
+        """Ignore clients that close the connection."""
 
     @property
     def url(self) -> str:
@@ -35,7 +35,7 @@ class Service(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers for `Service`."""
+    """Handles the requests to `Service`."""
 
     protocol_version = "HTTP/1.1"
     server: Service
@@ -52,13 +52,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection = self.path.startswith("/close")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it so
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name in the base class
         pass
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """The API, listening on loopback."""
+    """Run the API on loopback."""
     with Service() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -68,7 +68,7 @@ def service() -> Iterator[Service]:
 
 
 def test_a_byte_goes_over_loopback_and_back() -> None:
-    """Loopback takes less than a tenth of a second, again and again over one connection."""
+    """Loopback takes less than a tenth of a second, repeatedly over one connection."""
     loopback = Loopback()
     assert all(0 < loopback.measure() < 0.1 for _ in range(100))
     loopback.close()
@@ -77,7 +77,7 @@ def test_a_byte_goes_over_loopback_and_back() -> None:
 
 
 def test_connects_to_a_tcp_target() -> None:
-    """host:port is a connection, made and closed."""
+    """A round trip to host:port opens and closes a connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         trip = RoundTrip(parse_target(f"127.0.0.1:{server.getsockname()[1]}"), 1)
         assert 0 < trip.measure() < 1
@@ -85,23 +85,23 @@ def test_connects_to_a_tcp_target() -> None:
 
 
 def test_a_closed_port_is_an_error() -> None:
-    """Refused: the reason reaches the caller."""
+    """A refused connection raises its error."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
         RoundTrip(parse_target(f"127.0.0.1:{port}"), 1).measure()
 
 
-def test_a_silent_service_times_out() -> None:
-    """A server that accepts and says nothing does not hold the measurement for ever."""
+def test_an_unresponsive_service_times_out() -> None:
+    """A server that accepts a connection but never responds times out."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         trip = RoundTrip(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/"), 0.05)
         with pytest.raises(TimeoutError):
             trip.measure()
 
 
-def test_asks_over_one_connection(service: Service) -> None:
-    """Any answer below 500 is a round trip; the connection is kept; the query is sent."""
+def test_requests_share_a_connection(service: Service) -> None:
+    """Any status below 500 counts, the connection is reused, and the query is sent."""
     trip = RoundTrip(parse_target(f"http://{service.url}/slow?key=1"), 5)
     assert all(DELAY_SECONDS <= trip.measure() < 5 for _ in range(3))
     trip.close()
@@ -110,8 +110,8 @@ def test_asks_over_one_connection(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/close", "/large"])
-def test_connects_again_when_the_connection_cannot_be_kept(service: Service, path: str) -> None:
-    """A server that hangs up, or an answer too long to read, costs a new connection, not an error."""
+def test_reconnects_if_the_connection_cannot_be_reused(service: Service, path: str) -> None:
+    """If the server closes the connection or the response is too long, the next request opens a new one."""
     trip = RoundTrip(parse_target(f"http://{service.url}{path}"), 5)
     assert all(trip.measure() > 0 for _ in range(3))
     trip.close()
@@ -119,7 +119,7 @@ def test_connects_again_when_the_connection_cannot_be_kept(service: Service, pat
 
 
 def test_a_failing_service_is_an_error(service: Service) -> None:
-    """503 is not a round trip to be proud of."""
+    """Status 503 is an error."""
     trip = RoundTrip(parse_target(f"http://{service.url}/bad"), 5)
     with pytest.raises(http.client.HTTPException, match="503"):
         trip.measure()
@@ -135,13 +135,13 @@ def test_a_failing_service_is_an_error(service: Service) -> None:
         ("https://me:secret@api.example:8443/health?token=abc#x", "https://api.example:8443/health"),
     ],
 )
-def test_labels_tell_no_secrets(text: str, label: str) -> None:
-    """User name, password and query stay on this host."""
+def test_labels_contain_no_secrets(text: str, label: str) -> None:
+    """User name, password and query are not part of the label."""
     assert parse_target(text).label == label
 
 
 def test_a_user_in_the_url_authenticates() -> None:
-    """Basic authentication, with what was escaped in the URL."""
+    """User name and password of the URL, unescaped, become basic authentication."""
     target = parse_target("http://me:p%40ss@api.example/")
     assert target.url is not None
     assert headers(target.url)["Authorization"] == "Basic bWU6cEBzcw=="
@@ -150,15 +150,15 @@ def test_a_user_in_the_url_authenticates() -> None:
 @pytest.mark.parametrize(
     "text", ["", "api.example", "api.example:port", "ftp://api.example", "host:99999", "http://", ":80"]
 )
-def test_a_bad_target_is_named(text: str) -> None:
-    """The message repeats the setting and says what is expected."""
+def test_a_bad_target_is_quoted(text: str) -> None:
+    """The message contains the setting and what is expected."""
     with pytest.raises(BadTarget, match="latency target"):
         parse_target(text)
 
 
 @given(st.text(max_size=40))
 def test_no_text_crashes_the_parser(text: str) -> None:
-    """A target or a refusal."""
+    """Any text gives a target or `BadTarget`."""
     for candidate in (text, f"http://{text}", f"{text}:80"):
         try:
             assert parse_target(candidate).host

@@ -1,4 +1,4 @@
-"""Space in /dev/shm."""
+"""Tests of the shared memory probe."""
 
 from pathlib import Path
 
@@ -6,20 +6,20 @@ import pytest
 
 from flyball_agent.probes.probe import Absent
 from flyball_agent.probes.shared_memory import SharedMemoryProbe
-from flyball_agent.probes.testing import broken_laws, values_by_name
+from flyball_agent.probes.testing import broken_rules, values_by_name
 
 
 def test_reads_space(tmp_path: Path) -> None:
-    """Used is a share of the total."""
+    """The ratio is used space divided by total space."""
     sample = SharedMemoryProbe(tmp_path).read()
     total, used, ratio = (value or 0 for value in sample.values)
     assert 0 <= used <= total
     assert ratio == used / total
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
 def test_a_file_takes_space() -> None:
-    """What is written to /dev/shm shows."""
+    """A file written to /dev/shm increases used space."""
     probe, path = SharedMemoryProbe(), Path("/dev/shm/flyball-test-shared-memory")  # noqa: S108
     before = values_by_name(probe.read())["shared_memory_used_bytes",] or 0
     try:
@@ -31,7 +31,7 @@ def test_a_file_takes_space() -> None:
 
 
 def test_none_is_absent(tmp_path: Path) -> None:
-    """A container without /dev/shm says how to have it."""
+    """In a container without /dev/shm the probe is absent, with a remedy."""
     with pytest.raises(Absent) as caught:
         SharedMemoryProbe(tmp_path / "shm").read()
     assert "tmpfs" in caught.value.remedy

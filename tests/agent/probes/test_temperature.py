@@ -1,4 +1,4 @@
-"""Temperatures and fans."""
+"""Tests of the temperature probe."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from flyball_agent.probes.probe import Absent
 from flyball_agent.probes.temperature import TemperatureProbe
-from flyball_agent.probes.testing import broken_laws, values_by_name, write_tree
+from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 CORETEMP = {
     "devices/coretemp.0/uevent": "",
@@ -30,7 +30,7 @@ BOARD = {
 
 
 def test_reads_packages_not_cores(tmp_path: Path) -> None:
-    """A package's sensor and its limit; the sensors of its cores add nothing."""
+    """The sensor of a package and its limit are read; the sensors of its cores are skipped."""
     sample = TemperatureProbe(write_tree(tmp_path, CORETEMP)).read()
     assert values_by_name(sample) == {
         ("temperature_celsius", "coretemp.0", "Package id 0"): 61.0,
@@ -39,7 +39,7 @@ def test_reads_packages_not_cores(tmp_path: Path) -> None:
 
 
 def test_reads_a_board(tmp_path: Path) -> None:
-    """Two sensors with one label keep their numbers, fans turn, and a loose sensor is unknown with a reason."""
+    """Sensors with the same label are named by number, fans are read, and an unconnected sensor has a reason."""
     sample = TemperatureProbe(write_tree(tmp_path, BOARD)).read()
     assert values_by_name(sample) == {
         ("temperature_celsius", "nct6775-hwmon1", "temp1"): None,
@@ -47,18 +47,18 @@ def test_reads_a_board(tmp_path: Path) -> None:
         ("temperature_celsius", "nct6775-hwmon1", "temp3"): 39.5,
         ("fan_speed_rpm", "nct6775-hwmon1", "fan1"): 1450,
     }
-    assert not list(broken_laws(sample))
+    assert not list(broken_rules(sample))
 
 
 def test_falls_back_on_thermal_zones(tmp_path: Path) -> None:
-    """Boards without hwmon have zones."""
+    """Without hwmon the thermal zones are read."""
     files = {"class/thermal/thermal_zone0/type": "cpu-thermal\n", "class/thermal/thermal_zone0/temp": "45500\n"}
     sample = TemperatureProbe(write_tree(tmp_path, files)).read()
     assert values_by_name(sample) == {("temperature_celsius", "thermal_zone0", "cpu-thermal"): 45.5}
 
 
-def test_a_sensor_that_appears_is_seen(tmp_path: Path) -> None:
-    """Columns follow the sensors and keep their identity in between."""
+def test_a_new_sensor_is_found(tmp_path: Path) -> None:
+    """The columns follow the sensors, and without a change they are the same object."""
     probe = TemperatureProbe(write_tree(tmp_path, CORETEMP))
     first = probe.read()
     write_tree(tmp_path, BOARD)
@@ -68,6 +68,6 @@ def test_a_sensor_that_appears_is_seen(tmp_path: Path) -> None:
 
 
 def test_none_is_absent(tmp_path: Path) -> None:
-    """A virtual machine has no sensors."""
+    """In a virtual machine without sensors the probe is absent."""
     with pytest.raises(Absent):
         TemperatureProbe(tmp_path).read()

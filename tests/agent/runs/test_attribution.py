@@ -1,4 +1,4 @@
-"""To which run a process belongs, from the bytes of its files alone."""
+"""Tests of the attribution of a process to a run, from the content of its files."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,8 @@ from flyball_agent.runs.attribution import (
     parse_start_ticks,
     parse_uid,
 )
-from flyball_agent.runs.book import Client
 from flyball_agent.runs.cgroup import parse_cgroup
+from flyball_agent.runs.registry import Client
 
 POD = "12345678-90ab-cdef-1234-567890abcdef"
 HEX = "0123456789abcdef" * 4
@@ -34,41 +34,41 @@ SESSION = b"0::/user.slice/user-1000.slice/session-2.scope\n"
 
 
 def files(environment: Mapping[str, str], cgroup: bytes = SESSION) -> ProcessFiles:
-    said = b"\0".join(f"{key}={value}".encode() for key, value in environment.items())
-    return ProcessFiles(environ=said, cgroup=cgroup)
+    environ = b"\0".join(f"{key}={value}".encode() for key, value in environment.items())
+    return ProcessFiles(environ=environ, cgroup=cgroup)
 
 
 def client(run: str = "llama", rank: int = 9, world_size: int = 64) -> Client:
     return Client(pid=1, uid=1000, run=run, rank=rank, world_size=world_size, labels={"team": "nlp"})
 
 
-def whose(found: Attribution) -> tuple[str, str, int, int]:
+def summary(found: Attribution) -> tuple[str, str, int, int]:
     return found.source, found.run, found.rank, found.world_size
 
 
-def test_the_clients_word_comes_first() -> None:
-    """A process that speaks for a run belongs to it; what surrounds it becomes labels."""
+def test_the_client_comes_first() -> None:
+    """A process that reports for a run belongs to it; the other sources become labels."""
     found = attribute(files(SLURM | TORCHRUN, IN_POD), client())
-    assert whose(found) == ("client", "llama", 9, 64)
+    assert summary(found) == ("client", "llama", 9, 64)
     assert found.labels["slurm_job"] == "4711"
     assert found.labels["pod_uid"] == POD
     assert found.labels["team"] == "nlp"
 
 
 def test_slurm_comes_before_kubernetes_and_torchrun() -> None:
-    """The job names the run; under torchrun the rank is torchrun's, for one task starts many ranks."""
-    assert whose(attribute(files(SLURM, IN_POD))) == ("slurm", "slurm-4711", 3, 16)
-    assert whose(attribute(files(SLURM | TORCHRUN))) == ("slurm", "slurm-4711", 5, 32)
+    """The job is the run. Under torchrun the rank is torchrun's, because one Slurm task starts many ranks."""
+    assert summary(attribute(files(SLURM, IN_POD))) == ("slurm", "slurm-4711", 3, 16)
+    assert summary(attribute(files(SLURM | TORCHRUN))) == ("slurm", "slurm-4711", 5, 32)
 
 
 def test_each_task_of_a_slurm_array_is_a_run() -> None:
-    """The array's number and the task's name the run as squeue does."""
+    """The run is named after array job and task, as in squeue."""
     found = attribute(files({**SLURM, "SLURM_ARRAY_JOB_ID": "4700", "SLURM_ARRAY_TASK_ID": "7"}))
     assert found.run == "slurm-4700_7"
 
 
-def test_the_batch_step_is_no_step() -> None:
-    """Slurm's reserved step numbers are not shown as steps."""
+def test_the_batch_step_is_not_a_step() -> None:
+    """Slurm's reserved step numbers are not reported as steps."""
     for reserved in ("4294967291", "4294967292", "4294967290"):
         assert "slurm_step" not in attribute(files({**SLURM, "SLURM_STEP_ID": reserved})).labels
     assert attribute(files(SLURM)).labels["slurm_step"] == "0"
@@ -83,9 +83,9 @@ def test_the_batch_step_is_no_step() -> None:
     ],
 )
 def test_slurm_is_known_by_its_control_group(path: str) -> None:
-    """Where the environment is denied, the control group still tells job and step."""
+    """Without access to the environment, job and step come from the control group."""
     found = attribute(ProcessFiles(environ=None, cgroup=f"0::{path}\n".encode()))
-    assert whose(found) == ("slurm", "slurm-4711", 0, 0)
+    assert summary(found) == ("slurm", "slurm-4711", 0, 0)
     assert found.labels["slurm_step"] == "2"
 
 
@@ -100,21 +100,21 @@ def test_slurm_is_known_by_its_control_group(path: str) -> None:
     ],
 )
 def test_kubernetes_is_known_by_its_control_group(content: bytes) -> None:
-    """Both drivers of control groups, all runtimes, also nested in Docker."""
+    """Pods are found with both cgroup drivers and all runtimes, also nested in Docker."""
     found = attribute(ProcessFiles(environ=None, cgroup=content))
-    assert whose(found) == ("kubernetes", f"pod-{POD}", 0, 0)
+    assert summary(found) == ("kubernetes", f"pod-{POD}", 0, 0)
     assert found.labels["container"] == HEX[:12]
 
 
-def test_a_pod_that_names_itself_is_known_by_name() -> None:
-    """The downward API's usual variables name pod and namespace."""
+def test_a_pod_is_named_by_its_environment() -> None:
+    """Pod and namespace are named by the usual variables of the downward API."""
     itself = {"POD_NAME": "train-0", "POD_NAMESPACE": "ml", "RANK": "1", "WORLD_SIZE": "2"}
     found = attribute(files(itself, IN_POD))
-    assert whose(found) == ("kubernetes", "pod-ml/train-0", 1, 2)
+    assert summary(found) == ("kubernetes", "pod-ml/train-0", 1, 2)
 
 
-def test_a_pod_name_without_a_pod_proves_nothing() -> None:
-    """Anybody can set POD_NAME."""
+def test_a_pod_name_without_a_pod_is_ignored() -> None:
+    """POD_NAME is ignored outside of a pod, because any process can set it."""
     assert attribute(files({"POD_NAME": "train-0"})).source == "process"
 
 
@@ -130,8 +130,8 @@ def test_a_pod_name_without_a_pod_proves_nothing() -> None:
     ],
 )
 def test_torchrun_is_known_by_its_variables(environment: dict[str, str], run: str) -> None:
-    """A run without a name of its own is known by where its ranks meet."""
-    assert whose(attribute(files(environment))) == ("torchrun", run, 5, 32)
+    """A run without a name is identified by its rendezvous address."""
+    assert summary(attribute(files(environment))) == ("torchrun", run, 5, 32)
 
 
 @pytest.mark.parametrize(
@@ -143,35 +143,37 @@ def test_torchrun_is_known_by_its_variables(environment: dict[str, str], run: st
         ("/user.slice/user-1.slice/user@1.service/app.slice/jupyter.service", "unit-jupyter.service"),
     ],
 )
-def test_containers_and_units_are_runs_of_last_resort(path: str, run: str) -> None:
-    """A container or somebody's service groups processes."""
-    assert whose(attribute(files({}, f"0::{path}\n".encode()))) == ("cgroup", run, 0, 0)
+def test_containers_and_units_are_the_last_choice(path: str, run: str) -> None:
+    """Without another source, the container or the service is the run."""
+    assert summary(attribute(files({}, f"0::{path}\n".encode()))) == ("cgroup", run, 0, 0)
 
 
 @pytest.mark.parametrize("path", ["/", "/user.slice/user-1.slice/session-4.scope", "/system.slice/sshd.service"])
-def test_a_plain_process_belongs_to_no_run(path: str) -> None:
-    """A login session and the machine's own services are no runs."""
-    assert whose(attribute(files({}, f"0::{path}\n".encode()))) == ("process", "", 0, 0)
+def test_other_processes_belong_to_no_run(path: str) -> None:
+    """Login sessions and services of the system are not runs."""
+    assert summary(attribute(files({}, f"0::{path}\n".encode()))) == ("process", "", 0, 0)
 
 
-def test_text_of_processes_is_made_harmless() -> None:
-    """Control characters, invalid bytes and length do not travel; other variables do not either."""
-    said = ProcessFiles(environ=b"TORCHELASTIC_RUN_ID=a\nb\x1b[31m\xff" + b"x" * 5000 + b"\0AWS_SECRET_ACCESS_KEY=k\0")
-    found = attribute(said)
+def test_text_of_processes_is_cleaned() -> None:
+    """Control characters and invalid bytes are removed, long text is cut, and other variables are not kept."""
+    process = ProcessFiles(
+        environ=b"TORCHELASTIC_RUN_ID=a\nb\x1b[31m\xff" + b"x" * 5000 + b"\0AWS_SECRET_ACCESS_KEY=k\0"
+    )
+    found = attribute(process)
     assert found.run.isprintable()
     assert len(found.run) < 250
     assert set(found.labels) == {"torchrun_id"}
 
 
 @pytest.mark.parametrize("rank", ["-1", "x", "99999999999", "", "1.5", "٣"])
-def test_a_rank_that_is_no_number_is_not_taken(rank: str) -> None:
-    """A malformed rank counts as unsaid."""
+def test_a_malformed_rank_is_ignored(rank: str) -> None:
+    """A malformed rank counts as missing."""
     assert attribute(files({**TORCHRUN, "RANK": rank})).rank == 0
 
 
 @given(st.binary(max_size=400), st.binary(max_size=400), st.binary(max_size=200), st.binary(max_size=200))
-def test_no_bytes_disturb_it(environ: bytes, cgroup: bytes, cmdline: bytes, stat: bytes) -> None:
-    """Whatever the files hold, there is an answer of bounded size."""
+def test_any_bytes_give_a_limited_result(environ: bytes, cgroup: bytes, cmdline: bytes, stat: bytes) -> None:
+    """For any content of the files the result has a limited size."""
     found = attribute(ProcessFiles(environ=environ, cgroup=cgroup))
     assert len(found.run) <= 450
     assert len(parse_command(cmdline, stat)) <= 256
@@ -180,7 +182,7 @@ def test_no_bytes_disturb_it(environ: bytes, cgroup: bytes, cmdline: bytes, stat
 
 
 def test_commands_are_short_and_keep_secrets() -> None:
-    """Values of options that look like secrets are hidden; a process without a command line has its name."""
+    """Values of options that look secret are replaced; a process without a command line has its name."""
     line = b"python\0train.py\0--lr=1e-4\0--hf-token=abc\0--wandb-api-key\0xyz\0--password\0p\0"
     assert parse_command(line, b"") == "python train.py --lr=1e-4 --hf-token=*** --wandb-api-key *** --password ***"
     assert parse_command(b"", b"42 (a (b) c) S 1") == "a (b) c"
@@ -188,7 +190,7 @@ def test_commands_are_short_and_keep_secrets() -> None:
 
 
 def test_start_and_user_are_found_in_their_files() -> None:
-    """A name with parentheses does not shift the fields."""
+    """A process name with parentheses does not shift the fields."""
     stat = b"42 (evil) S) R " + b" ".join(str(number).encode() for number in range(4, 53))
     assert parse_start_ticks(stat) == 22
     assert parse_start_ticks(b"42 (x) R 1") is None
@@ -196,6 +198,6 @@ def test_start_and_user_are_found_in_their_files() -> None:
     assert parse_uid(b"") is None
 
 
-def test_cgroup_files_without_paths_say_nothing() -> None:
-    """Rubbish is no container."""
+def test_cgroup_files_without_paths_are_empty() -> None:
+    """Invalid content gives no facts."""
     assert parse_cgroup(b"nonsense\n::\n") == parse_cgroup(b"")

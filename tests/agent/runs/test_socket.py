@@ -1,4 +1,4 @@
-"""Training processes report on the socket; rubbish, floods and strangers disturb nobody."""
+"""Tests of the socket for training processes, with invalid lines, floods and other users."""
 
 import asyncio
 import itertools
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_agent.errors import SocketRefused
-from flyball_agent.runs.book import OWNED_SECONDS, Peer, RunBook, RunRefused
-from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, Steps, decode, merge, step_report
+from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, StepsMessage, decode, merge, step_report
+from flyball_agent.runs.registry import OWNED_SECONDS, RunRefused, RunRegistry, SocketPeer
 from flyball_agent.runs.socket import BURST_LINES, MAX_CONNECTIONS, MAX_LINE_BYTES, RunSocket
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.testing import until_true
@@ -26,15 +26,15 @@ STEPS = {"kind": "steps", "step": 10, "steps": 2, "step_seconds": 0.5, "tokens":
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RunSocket]:
-    """A socket that listens."""
-    server = RunSocket(tmp_path / "run" / "agent.sock", RunBook(), SelfMetrics())
+    """Yield a socket that listens."""
+    server = RunSocket(tmp_path / "run" / "agent.sock", RunRegistry(), SelfMetrics())
     await server.start()
     yield server
     await server.stop()
 
 
 class Process:
-    """A training process's end."""
+    """The connection of a training process."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -43,7 +43,7 @@ class Process:
     async def connect(cls, server: RunSocket) -> "Process":
         return cls(*await asyncio.open_unix_connection(str(server.path)))
 
-    async def say(self, message: object) -> dict[str, str]:
+    async def request(self, message: object) -> dict[str, str]:
         return await self.send(json.dumps(message).encode() + b"\n")
 
     async def send(self, line: bytes) -> dict[str, str]:
@@ -66,38 +66,38 @@ class Process:
 
 
 async def test_step_reports_reach_the_tick(server: RunSocket) -> None:
-    """A report carries what the process said and what the kernel says of it."""
+    """A report has the fields of the process, and its process id and user id from the kernel."""
     process = await Process.connect(server)
-    assert await process.say(HELLO) == {"kind": "ok"}
-    assert await process.say(STEPS) == {"kind": "ok"}
-    assert await process.say({**STEPS, "step": 13, "steps": 3, "loss": "nan"}) == {"kind": "ok"}
-    (report,) = server.book.take_reports()
+    assert await process.request(HELLO) == {"kind": "ok"}
+    assert await process.request(STEPS) == {"kind": "ok"}
+    assert await process.request({**STEPS, "step": 13, "steps": 3, "loss": "nan"}) == {"kind": "ok"}
+    (report,) = server.registry.take_reports()
     assert (report.run, report.rank, report.world_size) == ("a-run", 1, 4)
     assert (report.pid, report.uid) == (os.getpid(), os.getuid())
     assert (report.step, report.steps, report.step_seconds, report.tokens) == (13, 5, 1.0, 8192)
     assert report.loss != report.loss
-    assert server.book.take_reports() == []
-    assert server.book.clients()[os.getpid()].rank == 1
+    assert server.registry.take_reports() == []
+    assert server.registry.clients()[os.getpid()].rank == 1
     await process.close()
-    await until_true(lambda: not server.book.clients())
+    await until_true(lambda: not server.registry.clients())
 
 
 async def test_anybody_may_connect(server: RunSocket) -> None:
-    """The file's mode lets every user report."""
+    """The mode of the socket file permits every user to report."""
     assert stat.S_IMODE(server.path.stat().st_mode) == 0o666
 
 
 async def test_unknown_kinds_are_ignored_with_a_reply(server: RunSocket) -> None:
-    """A newer client goes on working."""
+    """A newer client keeps working."""
     process = await Process.connect(server)
-    assert await process.say({"kind": "offers_please"}) == {"kind": "ignored", "ignored": "offers_please"}
-    assert await process.say(HELLO) == {"kind": "ok"}
+    assert await process.request({"kind": "offers_please"}) == {"kind": "ignored", "ignored": "offers_please"}
+    assert await process.request(HELLO) == {"kind": "ok"}
     await process.close()
 
 
 @pytest.mark.parametrize("line", [b"hello?\n", b"[]\n", b"\xff\xfe\n", b'{"kind":1}\n', b'{"a":' * 5000 + b"\n"])
-async def test_rubbish_is_answered_and_hung_up_on(server: RunSocket, line: bytes) -> None:
-    """Who does not speak the protocol is told so, counted, and leaves."""
+async def test_invalid_lines_are_answered_and_end_the_connection(server: RunSocket, line: bytes) -> None:
+    """A line that is not a message is answered with an error, counted, and ends the connection."""
     process = await Process.connect(server)
     assert (await process.send(line))["kind"] == "error"
     assert await process.is_closed()
@@ -105,125 +105,127 @@ async def test_rubbish_is_answered_and_hung_up_on(server: RunSocket, line: bytes
 
 
 async def test_a_wrong_field_does_not_end_the_connection(server: RunSocket) -> None:
-    """A client's small mistake is named; its next line counts."""
+    """An invalid field is answered with an error, and the next line is accepted."""
     process = await Process.connect(server)
-    await process.say(HELLO)
-    answer = await process.say({**STEPS, "steps": -1})
+    await process.request(HELLO)
+    answer = await process.request({**STEPS, "steps": -1})
     assert answer["kind"] == "error"
     assert "steps" in answer["error"]
-    assert await process.say(STEPS) == {"kind": "ok"}
+    assert await process.request(STEPS) == {"kind": "ok"}
     await process.close()
 
 
 async def test_steps_need_a_hello(server: RunSocket) -> None:
-    """Steps of nobody are refused."""
+    """Steps without a hello are rejected."""
     process = await Process.connect(server)
-    assert "hello" in (await process.say(STEPS))["error"]
+    assert "hello" in (await process.request(STEPS))["error"]
     await process.close()
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 async def test_endless_lines_are_cut_off(server: RunSocket, end: bytes) -> None:
-    """A line has a greatest length, whether it ends or not."""
+    """A line beyond the maximum length ends the connection, with or without a line end."""
     process = await Process.connect(server)
     assert (await process.send(b"x" * (MAX_LINE_BYTES + 10) + end))["kind"] == "error"
     await process.close()
 
 
-async def test_a_flood_is_dropped_not_served(server: RunSocket) -> None:
-    """Beyond the rate lines are dropped, the first with a word; others are served meanwhile."""
+async def test_lines_beyond_the_rate_are_dropped(server: RunSocket) -> None:
+    """Lines beyond the rate are dropped, with one error for the first, and other clients are served meanwhile."""
     flooding, calm = await Process.connect(server), await Process.connect(server)
-    await flooding.say(HELLO)
+    await flooding.request(HELLO)
     line = json.dumps(STEPS).encode() + b"\n"
     flooding.writer.write(line * 3000)
-    assert await calm.say(HELLO) == {"kind": "ok"}
+    assert await calm.request(HELLO) == {"kind": "ok"}
     answers = [(await flooding.answer())["kind"] for _ in range(round(BURST_LINES))]
     assert "error" in answers
-    assert sum(report.steps for report in server.book.take_reports()) < 1000
+    assert sum(report.steps for report in server.registry.take_reports()) < 1000
     await flooding.close()
     await calm.close()
 
 
 async def test_a_slow_reader_loses_its_connection(server: RunSocket) -> None:
-    """Unread answers are bounded, and nobody waits for them."""
+    """A client that leaves its answers unread is disconnected, and the agent does not wait."""
     process = await Process.connect(server)
-    server.now = itertools.count().__next__  # time flies: the rate is no limit here
+    server.now = itertools.count().__next__  # a fast clock, so that the rate limit does not apply
     line = b'{"kind":"' + b"k" * 50 + b'"}\n'
 
-    async def speak_without_listening() -> None:
+    async def write_without_reading() -> None:
         for _ in range(100_000):
             process.writer.write(line * 50)
             await asyncio.sleep(0)
             await process.writer.drain()
 
     with pytest.raises(ConnectionError):
-        await speak_without_listening()
+        await write_without_reading()
 
 
 async def test_connections_are_limited(server: RunSocket) -> None:
-    """One too many is told so; the others stay."""
+    """A connection beyond the limit gets an error, and the others stay."""
     processes = [await Process.connect(server) for _ in range(MAX_CONNECTIONS)]
     await until_true(lambda: server.self_metrics.clients == MAX_CONNECTIONS)
     late = await Process.connect(server)
     assert "processes are connected" in (await late.answer())["error"]
     assert await late.is_closed()
-    assert await processes[0].say(HELLO) == {"kind": "ok"}
+    assert await processes[0].request(HELLO) == {"kind": "ok"}
     for process in processes:
         await process.close()
 
 
 def test_a_run_belongs_to_its_user() -> None:
-    """Another user is refused while the run is open and for a while after; then the name is free."""
-    book = RunBook()
+    """Another user is refused while the run is open and for a while after that; then the name is free."""
+    registry = RunRegistry()
     hello = Hello("theirs")
-    book.open(Peer(1, 1000), hello, 0.0)
+    registry.open(SocketPeer(1, 1000), hello, 0.0)
     with pytest.raises(RunRefused):
-        book.open(Peer(2, 1001), hello, 1.0)
-    book.leave(Peer(1, 1000), hello, 2.0)
+        registry.open(SocketPeer(2, 1001), hello, 1.0)
+    registry.leave(SocketPeer(1, 1000), hello, 2.0)
     with pytest.raises(RunRefused):
-        book.open(Peer(2, 1001), hello, OWNED_SECONDS)
-    book.open(Peer(2, 1001), hello, 3 + OWNED_SECONDS)
+        registry.open(SocketPeer(2, 1001), hello, OWNED_SECONDS)
+    registry.open(SocketPeer(2, 1001), hello, 3 + OWNED_SECONDS)
 
 
 async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
-    """What a killed agent left is no obstacle; a living agent is."""
+    """The socket of a killed agent is replaced; that of a running agent is an error."""
     path = tmp_path / "agent.sock"
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(path))
-    first = RunSocket(path, RunBook(), SelfMetrics())
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    first = RunSocket(path, RunRegistry(), SelfMetrics())
     await first.start()
     with pytest.raises(SocketRefused, match="another agent"):
-        await RunSocket(path, RunBook(), SelfMetrics()).start()
+        await RunSocket(path, RunRegistry(), SelfMetrics()).start()
     await first.stop()
     assert not path.exists()
 
 
 async def test_a_file_in_the_way_is_not_removed(tmp_path: Path) -> None:
-    """The agent deletes sockets, never somebody's file."""
+    """The agent never deletes a file that is not a socket."""
     path = tmp_path / "agent.sock"
     path.write_text("precious")
-    with pytest.raises(SocketRefused, match="no socket"):
-        await RunSocket(path, RunBook(), SelfMetrics()).start()
+    with pytest.raises(SocketRefused, match="not a socket"):
+        await RunSocket(path, RunRegistry(), SelfMetrics()).start()
     assert path.read_text() == "precious"
 
 
 @given(st.binary(max_size=300))
 def test_any_line_is_a_message_or_a_bad_line(line: bytes) -> None:
-    """No input makes the decoder do anything else."""
+    """Any line gives a message or BadLine."""
     try:
         message = decode(line)
     except BadLine:
         return
-    assert isinstance(message, Hello | Steps | Goodbye | Envelope)
+    assert isinstance(message, Hello | StepsMessage | Goodbye | Envelope)
 
 
 amounts = st.floats(0, 1e9)
-reports = st.builds(Steps, step=st.integers(0, 100), steps=st.integers(0, 100), step_seconds=amounts, tokens=amounts)
+reports = st.builds(
+    StepsMessage, step=st.integers(0, 100), steps=st.integers(0, 100), step_seconds=amounts, tokens=amounts
+)
 
 
 @given(st.lists(reports, min_size=1, max_size=6))
-def test_merging_conserves_the_sums(parts: list[Steps]) -> None:
-    """However many lines a tick has, nothing that was reported is lost."""
+def test_merging_conserves_the_sums(parts: list[StepsMessage]) -> None:
+    """For any number of reports in a tick, the sums are those of all reports."""
     hello = Hello("run")
     merged = step_report(hello, parts[0], pid=1, uid=1)
     for part in parts[1:]:

@@ -1,4 +1,4 @@
-"""Who uses a host, over fixture trees and real processes."""
+"""Tests of the list of processes that use a host, with fixture trees and real processes."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_agent.runs.book import Client
+from flyball_agent.runs.registry import Client
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_proto.unavailable_reading import Reason
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -45,7 +45,7 @@ def client(run: str) -> Client:
 
 
 def test_a_gpu_process_becomes_a_member(proc: Path) -> None:
-    """Run, rank, user, command, start and GPUs."""
+    """A GPU process becomes a member with run, rank, user, command, start time and GPUs."""
     add_process(proc, 42, SLURM_JOB_ID="9", SLURM_PROCID="1", SLURM_NTASKS="4")
     (member,) = reader(proc).read(on_gpus(42, "GPU-a", "GPU-b"), {}).members
     assert (member.run, member.rank, member.world_size, member.source) == ("slurm-9", 1, 4, "slurm")
@@ -54,14 +54,14 @@ def test_a_gpu_process_becomes_a_member(proc: Path) -> None:
 
 
 def test_clients_without_a_gpu_are_members_too(proc: Path) -> None:
-    """A training on the CPU, or one that has not touched its GPU yet, is there."""
+    """A training on the CPU, or one that does not use its GPU yet, is a member."""
     add_process(proc, 7)
     (member,) = reader(proc).read([], {7: client("tiny")}).members
     assert (member.pid, member.run, member.source, list(member.gpus)) == (7, "tiny", "client", [])
 
 
 def test_an_unchanged_host_is_the_same_object(proc: Path) -> None:
-    """Nothing is read or built again while the same processes are there."""
+    """While the processes are the same, nothing is read or built again."""
     add_process(proc, 42, SLURM_JOB_ID="9")
     tenancy = reader(proc)
     first = tenancy.read(on_gpus(42, "GPU-a"), {})
@@ -70,16 +70,16 @@ def test_an_unchanged_host_is_the_same_object(proc: Path) -> None:
     assert tenancy.read(on_gpus(42, "GPU-a", "GPU-b"), {}) is not first
 
 
-def test_a_run_that_is_named_later_is_taken(proc: Path) -> None:
-    """A process that begins to speak for a run changes sides without being read again."""
+def test_a_client_that_connects_later_counts(proc: Path) -> None:
+    """A process that connects as a client later gets the run of the client, without being read again."""
     add_process(proc, 42)
     tenancy = reader(proc)
     assert tenancy.read(on_gpus(42, "GPU-a"), {}).members[0].run == ""
     assert tenancy.read(on_gpus(42, "GPU-a"), {42: client("llama")}).members[0].run == "llama"
 
 
-def test_a_process_number_used_again_is_another_process(proc: Path) -> None:
-    """The start time tells them apart, at the latest after ten readings."""
+def test_a_reused_process_id_is_another_process(proc: Path) -> None:
+    """A reused process id is detected by its start time, after ten readings at the latest."""
     add_process(proc, 42, SLURM_JOB_ID="9")
     tenancy = reader(proc)
     assert tenancy.read(on_gpus(42, "GPU-a"), {}).members[0].run == "slurm-9"
@@ -88,21 +88,21 @@ def test_a_process_number_used_again_is_another_process(proc: Path) -> None:
     assert runs[-1] == "slurm-10"
 
 
-def test_a_process_that_cannot_be_seen_is_still_a_member(proc: Path) -> None:
-    """A number of another namespace has no files here: its GPU is told, the rest stays empty."""
+def test_a_process_without_files_is_a_member(proc: Path) -> None:
+    """A process of another namespace has no files here; its GPU is reported, and the rest is empty."""
     (member,) = reader(proc).read(on_gpus(4242, "GPU-a"), {}).members
     assert (member.pid, member.run, member.source, member.command) == (4242, "", "process", "")
 
 
 def test_an_unknown_user_is_a_number(proc: Path) -> None:
-    """A user of a directory service is known by number: asking the service could block."""
+    """A user of a directory service is reported by number, because a query to the service could block."""
     folder = add_process(proc, 42)
     (folder / "status").write_text("Uid:\t70001\t0\t0\t0\n")
     assert reader(proc).read(on_gpus(42, "GPU-a"), {}).members[0].user == "70001"
 
 
-def test_a_denied_environment_is_said() -> None:
-    """Without permission a process is told by what everybody may read, and the remedy is named."""
+def test_a_denied_environment_has_a_reason() -> None:
+    """Without permission a process is attributed by its readable files, and the reason has a remedy."""
     tenancy = TenancyReader()
     user = os.geteuid()
     if user == 0:
@@ -117,8 +117,8 @@ def test_a_denied_environment_is_said() -> None:
     ] == [(Reason.DENIED, "give the agent CAP_SYS_PTRACE")]
 
 
-def test_the_body_is_the_tenancy_as_it_travels(proc: Path) -> None:
-    """Nobody is an empty body."""
+def test_the_body_is_the_encoded_tenancy(proc: Path) -> None:
+    """The body is the encoded list, and empty without processes."""
     tenancy = reader(proc)
     assert tenancy.read_body([], {}) == b""
     add_process(proc, 42, SLURM_JOB_ID="9", SLURM_JOB_PARTITION="gpu")
@@ -128,7 +128,7 @@ def test_the_body_is_the_tenancy_as_it_travels(proc: Path) -> None:
 
 
 def test_a_real_process_is_attributed() -> None:
-    """The kernel's own files of a process started here say what its environment said."""
+    """The run of a process started by the test comes from its environment."""
     environment = {**os.environ, "TORCHELASTIC_RUN_ID": "real", "RANK": "2", "WORLD_SIZE": "4"}
     for name in [name for name in environment if name.startswith("SLURM_")]:
         del environment[name]

@@ -1,4 +1,4 @@
-"""Looking into a spool tells what it holds and what is broken, and changes nothing."""
+"""Tests of the inspection of a spool."""
 
 import json
 from pathlib import Path
@@ -10,16 +10,16 @@ from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
-from flyball_agent.testing import FakeClock
+from flyball_agent.testing import FakeHostClock
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
-    """A state directory with one epoch of 100 records, in files of which one is damaged."""
+    """Create a state directory with one epoch of 100 records in several files, one of them damaged."""
     spool = Spool(
         tmp_path / "spool",
         SpoolSettings(max_bytes=64 * 1024, segment_bytes=8192),
-        clock=FakeClock(),
+        clock=FakeHostClock(),
         self_metrics=SelfMetrics(),
         announce=lambda _kind, _text: None,
     )
@@ -34,8 +34,8 @@ def state(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_json_tells_every_range_and_damage(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A machine gets the ranges of each file, and how many bytes are damaged."""
+def test_json_contains_ranges_and_damage(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The JSON output has the ranges and the number of damaged bytes of each file."""
     before = {path: path.read_bytes() for path in (state / "spool").iterdir()}
     assert main(["spool", "inspect", str(state), "--format", "json"]) == 0
     (epoch,) = json.loads(capsys.readouterr().out)["epochs"]
@@ -46,8 +46,8 @@ def test_json_tells_every_range_and_damage(state: Path, capsys: pytest.CaptureFi
     assert {path: path.read_bytes() for path in (state / "spool").iterdir()} == before
 
 
-def test_text_is_for_people(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A person sees epochs, files, ranges and damage."""
+def test_text_contains_epochs_files_and_damage(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text output has epochs, files, ranges and damage."""
     assert main(["spool", "inspect", str(state)]) == 0
     shown = capsys.readouterr().out
     assert "bytes damaged" in shown
@@ -55,6 +55,6 @@ def test_text_is_for_people(state: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_no_spool_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong directory is named."""
+    """The message for a missing directory contains its path."""
     assert main(["spool", "inspect", str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The spool keeps what is not settled, loses nothing silently, and never raises into sampling."""
+"""Tests of the spool: it keeps unsettled records, declares every loss, and never raises into sampling."""
 
 import os
 import resource
@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
-from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
+from flyball_agent.spool.format import EntryKind, SpoolEntry, entries_start, scan
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
-from flyball_agent.testing import FakeClock
+from flyball_agent.testing import FakeHostClock
 from flyball_proto.ranges import RangeSet
 
 EPOCH = an_epoch(1)
@@ -25,12 +25,12 @@ SMALL = SpoolSettings(max_bytes=64 * 1024, segment_bytes=8192, memory_bytes=16 *
 
 
 class Bench:
-    """A spool with what it needs around it."""
+    """A spool with its clock and metrics."""
 
     def __init__(self, directory: Path, settings: SpoolSettings | None = None) -> None:
         self.directory = directory
         self.settings = settings or SpoolSettings()
-        self.clock = FakeClock()
+        self.clock = FakeHostClock()
         self.events: list[str] = []
         self.open()
 
@@ -64,15 +64,15 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """An empty spool in its first epoch."""
+    """Yield an empty spool in its first epoch."""
     bench = Bench(tmp_path / "spool")
     bench.spool.begin(EPOCH)
     yield bench
     bench.spool.close()
 
 
-def test_what_is_appended_is_read_back(bench: Bench) -> None:
-    """Records and their definitions come back, in order."""
+def test_records_are_read_back(bench: Bench) -> None:
+    """Records and their definitions are read back in order."""
     bench.append(0, 300)
     assert bench.read_all() == list(range(300))
     record = bench.spool.read(EPOCH.id, 123, 124, 10)[0]
@@ -81,8 +81,8 @@ def test_what_is_appended_is_read_back(bench: Bench) -> None:
     assert definition == a_tick(123).definitions[0]
 
 
-def test_an_earlier_life_is_read_back(bench: Bench) -> None:
-    """A new agent finds the old epoch, ended, and can send it."""
+def test_an_earlier_epoch_is_read_back(bench: Bench) -> None:
+    """A new agent finds the old epoch as ended and can read its records."""
     bench.append(0, 100)
     bench.open().begin(an_epoch(2))
     old, new = bench.spool.epochs()
@@ -93,8 +93,8 @@ def test_an_earlier_life_is_read_back(bench: Bench) -> None:
     assert bench.spool.definition(EPOCH.id, record.needs[0]) == a_tick(99).definitions[0]
 
 
-def test_what_is_settled_goes(tmp_path: Path) -> None:
-    """Wholly settled segments are deleted; a settled epoch that has ended leaves nothing behind."""
+def test_settled_segments_are_deleted(tmp_path: Path) -> None:
+    """Completely settled segments are deleted, and a settled epoch that has ended leaves no files."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 100)
@@ -109,8 +109,8 @@ def test_what_is_settled_goes(tmp_path: Path) -> None:
     assert bench.self_metrics.records_lost == 0
 
 
-def test_a_full_spool_drops_the_oldest_and_says_so(tmp_path: Path) -> None:
-    """Held and lost together are everything that was appended; the bound holds; a restart still knows the loss."""
+def test_a_full_spool_declares_the_oldest_lost(tmp_path: Path) -> None:
+    """Held and lost records are all that were appended, the size limit holds, and a restart keeps the losses."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 1000)
@@ -124,8 +124,8 @@ def test_a_full_spool_drops_the_oldest_and_says_so(tmp_path: Path) -> None:
     assert bench.spool.held(EPOCH.id) == held
 
 
-def test_an_epoch_that_was_dropped_wholly_is_still_declared(tmp_path: Path) -> None:
-    """The ledger outlives the last file of an epoch, until the collector has settled it."""
+def test_a_completely_dropped_epoch_is_declared_lost(tmp_path: Path) -> None:
+    """The file of losses outlives the last segment of an epoch until the collector has settled it."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 50)
@@ -140,7 +140,7 @@ def test_an_epoch_that_was_dropped_wholly_is_still_declared(tmp_path: Path) -> N
 
 
 def test_old_segments_are_dropped(tmp_path: Path) -> None:
-    """Beyond the greatest age a segment goes, however small it is."""
+    """A segment beyond the maximum age is deleted, however small it is."""
     bench = Bench(tmp_path, SpoolSettings(max_age_hours=1, segment_bytes=4096))
     bench.spool.begin(EPOCH)
     bench.append(0, 50)
@@ -150,8 +150,8 @@ def test_old_segments_are_dropped(tmp_path: Path) -> None:
     assert bench.spool.lost(EPOCH.id) == RangeSet([(0, 50)])
 
 
-def test_a_clock_step_drops_nothing(tmp_path: Path) -> None:
-    """Age is measured on a clock that nobody sets."""
+def test_a_clock_jump_drops_nothing(tmp_path: Path) -> None:
+    """Age is measured with the boot clock, so setting the wall clock deletes nothing."""
     bench = Bench(tmp_path, SpoolSettings(max_age_hours=1, segment_bytes=4096))
     bench.spool.begin(EPOCH)
     bench.append(0, 50)
@@ -162,8 +162,8 @@ def test_a_clock_step_drops_nothing(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(cut=st.integers(0, 12_000))
-def test_a_torn_tail_costs_only_the_torn_record(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    """Wherever the last write ended, what was complete is read back, and the file is cut there."""
+def test_an_incomplete_write_loses_only_its_record(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    """Wherever the last write was interrupted, all complete records are read, and the file is cut there."""
     bench = Bench(tmp_path_factory.mktemp("spool"))
     bench.spool.begin(EPOCH)
     bench.append(0, 40)
@@ -180,7 +180,7 @@ def test_a_torn_tail_costs_only_the_torn_record(tmp_path_factory: pytest.TempPat
 
 
 def test_damage_in_the_middle_is_declared_lost(bench: Bench) -> None:
-    """What stands around the damage is kept, the rest is counted and declared."""
+    """Records around the damage are kept; the others are counted and declared lost."""
     bench.append(0, 100)
     path = next(bench.directory.glob("*.spool"))
     data = bytearray(path.read_bytes())
@@ -196,12 +196,12 @@ def test_damage_in_the_middle_is_declared_lost(bench: Bench) -> None:
 
 
 def the_files(directory: Path) -> list[Path]:
-    """The segments, oldest first."""
+    """Return the segment files, oldest first."""
     return sorted(directory.glob("*.spool"))
 
 
 def overwrite(path: Path, start: int, length: int) -> None:
-    """Zero a stretch of a file."""
+    """Overwrite a part of a file with zeros."""
     data = bytearray(path.read_bytes())
     data[start : start + length] = b"\x00" * len(data[start : start + length])
     path.write_bytes(data)
@@ -209,7 +209,7 @@ def overwrite(path: Path, start: int, length: int) -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_damaged_head_is_declared_lost(tmp_path: Path, number: int) -> None:
-    """Where a file's head is gone, its name tells what it began with: the rest is read, nothing goes unsaid."""
+    """If the head of a file is damaged, the rest is read, and the lost records are known from the file name."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 100)
@@ -223,7 +223,7 @@ def test_a_damaged_head_is_declared_lost(tmp_path: Path, number: int) -> None:
 
 
 def test_the_only_file_of_an_epoch_may_lose_its_header(bench: Bench) -> None:
-    """The epoch is said again after the first record."""
+    """The epoch is repeated after the first record."""
     bench.append(0, 100)
     overwrite(the_files(bench.directory)[0], 0, 60)
     bench.open()
@@ -232,26 +232,28 @@ def test_the_only_file_of_an_epoch_may_lose_its_header(bench: Bench) -> None:
     assert bench.read_all() == list(range(100))
 
 
-def test_a_file_without_an_epoch_follows_its_brothers(tmp_path: Path) -> None:
-    """Another file of the same epoch says what is damaged in this one wherever it stood."""
+def test_a_file_without_an_epoch_gets_that_of_other_files(tmp_path: Path) -> None:
+    """If all epoch entries of a file are damaged, the epoch comes from another file with the same name."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 100)
     path = the_files(tmp_path)[1]
     data = path.read_bytes()
-    said = [
-        part for part in scan(data, entries_start(data)) if isinstance(part, Entry) and part.kind == EntryKind.EPOCH
+    epoch_entries = [
+        part
+        for part in scan(data, entries_start(data))
+        if isinstance(part, SpoolEntry) and part.kind == EntryKind.EPOCH
     ]
-    assert said
-    for entry in said:
+    assert epoch_entries
+    for entry in epoch_entries:
         overwrite(path, entry.start, entry.end - entry.start)
     bench.open()
     assert bench.spool.held(EPOCH.id) == RangeSet([(0, 100)])
     assert bench.read_all() == list(range(100))
 
 
-def test_a_settled_head_is_no_loss(tmp_path: Path) -> None:
-    """After a restart, what lay before the oldest file was settled; only from there on must all be accounted for."""
+def test_settled_records_are_not_lost_after_a_restart(tmp_path: Path) -> None:
+    """After a restart, everything before the oldest file counts as settled, not as lost."""
     bench = Bench(tmp_path, SMALL)
     bench.spool.begin(EPOCH)
     bench.append(0, 100)
@@ -262,8 +264,8 @@ def test_a_settled_head_is_no_loss(tmp_path: Path) -> None:
     assert bench.self_metrics.records_lost == 0
 
 
-def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
-    """What somebody else put there is neither read nor removed."""
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    """Other files in the directory are neither loaded nor deleted."""
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ("f" * 32 + "-000000000000.spool")).write_bytes(b"no spool at all")
     bench = Bench(tmp_path)
@@ -271,8 +273,8 @@ def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_disk_that_refuses_is_replaced_by_memory(tmp_path: Path) -> None:
-    """Records go on in a bounded ring, the loss is declared, and the disk is used again when it can be."""
+def test_records_stay_in_memory_while_the_disk_refuses(tmp_path: Path) -> None:
+    """Records go to a ring buffer with a size limit, losses are declared, and the disk is used again when it works."""
     blocked = tmp_path / "spool"
     blocked.write_text("a file where the directory should be")
     bench = Bench(blocked, SMALL)
@@ -295,7 +297,7 @@ def test_a_disk_that_refuses_is_replaced_by_memory(tmp_path: Path) -> None:
 
 
 def test_settling_empties_the_ring_but_keeps_it_in_use(tmp_path: Path) -> None:
-    """A ring whose records are all settled still takes the next one."""
+    """A ring buffer whose records are all settled still accepts the next one."""
     blocked = tmp_path / "spool"
     blocked.write_text("in the way")
     bench = Bench(blocked, SMALL)
@@ -306,8 +308,8 @@ def test_settling_empties_the_ring_but_keeps_it_in_use(tmp_path: Path) -> None:
     assert bench.read_all() == list(range(10, 20))
 
 
-def test_a_collector_that_knows_less_gets_what_is_left(bench: Bench) -> None:
-    """When the collector comes back with an older store, what it has not and we have not is missing."""
+def test_records_unknown_to_both_sides_are_missing(bench: Bench) -> None:
+    """If the collector returns with an older store, records that neither side has are missing."""
     bench.append(0, 50)
     bench.spool.begin(an_epoch(2))
     bench.spool.settle(EPOCH.id, 30)
@@ -318,7 +320,7 @@ def test_a_collector_that_knows_less_gets_what_is_left(bench: Bench) -> None:
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """No file may grow beyond 20,000 bytes: a write is cut short, and the next one refused, as on a full disk."""
+    """Limit files to 20,000 bytes: as on a full disk, a write is cut short and the next one fails."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     yield
@@ -326,8 +328,8 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_files")
-def test_a_write_that_is_cut_short_leaves_no_half_record(tmp_path: Path) -> None:
-    """The half is taken back, the record goes to memory, and later to the next file; nothing is lost or damaged."""
+def test_a_write_that_is_cut_short_is_undone(tmp_path: Path) -> None:
+    """A partial write is removed, the record goes to memory and later to the next file, and nothing is lost."""
     bench = Bench(tmp_path, SpoolSettings(memory_bytes=10**6))
     bench.spool.begin(EPOCH)
     bench.append(0, 150)
@@ -343,13 +345,13 @@ def test_a_write_that_is_cut_short_leaves_no_half_record(tmp_path: Path) -> None
 KILLED = """
 import sys
 from pathlib import Path
-from flyball_agent.clock import SystemClock
+from flyball_agent.clock import KernelClock
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
-from flyball_agent.spool.format import Entry, EntryKind, entries_start, scan
+from flyball_agent.spool.format import SpoolEntry, EntryKind, entries_start, scan
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
-spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=SystemClock(), self_metrics=SelfMetrics(),
+spool = Spool(Path(sys.argv[1]), SpoolSettings(segment_bytes=65536), clock=KernelClock(), self_metrics=SelfMetrics(),
               announce=lambda kind, text: None)
 spool.begin(an_epoch(1))
 for sequence in range(10**6):
@@ -360,7 +362,7 @@ for sequence in range(10**6):
 
 
 def test_kill_loses_nothing_that_was_appended(tmp_path: Path) -> None:
-    """After SIGKILL every record whose append returned is read back."""
+    """After SIGKILL every record whose append had returned is read back."""
     writer = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     last = -1

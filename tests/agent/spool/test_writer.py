@@ -1,4 +1,4 @@
-"""Records reach the spool in order, and a disk that hangs holds up nobody but itself."""
+"""Tests of the spool writer: records stay in order, and a hanging disk does not block the sampler."""
 
 import threading
 import time
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from flyball_agent.record import Tick
+from flyball_agent.record import TickRecord
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
 from flyball_agent.spool.writer import SpoolWriter
-from flyball_agent.testing import FakeClock
+from flyball_agent.testing import FakeHostClock
 from flyball_proto.ranges import RangeSet
 
 EPOCH = an_epoch(1)
 
 
 class Disk:
-    """A spool whose disk does not answer while the gate is closed."""
+    """A spool whose disk hangs while the gate is closed."""
 
     def __init__(self, directory: Path, max_bytes: int) -> None:
         self.gate = threading.Event()
@@ -27,12 +27,12 @@ class Disk:
         self.events: list[str] = []
         self.self_metrics = SelfMetrics()
         self.spool = Spool(
-            directory, SpoolSettings(), clock=FakeClock(), self_metrics=self.self_metrics, announce=self._announce
+            directory, SpoolSettings(), clock=FakeHostClock(), self_metrics=self.self_metrics, announce=self._announce
         )
         self.spool.begin(EPOCH)
         self.writer = SpoolWriter([self._append], max_bytes, self_metrics=self.self_metrics, announce=self._announce)
 
-    def _append(self, tick: Tick) -> None:
+    def _append(self, tick: TickRecord) -> None:
         self.gate.wait(30)
         self.spool.append(tick)
 
@@ -46,8 +46,8 @@ class Disk:
         assert self.spool.held(EPOCH.id) == ranges
 
 
-def test_records_pass_in_order_and_stopping_waits_for_them(tmp_path: Path) -> None:
-    """Whoever stops the writer finds everything in the spool."""
+def test_records_are_written_in_order_before_the_writer_stops(tmp_path: Path) -> None:
+    """After the writer has stopped, all records are in the spool."""
     disk = Disk(tmp_path, 10**6)
     for sequence in range(300):
         disk.writer.put(a_tick(sequence))
@@ -55,8 +55,8 @@ def test_records_pass_in_order_and_stopping_waits_for_them(tmp_path: Path) -> No
     assert disk.spool.held(EPOCH.id) == RangeSet([(0, 300)])
 
 
-def test_a_disk_that_hangs_holds_nobody_up_and_loses_nothing(tmp_path: Path) -> None:
-    """Records wait, the hang is announced once, and all is written when the disk answers."""
+def test_records_wait_while_the_disk_hangs(tmp_path: Path) -> None:
+    """Records wait, the hang is announced once, and everything is written when the disk works again."""
     disk = Disk(tmp_path, 10**6)
     disk.gate.clear()
     started = time.monotonic()
@@ -71,8 +71,8 @@ def test_a_disk_that_hangs_holds_nobody_up_and_loses_nothing(tmp_path: Path) -> 
     assert disk.self_metrics.records_lost == 0
 
 
-def test_what_does_not_fit_is_declared_lost(tmp_path: Path) -> None:
-    """A hang that outlasts the memory costs records, and each of them is declared; then it is said to be over."""
+def test_records_beyond_the_memory_are_declared_lost(tmp_path: Path) -> None:
+    """Records that do not fit into memory during a hang are declared lost, and the end of the hang is announced."""
     disk = Disk(tmp_path, 2000)
     disk.gate.clear()
     for sequence in range(100):
@@ -92,10 +92,10 @@ def test_what_does_not_fit_is_declared_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_fault_of_a_sink_reaches_the_sampler() -> None:
-    """A fault of our own must not leave an agent that samples into nothing."""
+def test_an_error_of_a_sink_reaches_the_sampler() -> None:
+    """After an internal error the agent must not continue without storing records."""
 
-    def broken(_tick: Tick) -> None:
+    def broken(_tick: TickRecord) -> None:
         raise RuntimeError("wires crossed")
 
     writer = SpoolWriter([broken], 10**6, self_metrics=SelfMetrics(), announce=lambda _kind, _text: None)

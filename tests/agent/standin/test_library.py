@@ -1,4 +1,4 @@
-"""The stand-in library as the real nvidia-ml-py sees it."""
+"""Tests of the stand-in library with the real nvidia-ml-py."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flyball_agent.standin.cards import A100, H100, RTX_4090
-from flyball_agent.standin.library import LIBRARY, StandIn, StandInError, build_library
+from flyball_agent.standin.library import LIBRARY, StandIn, StandinError, build_library
 from flyball_agent.standin.scenario import Scenario, count, known_keys, noise, ramp, saw, sine, square
 from flyball_agent.standin.scenarios import SCENARIOS, make_scenario, start_standin
 
@@ -25,7 +25,7 @@ m = n.nvmlDeviceGetMemoryInfo(h, version=n.nvmlMemory_v2)
 fields = n.nvmlDeviceGetFieldValues(h, [82, 83, (138, 0xFFFFFFFF), 9999])
 try:
     n.nvmlDeviceGetFanSpeed(h)
-    fan = "told"
+    fan = "supported"
 except n.NVMLError_NotSupported:
     fan = "not supported"
 events = n.nvmlEventSetCreate()
@@ -60,14 +60,14 @@ def handle_of(library: CDLL, index: int) -> c_void_p:
     return handle
 
 
-def ask_power(library: CDLL, index: int = 0) -> int:
+def read_power(library: CDLL, index: int = 0) -> int:
     power = c_uint()
     assert library.nvmlDeviceGetPowerUsage(handle_of(library, index), byref(power)) == 0
     return power.value
 
 
 def test_the_real_pynvml_reads_it(tmp_path: Path) -> None:
-    """nvidia-ml-py, finding the library by name, reads through its own structures what the scenario says."""
+    """nvidia-ml-py finds the library by its name and reads the values of the scenario with its own structures."""
     scenario = (
         Scenario(gpus=2)
         .set(H100)
@@ -82,8 +82,8 @@ def test_the_real_pynvml_reads_it(tmp_path: Path) -> None:
     StandIn(tmp_path, scenario)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told == {
+    printed: dict[str, Any] = json.loads(done.stdout)
+    assert printed == {
         "count": 2,
         "driver": "580.95.05",
         "name": "NVIDIA H100 80GB HBM3",
@@ -120,102 +120,102 @@ def test_the_real_pynvml_reads_it(tmp_path: Path) -> None:
         (ramp(100, 200, 10, 20) + count(1) + 5, 15, 170),
     ],
 )
-def test_values_move_by_themselves(tmp_path: Path, wave: object, at: float, expected: int) -> None:
-    """Each function of time gives what its name says at that instant."""
+def test_values_change_over_time(tmp_path: Path, wave: object, at: float, expected: int) -> None:
+    """Each function of time has the expected value at a given time."""
     scenario = Scenario().set({"power": wave}).at(at)  # type: ignore[dict-item]
-    assert ask_power(open_library(StandIn(tmp_path, scenario).library)) == expected
+    assert read_power(open_library(StandIn(tmp_path, scenario).library)) == expected
 
 
 def test_noise_stays_within_its_spread_and_repeats(tmp_path: Path) -> None:
-    """Noise moves, never leaves its bounds, and is the same when played again."""
+    """Noise changes, stays within its spread, and is the same when it is played again."""
     standin = StandIn(tmp_path, Scenario().set({"power": noise(1000, 100)}).at(0))
     library = open_library(standin.library)
     rounds = []
     for _ in range(2):
-        told = []
+        powers = []
         for step in range(12):
             standin.play(Scenario().set({"power": noise(1000, 100)}).at(step))
-            told.append(ask_power(library))
-        rounds.append(told)
+            powers.append(read_power(library))
+        rounds.append(powers)
     assert rounds[0] == rounds[1]
     assert all(900 <= value <= 1100 for value in rounds[0])
     assert len(set(rounds[0])) > 5
 
 
-def test_a_new_scenario_is_seen_at_once(tmp_path: Path) -> None:
-    """When `play` has returned, the next call tells the new value."""
+def test_a_new_scenario_applies_at_once(tmp_path: Path) -> None:
+    """After `play` has returned, the next call returns the new value."""
     standin = StandIn(tmp_path, Scenario().set({"power": 1}))
     library = open_library(standin.library)
     for value in range(2, 30):
         standin.play(Scenario().set({"power": value}))
-        assert ask_power(library) == value
+        assert read_power(library) == value
 
 
-def test_gpus_of_which_nothing_is_said_are_plain(tmp_path: Path) -> None:
-    """A scenario of faults only still has GPUs that answer; one that says something has nothing else."""
+def test_gpus_without_values_get_defaults(tmp_path: Path) -> None:
+    """A scenario with faults only has default values; one that sets values has no others."""
     standin = StandIn(tmp_path, Scenario(gpus=2).lose(0))
     library = open_library(standin.library)
-    assert ask_power(library, 1) == 50_000
+    assert read_power(library, 1) == 50_000
     standin.play(Scenario(gpus=2).set({"temperature": 50}))
     assert library.nvmlDeviceGetPowerUsage(handle_of(library, 1), byref(c_uint())) == 3
 
 
 def test_two_standins_in_one_process_do_not_mix(tmp_path: Path) -> None:
-    """Each folder is a library of its own."""
+    """Each folder has its own library."""
     one = open_library(StandIn(tmp_path / "one", Scenario().set({"power": 1})).library)
     two = open_library(StandIn(tmp_path / "two", Scenario().set({"power": 2})).library)
-    assert (ask_power(one), ask_power(two)) == (1, 2)
+    assert (read_power(one), read_power(two)) == (1, 2)
 
 
 def test_a_hanging_call_ends_early_with_its_fault(tmp_path: Path) -> None:
-    """A call that would hang for a minute returns when the next scenario no longer says so; others go on meanwhile."""
-    calm = Scenario(gpus=2).set({"power": 5, "temperature": 40})
+    """A hanging call returns when a new scenario has no such fault; other calls are not delayed."""
+    normal = Scenario(gpus=2).set({"power": 5, "temperature": 40})
     standin = StandIn(tmp_path, Scenario(gpus=2).set({"power": 5}).hang("nvmlDeviceGetPowerUsage", 60, gpu=0))
     library = open_library(standin.library)
     done = threading.Event()
 
-    def ask() -> None:
-        ask_power(library)
+    def read() -> None:
+        read_power(library)
         done.set()
 
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()
     time.sleep(0.05)
-    assert ask_power(library, 1) == 5
+    assert read_power(library, 1) == 5
     assert not done.is_set()
-    standin.play(calm)
+    standin.play(normal)
     assert done.wait(5)
 
 
 def test_every_scenario_plays(tmp_path: Path) -> None:
-    """Each named story is written for the library's keys only and can be asked."""
+    """Each included scenario uses only keys of the library and can be played."""
     keys = known_keys() | {"name", "uuid", "pci"}
     for name in SCENARIOS:
-        said = {line.split(" ")[2] for line in make_scenario(name, 4).lines if line.startswith("gpu ")}
-        assert said <= keys
-        assert ask_power(open_library(start_standin(tmp_path / name, name, 4)), 3) > 100_000
+        used = {line.split(" ")[2] for line in make_scenario(name, 4).lines if line.startswith("gpu ")}
+        assert used <= keys
+        assert read_power(open_library(start_standin(tmp_path / name, name, 4)), 3) > 100_000
 
 
-def test_cards_say_only_what_the_library_knows() -> None:
-    """A misspelt key would silently be a reading that is never told."""
+def test_cards_use_only_known_keys() -> None:
+    """All keys of the cards are known, because a misspelt key would have no effect."""
     for card in (H100, A100, RTX_4090):
         assert set(card) <= known_keys() | {"name"}
 
 
 def test_an_unknown_scenario_is_refused_by_name() -> None:
-    """The message names what there is."""
-    with pytest.raises(StandInError, match=r"no scenario 'nope'; there are steady, starved"):
+    """The message lists the scenarios."""
+    with pytest.raises(StandinError, match=r"no scenario 'nope'; the scenarios are steady, starved"):
         make_scenario("nope", 1)
 
 
-def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a compiler the error says what to install."""
+def test_a_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler the message names the package to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StandInError, match="install gcc"):
+    with pytest.raises(StandinError, match="Install gcc"):
         build_library(tmp_path / "cache")
 
 
 def test_the_library_is_built_once(tmp_path: Path) -> None:
-    """The same source is the same file in the cache."""
+    """The library is compiled once and then taken from the cache."""
     first = build_library(tmp_path)
     stamp = first.stat().st_mtime_ns
     assert build_library(tmp_path) == first

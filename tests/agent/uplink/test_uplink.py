@@ -1,4 +1,4 @@
-"""The uplink brings every record to the collector once, whatever happens to the connection."""
+"""Tests of the uplink: every record reaches the collector once, despite broken connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.clock import SystemClock
+from flyball_agent.clock import KernelClock
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.settings import SpoolSettings, TlsSettings
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.testing import a_tick, an_epoch
 from flyball_agent.testing import MemoryCollector, until_true
-from flyball_agent.uplink.stream import MAX_HELLO_EPOCHS, Self
+from flyball_agent.uplink.stream import MAX_HELLO_EPOCHS, AgentState
 from flyball_agent.uplink.uplink import Uplink, UplinkSettings, backoff_seconds
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -24,20 +24,20 @@ EPOCH = an_epoch(1)
 
 
 class Agent:
-    """A spool and an uplink, with a sampler that is the test."""
+    """A spool and an uplink; the test acts as the sampler."""
 
     def __init__(self, directory: Path, *addresses: str, settings: SpoolSettings | None = None) -> None:
         self.self_metrics = SelfMetrics()
         self.spool = Spool(
             directory,
             settings or SpoolSettings(segment_bytes=16 * 1024),
-            clock=SystemClock(),
+            clock=KernelClock(),
             self_metrics=self.self_metrics,
             announce=lambda _kind, _text: None,
         )
-        self.me = Self("host-a", "0.1.0", self.spool, SystemClock(), self.self_metrics)
+        self.state = AgentState("host-a", "0.1.0", self.spool, KernelClock(), self.self_metrics)
         self.uplink = Uplink(
-            UplinkSettings(addresses, TlsSettings(), max_backoff_seconds=0.2), self.me, chance=lambda: 0.1
+            UplinkSettings(addresses, TlsSettings(), max_backoff_seconds=0.2), self.state, chance=lambda: 0.1
         )
         self.stop = asyncio.Event()
 
@@ -60,20 +60,20 @@ class Agent:
 
 @pytest.fixture
 async def collector() -> AsyncIterator[MemoryCollector]:
-    """A collector that listens."""
+    """Yield a running collector."""
     async with MemoryCollector() as collector:
         yield collector
         assert collector.faults == []
 
 
 def has(collector: MemoryCollector, following: int, epoch: bytes = EPOCH.id) -> bool:
-    """Every sequence below is there."""
+    """Return True if the collector has every sequence below `following`."""
     held = collector.held.get(epoch)
     return held is not None and len(held.records) == following == RangeSet.of(held.records).prefix_from(0)
 
 
 async def test_live_records_arrive_and_are_forgotten(tmp_path: Path, collector: MemoryCollector) -> None:
-    """A connected agent's ticks arrive in batches, live, each once; acknowledged, they leave the spool."""
+    """Records of a connected agent arrive live, in batches, each once; acknowledged records leave the spool."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     async with agent.running():
@@ -94,7 +94,7 @@ async def test_live_records_arrive_and_are_forgotten(tmp_path: Path, collector: 
 
 
 async def test_definitions_come_before_their_records(tmp_path: Path, collector: MemoryCollector) -> None:
-    """Each stream is told a definition once, before the first record that needs it."""
+    """A definition is sent once per stream, before the first record that needs it."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     agent.tick(*range(50))
@@ -105,8 +105,8 @@ async def test_definitions_come_before_their_records(tmp_path: Path, collector: 
     assert [kind for kind, _ in collector.messages].count("definition") == 1
 
 
-async def test_the_backlog_of_all_lives_is_replayed(tmp_path: Path, collector: MemoryCollector) -> None:
-    """What earlier lives spooled is sent, oldest first, in messages of bounded size."""
+async def test_the_backlog_of_all_epochs_is_replayed(tmp_path: Path, collector: MemoryCollector) -> None:
+    """Records of earlier epochs are sent, oldest first, in messages of limited size."""
     before = Agent(tmp_path, collector.address)
     before.spool.begin(EPOCH)
     before.tick(*range(500))
@@ -122,8 +122,8 @@ async def test_the_backlog_of_all_lives_is_replayed(tmp_path: Path, collector: M
     assert max(size for kind, size in collector.messages if kind == "records") < 24_000
 
 
-async def test_without_a_grant_only_live_records_flow(tmp_path: Path, collector: MemoryCollector) -> None:
-    """The collector says how much backlog it can take; none until then."""
+async def test_without_a_grant_only_live_records_are_sent(tmp_path: Path, collector: MemoryCollector) -> None:
+    """No backlog is sent before the collector grants it."""
     collector.granting_bytes = 0
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
@@ -134,12 +134,12 @@ async def test_without_a_grant_only_live_records_flow(tmp_path: Path, collector:
         await collector.until(lambda: bool(collector.held[EPOCH.id].records))
         await asyncio.sleep(0.2)
         assert sorted(collector.held[EPOCH.id].records) == [10, 11]
-        await collector.say(pb.CollectorMessage(replay_grant=pb.ReplayGrant(bytes=10_000)))
+        await collector.send(pb.CollectorMessage(replay_grant=pb.ReplayGrant(bytes=10_000)))
         await collector.until(lambda: has(collector, 12))
 
 
 async def test_a_collector_that_restarts_misses_nothing(tmp_path: Path, collector: MemoryCollector) -> None:
-    """What was said into a broken connection is said again, and nothing twice to a collector that has it."""
+    """Records sent on a broken connection are sent again, but not those that the collector already has."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     async with agent.running():
@@ -152,7 +152,7 @@ async def test_a_collector_that_restarts_misses_nothing(tmp_path: Path, collecto
 
 
 async def test_the_next_collector_is_tried(tmp_path: Path, collector: MemoryCollector) -> None:
-    """A collector that is not there costs one short wait."""
+    """If a collector is not reachable, the next one is tried after a short wait."""
     agent = Agent(tmp_path, "127.0.0.1:9", collector.address)
     agent.spool.begin(EPOCH)
     agent.tick(0, 1)
@@ -161,7 +161,7 @@ async def test_the_next_collector_is_tried(tmp_path: Path, collector: MemoryColl
 
 
 async def test_a_rewind_sends_again(tmp_path: Path, collector: MemoryCollector) -> None:
-    """What the collector let go of comes once more, under a grant."""
+    """Records that the collector dropped are sent again, under a grant."""
     collector.acknowledging = False
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
@@ -171,13 +171,13 @@ async def test_a_rewind_sends_again(tmp_path: Path, collector: MemoryCollector) 
         collector.held[EPOCH.id].records.clear()
         rewind = pb.Rewind(epoch=EPOCH.id)
         setattr(rewind, "from", 10)
-        await collector.say(pb.CollectorMessage(rewind=rewind))
+        await collector.send(pb.CollectorMessage(rewind=rewind))
         await collector.until(lambda: len(collector.held[EPOCH.id].records) == 20)
         assert sorted(collector.held[EPOCH.id].records) == list(range(10, 30))
 
 
 async def test_refused_records_are_not_sent_again(tmp_path: Path, collector: MemoryCollector) -> None:
-    """They are counted, and count as settled."""
+    """Refused records are counted and are settled."""
     collector.refuse = lambda sequence: sequence % 2 == 0
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
@@ -192,7 +192,7 @@ async def test_refused_records_are_not_sent_again(tmp_path: Path, collector: Mem
 
 
 async def test_losses_are_declared(tmp_path: Path, collector: MemoryCollector) -> None:
-    """What the spool dropped settles as lost, so that the rest can be acknowledged and forgotten."""
+    """Dropped records are declared lost, so that the others can be acknowledged and deleted."""
     small = SpoolSettings(max_bytes=32 * 1024, segment_bytes=8192)
     agent = Agent(tmp_path, collector.address, settings=small)
     agent.spool.begin(EPOCH)
@@ -206,8 +206,10 @@ async def test_losses_are_declared(tmp_path: Path, collector: MemoryCollector) -
         await until_true(lambda: not agent.spool.lost(EPOCH.id) and not agent.spool.held(EPOCH.id))
 
 
-async def test_a_collector_with_an_empty_store_is_told_what_is_gone(tmp_path: Path, collector: MemoryCollector) -> None:
-    """What another collector had acknowledged, and the agent forgot, is declared, so that settling goes on."""
+async def test_deleted_records_are_declared_to_a_collector_with_an_empty_store(
+    tmp_path: Path, collector: MemoryCollector
+) -> None:
+    """Records acknowledged by another collector and deleted are declared lost, so that others can be settled."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     agent.tick(*range(200))
@@ -217,8 +219,8 @@ async def test_a_collector_with_an_empty_store_is_told_what_is_gone(tmp_path: Pa
     assert collector.held[EPOCH.id].lost.prefix_from(0) == 200 - len(collector.held[EPOCH.id].records)
 
 
-async def test_days_of_crashes_are_named_bit_by_bit(tmp_path: Path, collector: MemoryCollector) -> None:
-    """A hello names a bounded number of epochs; when these are settled, the next hello names the rest."""
+async def test_a_hello_names_a_limited_number_of_epochs(tmp_path: Path, collector: MemoryCollector) -> None:
+    """A hello has a limited number of epochs; when these are settled, the next hello has the rest."""
     agent = Agent(tmp_path, collector.address)
     lives = MAX_HELLO_EPOCHS + 20
     for number in range(1, lives + 1):
@@ -226,14 +228,14 @@ async def test_days_of_crashes_are_named_bit_by_bit(tmp_path: Path, collector: M
         agent.spool.append(a_tick(0))
     async with agent.running():
         await collector.until(lambda: len(collector.held) == lives, 60)
-        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)  # dear while there are many
+        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)  # slow while there are many
     assert len(collector.held) == lives
     assert all(len(held.records) == 1 for held in collector.held.values())
     assert max(len(hello.epochs) for hello in collector.hellos) == MAX_HELLO_EPOCHS
 
 
-async def test_an_epoch_that_begins_while_connected(tmp_path: Path, collector: MemoryCollector) -> None:
-    """After a change of the interval the stream is begun anew and names both epochs."""
+async def test_a_new_epoch_reconnects(tmp_path: Path, collector: MemoryCollector) -> None:
+    """After a change of the interval a new stream is opened, whose hello has both epochs."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     async with agent.running():
@@ -246,7 +248,7 @@ async def test_an_epoch_that_begins_while_connected(tmp_path: Path, collector: M
 
 
 async def test_the_inventory_follows_the_hello(tmp_path: Path, collector: MemoryCollector) -> None:
-    """It is sent at the beginning of a stream, and when it changes."""
+    """The inventory is sent at the start of a stream and when it changes."""
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
     agent.uplink.set_inventory(pb.Inventory(kernel="6.1"))
@@ -258,8 +260,8 @@ async def test_the_inventory_follows_the_hello(tmp_path: Path, collector: Memory
     assert [inventory.kernel for inventory in collector.inventories] == ["6.1", "6.12"]
 
 
-async def test_a_collector_that_never_answers_costs_nothing(tmp_path: Path, collector: MemoryCollector) -> None:
-    """Records stay in the spool, not in memory, and the agent still stops at once."""
+async def test_a_collector_that_never_responds_does_no_harm(tmp_path: Path, collector: MemoryCollector) -> None:
+    """Records stay in the spool and not in memory, and the agent stops at once."""
     collector.answering = False
     agent = Agent(tmp_path, collector.address)
     agent.spool.begin(EPOCH)
@@ -273,6 +275,6 @@ async def test_a_collector_that_never_answers_costs_nothing(tmp_path: Path, coll
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1))
-def test_backoff_is_bounded(attempt: int, chance: float) -> None:
-    """However long the collector is away, the next attempt comes within the bound."""
+def test_backoff_is_limited(attempt: int, chance: float) -> None:
+    """After any number of failures the wait is within the limit."""
     assert 0 <= backoff_seconds(attempt, 10, chance) <= 10

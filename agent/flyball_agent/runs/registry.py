@@ -1,21 +1,21 @@
-"""The book of runs: who speaks for which run here, and what was reported since the last tick."""
+"""The registry of runs: connected training processes, and their step reports since the last tick."""
 
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flyball_agent.runs.messages import Hello, Steps, merge, step_report
+from flyball_agent.runs.messages import Hello, StepsMessage, merge, step_report
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 MAX_RUNS = 1024
 MAX_REPORTS = 256
-"""A tick's record must stay small enough to be sent, whoever reports."""
+"""Limit per tick, so that a record stays small enough to be sent."""
 OWNED_SECONDS = 600.0
-"""A run stays its user's for this long after the last process left: a restart finds it still theirs."""
+"""A run belongs to its user for this long after its last process has left, so that a restart can join it."""
 
 
 class RunRefused(Exception):
-    """The process may not speak for this run."""
+    """The process may not report for this run."""
 
 
 class TooManyReports(Exception):
@@ -23,8 +23,8 @@ class TooManyReports(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A process on the socket, by the kernel's word."""
+class SocketPeer:
+    """A process at the other end of the socket, as the kernel reports it."""
 
     pid: int
     uid: int
@@ -32,7 +32,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A process that speaks for a run."""
+    """A process that reports for a run."""
 
     pid: int
     uid: int
@@ -45,12 +45,12 @@ class Client:
 @dataclass(slots=True)
 class _Run:
     uid: int
-    speakers: int = 0
+    clients: int = 0
     left_seconds: float = 0.0
 
 
-class RunBook:
-    """Filled by the socket in the event loop, emptied by the sampler in its thread."""
+class RunRegistry:
+    """Runs and step reports. The socket fills it in the event loop; the sampler empties it in its thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,24 +58,24 @@ class RunBook:
         self._clients: dict[int, Client] = {}
         self._reports: dict[tuple[str, int, int], pb.StepReport] = {}
 
-    def open(self, peer: Peer, hello: Hello, now_seconds: float) -> None:
-        """A process joins a run; RunRefused when the run is another user's."""
+    def open(self, peer: SocketPeer, hello: Hello, now_seconds: float) -> None:
+        """Add a process to a run. Raise RunRefused if the run belongs to another user."""
         with self._lock:
             run = self._runs.get(hello.run)
-            if run is not None and not run.speakers and now_seconds - run.left_seconds > OWNED_SECONDS:
+            if run is not None and not run.clients and now_seconds - run.left_seconds > OWNED_SECONDS:
                 run = None
             if run is None:
                 self._make_room(now_seconds)
                 run = self._runs[hello.run] = _Run(peer.uid)
             if run.uid != peer.uid:
                 raise RunRefused(f"run {hello.run!r} belongs to another user")
-            run.speakers += 1
+            run.clients += 1
             self._clients[peer.pid] = Client(
                 peer.pid, peer.uid, hello.run, hello.rank, hello.world_size, dict(hello.labels)
             )
 
-    def report(self, peer: Peer, hello: Hello, steps: Steps) -> None:
-        """Steps, for the record of the next tick."""
+    def report(self, peer: SocketPeer, hello: Hello, steps: StepsMessage) -> None:
+        """Add a step report to the record of the next tick."""
         report = step_report(hello, steps, pid=peer.pid, uid=peer.uid)
         key = (hello.run, hello.rank, peer.pid)
         with self._lock:
@@ -85,21 +85,23 @@ class RunBook:
             elif len(self._reports) < MAX_REPORTS:
                 self._reports[key] = report
             else:
-                raise TooManyReports(f"more than {MAX_REPORTS} ranks reported since the last tick; this one is dropped")
+                raise TooManyReports(
+                    f"more than {MAX_REPORTS} ranks reported since the last tick; this report is dropped"
+                )
 
-    def leave(self, peer: Peer, hello: Hello, now_seconds: float) -> None:
-        """A process is done, or died."""
+    def leave(self, peer: SocketPeer, hello: Hello, now_seconds: float) -> None:
+        """Remove a process that is done or has died."""
         with self._lock:
             run = self._runs.get(hello.run)
             if run is not None:
-                run.speakers -= 1
+                run.clients -= 1
                 run.left_seconds = now_seconds
             client = self._clients.get(peer.pid)
             if client is not None and client.run == hello.run:
                 del self._clients[peer.pid]
 
     def take_reports(self) -> list[pb.StepReport]:
-        """What was reported since the last tick, one report a rank and process."""
+        """Remove and return the reports since the last tick, one per rank and process."""
         if not self._reports:
             return []
         with self._lock:
@@ -107,16 +109,16 @@ class RunBook:
         return list(reports.values())
 
     def clients(self) -> dict[int, Client]:
-        """Processes that speak for a run now, by pid."""
+        """Return the processes that report for a run now, by process id."""
         with self._lock:
             return dict(self._clients)
 
     def _make_room(self, now_seconds: float) -> None:
         if len(self._runs) < MAX_RUNS:
             return
-        idle = [name for name, run in self._runs.items() if not run.speakers]
+        idle = [name for name, run in self._runs.items() if not run.clients]
         old = [name for name in idle if now_seconds - self._runs[name].left_seconds > OWNED_SECONDS]
         for name in old or idle[:1]:
             del self._runs[name]
         if len(self._runs) >= MAX_RUNS:
-            raise RunRefused(f"{MAX_RUNS} runs are open on this host; close some")
+            raise RunRefused(f"{MAX_RUNS} runs are open on this host; end one of them first")

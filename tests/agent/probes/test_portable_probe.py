@@ -1,4 +1,4 @@
-"""The probe of hosts without procfs, on one that has it: psutil works here, too, and the kernel can be asked again."""
+"""Tests of the portable probe. They run on Linux, where psutil works too and procfs provides the expected values."""
 
 import errno
 import subprocess
@@ -10,9 +10,9 @@ import pytest
 
 from flyball_agent.command import main
 from flyball_agent.probes.catalogue import build_host_probes, linux_probes
-from flyball_agent.probes.portable import BUSY, PortableProbe, ask, is_watched, translated
-from flyball_agent.probes.probe import Absent, Denied, Sample, Unavailable, Unsupported, Value
-from flyball_agent.probes.testing import broken_laws, values_by_name
+from flyball_agent.probes.portable_probe import BUSY, PortableProbe, call_psutil, is_watched, translate_errors
+from flyball_agent.probes.probe import Absent, Denied, ProbeSample, Unavailable, Unsupported, Value
+from flyball_agent.probes.testing import broken_rules, values_by_name
 from flyball_agent.settings import AgentSettings
 from flyball_proto.metric import Kind, Metric
 from flyball_proto.unavailable_reading import Reason
@@ -21,7 +21,7 @@ SYS = Path("/sys")
 
 
 def linux_values(names: set[str]) -> dict[tuple[str, ...], Value]:
-    """What the probes of Linux say of these metrics."""
+    """Return the values of these metrics from the Linux probes."""
     values: dict[tuple[str, ...], Value] = {}
     for probe in linux_probes(AgentSettings()):
         if names & {metric.name for metric in probe.metrics}:
@@ -32,7 +32,7 @@ def linux_values(names: set[str]) -> dict[tuple[str, ...], Value]:
     return {key: value for key, value in values.items() if key[0] in names}
 
 
-def read_twice() -> tuple[Sample, Sample]:
+def read_twice() -> tuple[ProbeSample, ProbeSample]:
     probe = PortableProbe(SYS)
     first = probe.read()
     while psutil.cpu_times() == psutil.cpu_times():  # until a tick of CPU time has passed
@@ -40,17 +40,17 @@ def read_twice() -> tuple[Sample, Sample]:
     return first, probe.read()
 
 
-def test_keeps_the_laws_of_samples() -> None:
-    """Shares are shares, what is missing says why, and columns stay while nothing changes."""
+def test_samples_are_valid() -> None:
+    """Ratios are between 0 and 1, missing values have a reason, and the columns stay while nothing changes."""
     first, second = read_twice()
     for sample in (first, second):
-        assert not list(broken_laws(sample))
+        assert not list(broken_rules(sample))
         assert {unavailable_reading.probe for unavailable_reading in sample.unavailable} <= {"portable"}
     assert second.columns is first.columns
 
 
-def test_busy_needs_a_reading_before() -> None:
-    """The first reading says that it has nothing to compare with; the second knows the share."""
+def test_the_busy_ratio_needs_two_readings() -> None:
+    """The ratio is unknown with a reason at the first reading and known at the second."""
     first, second = read_twice()
     assert values_by_name(first)[BUSY.name,] is None
     assert [each.reason for each in first.unavailable if each.metric == BUSY.name] == [Reason.UNKNOWN]
@@ -58,14 +58,14 @@ def test_busy_needs_a_reading_before() -> None:
     assert BUSY.name not in {each.metric for each in second.unavailable}
 
 
-def test_declares_nothing_of_its_own() -> None:
-    """Each metric is the very object that a probe of Linux declares: one name never means two things."""
+def test_declares_only_metrics_of_the_linux_probes() -> None:
+    """Each metric is the object that a Linux probe declares, so a name never has two meanings."""
     declared = {id(metric) for probe in linux_probes(AgentSettings()) for metric in probe.metrics}
     assert {id(metric) for metric in PortableProbe.metrics} <= declared
 
 
-def test_agrees_with_the_probes_of_linux() -> None:
-    """The same resources, and values that differ by no more than a moment and the kernel's bookkeeping."""
+def test_agrees_with_the_linux_probes() -> None:
+    """Resources are the same, and values differ by no more than time and accounting explain."""
     names = {metric.name for metric in PortableProbe.metrics}
     before = linux_values(names)
     sample = PortableProbe(SYS).read()
@@ -82,7 +82,7 @@ def test_agrees_with_the_probes_of_linux() -> None:
 
 
 def allowance(metric: Metric, value: float) -> float:
-    """Counters lie between two readings, idle time falls by a tick at times; gauges may move in between."""
+    """Return the difference that is allowed: idle time may fall by a tick, and gauges may move between readings."""
     if metric.kind is Kind.COUNTER:
         return 0.1 if metric.unit == "seconds" else 0
     return 0.1 if metric.unit == "ratio" else 0.1 * value + 2**26 if metric.unit == "bytes" else 1
@@ -101,24 +101,24 @@ def allowance(metric: Metric, value: float) -> float:
     ],
 )
 def test_errors_become_reasons(raised: Exception, expected: type[Unavailable]) -> None:
-    """What psutil raises is said in the words of probes, and which question it was."""
+    """Exceptions of psutil become those of probes, with the name of the function."""
 
     def call() -> None:
         raise raised
 
     with pytest.raises(Unavailable, match=r"psutil\.swap_memory") as caught:
-        translated("swap_memory", call)
+        translate_errors("swap_memory", call)
     assert type(caught.value) is expected
 
 
-def test_a_question_that_psutil_does_not_know_here() -> None:
-    """Some systems lack some functions altogether."""
+def test_a_missing_function_of_psutil_is_unsupported() -> None:
+    """Some functions of psutil do not exist on all systems."""
     with pytest.raises(Unsupported, match="win_service_iter"):
-        ask("win_service_iter")
+        call_psutil("win_service_iter")
 
 
 def test_interfaces_of_other_systems() -> None:
-    """Loopback, bridges and tunnels have other names there; adapters are watched."""
+    """Loopback, bridges and tunnels of macOS and BSD are not watched, network adapters are."""
     assert [
         name for name in ("lo0", "bridge100", "utun3", "awdl0", "veth1", "en0", "ix1", "em0") if is_watched(name)
     ] == [
@@ -128,17 +128,17 @@ def test_interfaces_of_other_systems() -> None:
     ]
 
 
-def test_is_chosen_where_there_is_no_procfs(tmp_path: Path) -> None:
-    """It stands in for the probes of Linux, beside those that work everywhere; with procfs it does not run."""
+def test_is_used_without_procfs(tmp_path: Path) -> None:
+    """Without procfs it replaces the Linux probes; with procfs it does not run."""
     settings = AgentSettings(proc_root=str(tmp_path))
     assert [probe.name for probe in build_host_probes(settings)] == ["portable", "filesystem", "latency"]
     assert "portable" not in {probe.name for probe in build_host_probes(AgentSettings())}
     for probe in build_host_probes(settings):
-        assert not list(broken_laws(probe.read()))
+        assert not list(broken_rules(probe.read()))
 
 
-def test_linux_does_not_pay_for_psutil() -> None:
-    """An agent on Linux that has read everything has not imported it."""
+def test_linux_does_not_import_psutil() -> None:
+    """On Linux the agent reads everything without importing psutil."""
     code = "import sys; from flyball_agent.command import main; main(['--once']); sys.exit('psutil' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -146,7 +146,7 @@ def test_linux_does_not_pay_for_psutil() -> None:
 
 
 def test_once_without_procfs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command shows the host's memory and processor all the same."""
+    """`--once` prints memory and CPU of the host without procfs too."""
     assert main(["--once", "--set", "proc_root=/nonexistent"]) == 0
     shown = capsys.readouterr().out
     assert "portable" in shown

@@ -1,16 +1,16 @@
-"""The queue of live records is bounded, and forgets nothing silently."""
+"""Tests of the queue of live records."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_agent.spool.testing import a_tick
-from flyball_agent.uplink.live import LiveQueue
+from flyball_agent.uplink.live_queue import LiveQueue
 from flyball_proto.ranges import RangeSet
 
 
 @given(st.lists(st.integers(0, 30), max_size=30))
 def test_taken_spilled_and_waiting_are_everything(takes: list[int]) -> None:
-    """Whatever the rhythm of taking, each record is taken or spilled, in order, never both."""
+    """For any sequence of takes, each record is either taken or spilled, in order."""
     queue = LiveQueue(b"e", max_bytes=2000)
     taken: list[int] = []
     spilled = RangeSet()

@@ -1,10 +1,10 @@
-"""The inventory: one message that says what this host is."""
+"""Reads the whole inventory of the host."""
 
 import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from flyball_agent.inventory import portable
+from flyball_agent.inventory import portable_inventory
 from flyball_agent.inventory.container import container_runtime, read_limits, virtual_machine
 from flyball_agent.inventory.cpu import read_cpu
 from flyball_agent.inventory.disks import read_disks
@@ -21,7 +21,7 @@ NANOSECONDS = 1_000_000_000
 def read_inventory(
     settings: AgentSettings, gpus: Sequence[pb.Gpu] = (), agent_version: str = "", root: Path = Path("/")
 ) -> pb.Inventory:
-    """Read what the host is. What cannot be read stays empty; `root` is where `/etc` is found."""
+    """Read the inventory. What cannot be read stays empty; `root` is the directory that contains `/etc`."""
     proc, sys = Path(settings.proc_root), Path(settings.sys_root)
     runtime = container_runtime(root, proc)
     booted = number_after((read_text(proc / "stat") or "").encode(), b"\nbtime ") or 0
@@ -46,12 +46,12 @@ def read_inventory(
         python_version=platform.python_version(),
     )
     if not (proc / "stat").exists():
-        portable.complete(inventory)
+        portable_inventory.complete(inventory)
     return inventory
 
 
 def operating_system(os_release: str) -> str:
-    """`Debian GNU/Linux 13 (trixie)`, from os-release(5)."""
+    """Return the name of the system from os-release(5), such as `Debian GNU/Linux 13 (trixie)`."""
     pairs = (line.partition("=") for line in os_release.splitlines())
-    said = {key: value.strip("\"'") for key, _, value in pairs}
-    return said.get("PRETTY_NAME") or said.get("NAME") or ""
+    fields = {key: value.strip("\"'") for key, _, value in pairs}
+    return fields.get("PRETTY_NAME") or fields.get("NAME") or ""

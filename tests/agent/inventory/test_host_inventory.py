@@ -1,17 +1,17 @@
-"""The whole inventory."""
+"""Tests of the whole inventory."""
 
 import os
 import platform
 from pathlib import Path
 
-from flyball_agent.inventory.read import operating_system, read_inventory
+from flyball_agent.inventory.host_inventory import operating_system, read_inventory
 from flyball_agent.probes.testing import write_tree
 from flyball_agent.settings import AgentSettings
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
-def test_reads_this_very_host() -> None:
-    """What Python knows of this host, the inventory knows too."""
+def test_reads_this_host() -> None:
+    """The inventory agrees with what Python reports of this host."""
     inventory = read_inventory(AgentSettings(), [pb.Gpu(uuid="GPU-1")], "1.2.3")
     assert inventory.kernel == platform.release()
     assert inventory.architecture == platform.machine()
@@ -24,18 +24,18 @@ def test_reads_this_very_host() -> None:
     assert inventory.agent_version == "1.2.3"
 
 
-def test_obeys_the_roots(tmp_path: Path) -> None:
-    """With other roots nothing of this host is told but its architecture and Python."""
+def test_uses_the_roots(tmp_path: Path) -> None:
+    """With other roots nothing of this host is read except its architecture and Python version."""
     os_release = 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'
     write_tree(tmp_path, {"etc/os-release": os_release, "stat": ""})
     settings = AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path))
     inventory = read_inventory(settings, root=tmp_path)
     assert inventory.operating_system == "Debian GNU/Linux 13 (trixie)"
-    said = {field.name for field, _ in inventory.ListFields()}
-    assert said == {"operating_system", "architecture", "python_version", "power_source", "cpu", "limits"}
+    present = {field.name for field, _ in inventory.ListFields()}
+    assert present == {"operating_system", "architecture", "python_version", "power_source", "cpu", "limits"}
 
 
 def test_names_the_operating_system() -> None:
-    """The pretty name, else the name, else nothing."""
+    """The name is the pretty name, else the name, else empty."""
     assert operating_system("NAME=Alpine\n") == "Alpine"
     assert operating_system("garbage") == ""

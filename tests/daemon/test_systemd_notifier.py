@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_daemon.notify import Notifier
+from flyball_daemon.systemd_notifier import SystemdNotifier
 
 
 @pytest.fixture
@@ -15,9 +15,9 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
         yield listener
 
 
-def test_every_state_is_told_as_systemd_reads_it(systemd: socket.socket) -> None:
-    """The datagrams are those of sd_notify(3)."""
-    notifier = Notifier.from_environment({"NOTIFY_SOCKET": systemd.getsockname()})
+def test_every_state_has_the_format_of_systemd(systemd: socket.socket) -> None:
+    """The datagrams have the format of sd_notify(3)."""
+    notifier = SystemdNotifier.from_environment({"NOTIFY_SOCKET": systemd.getsockname()})
     notifier.ready("3 hosts\nlive")
     notifier.watchdog()
     notifier.reloading(5_000_000)
@@ -34,20 +34,20 @@ def test_every_state_is_told_as_systemd_reads_it(systemd: socket.socket) -> None
     assert not notifier.watchdog()
 
 
-def test_an_abstract_address_is_understood() -> None:
-    """`@name` is an address without a file."""
+def test_an_abstract_address_is_supported() -> None:
+    """`@name` is an abstract address, without a file."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind("\0flyball-test-notify")
-        notifier = Notifier("@flyball-test-notify")
+        notifier = SystemdNotifier("@flyball-test-notify")
         assert notifier.ready()
         assert listener.recv(100) == b"READY=1"
         notifier.close()
 
 
-def test_a_supervisor_that_is_gone_disturbs_nothing(tmp_path: Path) -> None:
-    """Outside systemd, or when its socket vanished, the calls do nothing."""
-    assert not Notifier.from_environment({}).ready()
-    gone = Notifier(str(tmp_path / "gone"))
+def test_without_systemd_nothing_happens(tmp_path: Path) -> None:
+    """Without systemd, or if its socket is gone, the calls do nothing."""
+    assert not SystemdNotifier.from_environment({}).ready()
+    gone = SystemdNotifier(str(tmp_path / "gone"))
     assert not gone.ready()
     gone.close()
 
@@ -63,8 +63,6 @@ def test_a_supervisor_that_is_gone_disturbs_nothing(tmp_path: Path) -> None:
         ({}, None),
     ],
 )
-def test_the_watchdog_is_fed_only_when_this_process_was_asked(
-    environment: dict[str, str], expected: float | None
-) -> None:
-    """The interval comes from systemd and belongs to one process."""
-    assert Notifier.from_environment(environment, pid=42).watchdog_seconds == expected
+def test_the_watchdog_interval_is_that_of_this_process(environment: dict[str, str], expected: float | None) -> None:
+    """The interval from systemd applies only to the process that it names."""
+    assert SystemdNotifier.from_environment(environment, pid=42).watchdog_seconds == expected

@@ -1,6 +1,6 @@
-"""The kinds of questions to an NVIDIA device: one driver call each, with the readings that its answer fills.
+"""The kinds of queries to an NVIDIA device: each is one driver call and the columns that its result fills.
 
-Buffers are allocated once a device and answers are unpacked from their bytes: a tick makes about a hundred calls.
+A tick makes about a hundred calls, so buffers are allocated once per device and results are unpacked from their bytes.
 """
 
 import ctypes
@@ -10,78 +10,78 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flyball_agent.accelerators import metrics as m
-from flyball_agent.accelerators.metrics import Slot
-from flyball_agent.accelerators.nvidia_slots import GPM_METRICS, PLACE, Field
+from flyball_agent.accelerators.metrics import DeviceColumn
+from flyball_agent.accelerators.nvidia_columns import GPM_METRICS, POSITIONS, Field
 from flyball_agent.accelerators.nvml import (
     FUNCTION_NOT_FOUND,
     INVALID_ARGUMENT,
     NO_DATA,
     NOT_SUPPORTED,
     SUCCESS,
-    Call,
     Nvml,
+    NvmlCall,
     NvmlError,
 )
 from flyball_agent.probes.probe import Value
 
-_LACKING = (NOT_SUPPORTED, FUNCTION_NOT_FOUND)  # a driver that is too old calls the field an invalid argument
+_MISSING = (NOT_SUPPORTED, FUNCTION_NOT_FOUND)  # for fields unknown to an old driver, see `FieldsQuery.store`
 _DOUBLE, _UNSIGNED_INT, _SIGNED_LONG_LONG, _SIGNED_INT = 0, 1, 4, 5  # nvmlValueType_t
 
 Row = list[Value]
 Failures = Sequence[tuple[int, int]]
-"""Places in the row whose part of the answer failed, with the code."""
+"""Positions in the row whose part of the result failed, with the error code."""
 
 
-class Question(ABC):
-    """One call on one device; `places` are those of the row that its answer fills."""
+class DeviceQuery(ABC):
+    """One call for one device. `positions` are those in the row that its result fills."""
 
     call: str
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
     @abstractmethod
-    def ask(self) -> int:
-        """Ask the driver; the code of NVML."""
+    def run(self) -> int:
+        """Call the driver. Return the code of NVML."""
 
     @abstractmethod
-    def answer(self, row: Row) -> Failures:
-        """Take the answer into the row; what in it failed."""
+    def store(self, row: Row) -> Failures:
+        """Write the result into the row. Return the parts that failed."""
 
-    def reset(self) -> None:  # noqa: B027  most have nothing to do
-        """Ask for everything again, also for what the device lacked."""
+    def reset(self) -> None:  # noqa: B027  most queries have nothing to do
+        """Query everything again, including what the device did not support."""
 
-    def close(self) -> None:  # noqa: B027  most have nothing to do
-        """Let go of what the library lent."""
+    def close(self) -> None:  # noqa: B027  most queries have nothing to do
+        """Free the memory that the library allocated."""
 
 
-class NumberQuestion(Question):
-    """A call that fills one unsigned number."""
+class NumberQuery(DeviceQuery):
+    """A call that returns one unsigned number."""
 
-    def __init__(self, call: Call, slot: Slot, factor: float, *arguments: Any) -> None:
+    def __init__(self, call: NvmlCall, column: DeviceColumn, factor: float, *arguments: Any) -> None:
         self.call = call.name
         self._call = call
         self._buffer = ctypes.c_uint()
         self._arguments = (*arguments, ctypes.byref(self._buffer))
-        self._place = PLACE[slot]
+        self._position = POSITIONS[column]
         self._factor = factor
-        self.places = (self._place,)
+        self.positions = (self._position,)
 
-    def ask(self) -> int:
+    def run(self) -> int:
         return self._call(*self._arguments)
 
-    def answer(self, row: Row) -> Failures:
-        row[self._place] = self._buffer.value * self._factor
+    def store(self, row: Row) -> Failures:
+        row[self._position] = self._buffer.value * self._factor
         return ()
 
 
-class StructQuestion(Question):
-    """A call that fills a structure; `take` turns its unpacked bytes into values."""
+class StructQuery(DeviceQuery):
+    """A call that fills a structure. `convert` turns its unpacked fields into values."""
 
     def __init__(
         self,
-        call: Call,
-        slots: Sequence[Slot],
+        call: NvmlCall,
+        columns: Sequence[DeviceColumn],
         layout: str,
-        take: Callable[[tuple[Any, ...]], Sequence[Value]],
+        convert: Callable[[tuple[Any, ...]], Sequence[Value]],
         *arguments: Any,
         version: int | None = None,
     ) -> None:
@@ -92,20 +92,20 @@ class StructQuestion(Question):
         if version is not None:
             struct.pack_into("I", self._buffer, 0, version)
         self._arguments = (*arguments, self._buffer)
-        self._take = take
-        self.places = tuple(PLACE[slot] for slot in slots)
+        self._convert = convert
+        self.positions = tuple(POSITIONS[column] for column in columns)
 
-    def ask(self) -> int:
+    def run(self) -> int:
         return self._call(*self._arguments)
 
-    def answer(self, row: Row) -> Failures:
-        for place, value in zip(self.places, self._take(self._format.unpack_from(self._buffer)), strict=True):
-            row[place] = value
+    def store(self, row: Row) -> Failures:
+        for position, value in zip(self.positions, self._convert(self._format.unpack_from(self._buffer)), strict=True):
+            row[position] = value
         return ()
 
 
-class FieldsQuestion(Question):
-    """Many fields in one call. Fields that the device lacks are left out of the next one."""
+class FieldsQuery(DeviceQuery):
+    """Many fields in one call. Fields that the device does not support are omitted from the next call."""
 
     _ONE = "24xIIQ"  # nvmlFieldValue_t: type, code and value of each
 
@@ -114,7 +114,7 @@ class FieldsQuestion(Question):
         self.call = self._call.name
         self._handle = handle
         self._structures = nvml.structures
-        self._wanted = [(field, scope, PLACE[slot], factor) for field, scope, slot, factor in fields]
+        self._wanted = [(field, scope, POSITIONS[column], factor) for field, scope, column, factor in fields]
         self.reset()
 
     def reset(self) -> None:
@@ -122,34 +122,34 @@ class FieldsQuestion(Question):
 
     def _lay_out(self, fields: list[tuple[int, int, int, float]]) -> None:
         self._fields = fields
-        self.places = tuple(place for _, _, place, _ in fields)
+        self.positions = tuple(position for _, _, position, _ in fields)
         self._array = (self._structures.c_nvmlFieldValue_t * len(fields))()
         self._format = struct.Struct("=" + self._ONE * len(fields))
         for entry, (field, scope, _, _) in zip(self._array, fields, strict=True):
             entry.fieldId, entry.scopeId = field, scope
 
-    def ask(self) -> int:
+    def run(self) -> int:
         return self._call(self._handle, len(self._fields), self._array) if self._fields else SUCCESS
 
-    def answer(self, row: Row) -> Failures:
+    def store(self, row: Row) -> Failures:
         flat = self._format.unpack_from(self._array) if self._fields else ()
         failures: list[tuple[int, int]] = []
-        for position, (_, _, place, factor) in enumerate(self._fields):
-            kind, code, value = flat[3 * position : 3 * position + 3]
+        for index, (_, _, position, factor) in enumerate(self._fields):
+            kind, code, value = flat[3 * index : 3 * index + 3]
             if code:
-                row[place] = None
-                failures.append((place, FUNCTION_NOT_FOUND if code == INVALID_ARGUMENT else code))
+                row[position] = None
+                failures.append((position, FUNCTION_NOT_FOUND if code == INVALID_ARGUMENT else code))
             elif kind == _UNSIGNED_INT:
-                row[place] = (value & 0xFFFFFFFF) * factor
+                row[position] = (value & 0xFFFFFFFF) * factor
             else:
-                row[place] = _field_value(kind, value) * factor
+                row[position] = _field_value(kind, value) * factor
         if failures:
-            self._drop({place for place, code in failures if code in _LACKING})
+            self._drop({position for position, code in failures if code in _MISSING})
         return failures
 
-    def _drop(self, places: set[int]) -> None:
-        if places:
-            self._lay_out([field for field in self._fields if field[2] not in places])
+    def _drop(self, positions: set[int]) -> None:
+        if positions:
+            self._lay_out([field for field in self._fields if field[2] not in positions])
 
 
 def _field_value(kind: int, bits: int) -> float:
@@ -162,8 +162,8 @@ def _field_value(kind: int, bits: int) -> float:
     return bits
 
 
-class LinksQuestion(Question):
-    """How many NVLinks are up; each is asked for."""
+class LinksQuery(DeviceQuery):
+    """The number of active NVLinks, with one call per link."""
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
         self._call = nvml.call("nvmlDeviceGetNvLinkState")
@@ -172,9 +172,9 @@ class LinksQuestion(Question):
         self._links = int(nvml.structures.NVML_NVLINK_MAX_LINKS)
         self._buffer = ctypes.c_uint()
         self._active = 0
-        self.places = (PLACE[Slot(m.NVLINK_ACTIVE)],)
+        self.positions = (POSITIONS[DeviceColumn(m.NVLINK_ACTIVE)],)
 
-    def ask(self) -> int:
+    def run(self) -> int:
         self._active = 0
         for link in range(self._links):
             code = self._call(self._handle, link, ctypes.byref(self._buffer))
@@ -186,35 +186,35 @@ class LinksQuestion(Question):
                 return code
         return SUCCESS
 
-    def answer(self, row: Row) -> Failures:
-        row[self.places[0]] = self._active
+    def store(self, row: Row) -> Failures:
+        row[self.positions[0]] = self._active
         return ()
 
 
-class GpmQuestion(Question):
-    """Activity between this tick's sample and the one before; the first tick has none yet."""
+class GpmQuery(DeviceQuery):
+    """Activity between the sample of this tick and the previous one. The first tick has no value."""
 
     _ONE = struct.Struct("=4xId24x")  # nvmlGpmMetric_t: code and value
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
         self._nvml = nvml
         self._handle = handle
-        self._take = nvml.call("nvmlGpmSampleGet")
+        self._sample = nvml.call("nvmlGpmSampleGet")
         self._get: Any = None
         self._ids = tuple(GPM_METRICS)
         self._old: ctypes.c_void_p | None = None
         self._new: ctypes.c_void_p | None = None
         self._samples = 0
         self.call = "nvmlGpmMetricsGet"
-        self.places = tuple(PLACE[Slot(metric)] for metric in GPM_METRICS.values())
+        self.positions = tuple(POSITIONS[DeviceColumn(metric)] for metric in GPM_METRICS.values())
 
-    def ask(self) -> int:
+    def run(self) -> int:
         if self._get is None and (code := self._prepare()):
             return code
         assert self._old is not None  # noqa: S101  `_prepare` allocates both
         assert self._new is not None  # noqa: S101
         self._old, self._new = self._new, self._old
-        if code := self._take(self._handle, self._new):
+        if code := self._sample(self._handle, self._new):
             return code
         self._samples += 1
         if self._samples < 2:
@@ -242,16 +242,16 @@ class GpmQuestion(Question):
             self._get.metrics[position].metricId = metric
         return SUCCESS
 
-    def answer(self, row: Row) -> Failures:
+    def store(self, row: Row) -> Failures:
         if self._samples < 2:
-            return [(place, NO_DATA) for place in self.places]
+            return [(position, NO_DATA) for position in self.positions]
         failures = []
         start = type(self._get).metrics.offset
-        for position, place in enumerate(self.places):
-            code, percent = self._ONE.unpack_from(self._get, start + position * self._ONE.size)
-            row[place] = None if code else percent / 100
+        for index, position in enumerate(self.positions):
+            code, percent = self._ONE.unpack_from(self._get, start + index * self._ONE.size)
+            row[position] = None if code else percent / 100
             if code:
-                failures.append((place, code))
+                failures.append((position, code))
         return failures
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
-"""What Python and psutil know of a host without procfs (macOS, BSD)."""
+"""Completes the inventory of a host without procfs (macOS, BSD) with Python's `platform` and psutil."""
 
 import platform
 from typing import Any
 
 from flyball_agent.inventory.power_source import BATTERY, MAINS, UNKNOWN
-from flyball_agent.probes.portable import ask, is_watched
+from flyball_agent.probes.portable_probe import call_psutil, is_watched
 from flyball_agent.probes.probe import Unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -13,45 +13,45 @@ MEGA = 1_000_000
 
 
 def complete(inventory: pb.Inventory) -> None:
-    """Fill in what is still empty; what psutil does not know stays so."""
+    """Fill in the empty fields. What psutil does not provide stays empty."""
     inventory.operating_system = inventory.operating_system or operating_system()
     inventory.kernel = inventory.kernel or platform.release()
-    inventory.booted_ns = inventory.booted_ns or int(_asked("boot_time") or 0) * NANOSECONDS
-    inventory.memory_bytes = inventory.memory_bytes or getattr(_asked("virtual_memory"), "total", 0)
+    inventory.booted_ns = inventory.booted_ns or int(_call("boot_time") or 0) * NANOSECONDS
+    inventory.memory_bytes = inventory.memory_bytes or getattr(_call("virtual_memory"), "total", 0)
     cpu = inventory.cpu
     cpu.model = cpu.model or platform.processor()
-    cpu.cores = cpu.cores or _asked("cpu_count", logical=False) or 0
-    cpu.threads = cpu.threads or _asked("cpu_count") or 0
-    cpu.max_hertz = cpu.max_hertz or round(getattr(_asked("cpu_freq"), "max", 0) * MEGA)
+    cpu.cores = cpu.cores or _call("cpu_count", logical=False) or 0
+    cpu.threads = cpu.threads or _call("cpu_count") or 0
+    cpu.max_hertz = cpu.max_hertz or round(getattr(_call("cpu_freq"), "max", 0) * MEGA)
     if not inventory.networks:
         inventory.networks.extend(networks())
     if inventory.power_source in {"", UNKNOWN}:
-        inventory.power_source = power_source(getattr(_asked("sensors_battery"), "power_plugged", None))
+        inventory.power_source = power_source(getattr(_call("sensors_battery"), "power_plugged", None))
 
 
 def operating_system() -> str:
-    """`macOS 15.1`, `FreeBSD 14.2-RELEASE`."""
+    """Return name and version, such as `macOS 15.1` or `FreeBSD 14.2-RELEASE`."""
     mac = platform.mac_ver()[0]
     return f"macOS {mac}" if mac else f"{platform.system()} {platform.release()}".strip()
 
 
 def networks() -> list[pb.NetworkInterface]:
-    """Interfaces whose traffic is watched."""
-    said = sorted((_asked("net_if_stats") or {}).items())
+    """Return the interfaces whose traffic is watched."""
+    interfaces = sorted((_call("net_if_stats") or {}).items())
     return [
         pb.NetworkInterface(device=name, speed_bits_per_second=max(0, n.speed) * MEGA, mtu_bytes=max(0, n.mtu))
-        for name, n in said
+        for name, n in interfaces
         if is_watched(name)
     ]
 
 
 def power_source(plugged: bool | None) -> str:
-    """By the battery; without one, nobody says."""
+    """Return the power source according to the battery; without a battery it is unknown."""
     return UNKNOWN if plugged is None else MAINS if plugged else BATTERY
 
 
-def _asked(question: str, **options: bool) -> Any:
+def _call(name: str, **options: bool) -> Any:
     try:
-        return ask(question, **options)
+        return call_psutil(name, **options)
     except Unavailable:
         return None

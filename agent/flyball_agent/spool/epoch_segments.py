@@ -1,4 +1,4 @@
-"""What the spool knows of one epoch."""
+"""The state of one epoch in the spool: its segments, what is settled and what is lost."""
 
 from dataclasses import dataclass, field
 
@@ -10,8 +10,8 @@ EMPTY = RangeSet()
 
 
 @dataclass(frozen=True, slots=True)
-class SpooledEpoch:
-    """What the collector is told of an epoch at the beginning of a stream."""
+class EpochSummary:
+    """The description of an epoch in the hello of a stream."""
 
     epoch: Epoch
     first: int
@@ -20,8 +20,8 @@ class SpooledEpoch:
 
 
 @dataclass(slots=True)
-class Life:
-    """One epoch: its segments in order, what is settled, what is lost."""
+class EpochSegments:
+    """The segments of one epoch in order, its settled prefix and its lost sequences."""
 
     epoch: Epoch
     ended: bool
@@ -31,42 +31,42 @@ class Life:
     lost: RangeSet = EMPTY
 
     def held(self) -> RangeSet:
-        """What can still be read and is not settled."""
+        """Return the sequences that can be read and are not settled."""
         ranges = RangeSet(part for segment in self.segments for part in segment.ranges)
         return RangeSet(ranges.within(self.settled, self.next))
 
     @property
     def first(self) -> int:
-        """Where the oldest file that is left begins, readable there or not; everything before was taken care of."""
+        """Start of the oldest remaining file, even if it is damaged. Everything before it is settled or lost."""
         firsts = (segment.first for segment in self.segments if isinstance(segment, FileSegment))
         return min(firsts, default=self.next)
 
     def missing(self) -> RangeSet:
-        """What is neither settled, nor held, nor already declared lost."""
+        """Return the sequences that are neither settled, nor held, nor declared lost."""
         return RangeSet((self.held() | self.lost).gaps(self.settled, self.next))
 
     def settle(self, settled: int) -> list[Segment]:
-        """Take the collector's word; returns the segments that may go."""
+        """Set the settled prefix and return the segments that can be deleted."""
         self.settled = settled
         self.lost = RangeSet(self.lost.within(settled, max(settled, self.next)))
-        gone = [segment for segment in self.segments if self._may_go(segment, settled)]
-        self.segments = [segment for segment in self.segments if segment not in gone]
-        return gone
+        deletable = [segment for segment in self.segments if self._is_deletable(segment, settled)]
+        self.segments = [segment for segment in self.segments if segment not in deletable]
+        return deletable
 
     @property
     def is_over(self) -> bool:
-        """Nothing of it is of interest to anybody any more."""
+        """True when the epoch has ended and everything is settled."""
         return self.ended and self.settled >= self.next
 
     @property
     def bytes(self) -> int:
         return sum(segment.bytes for segment in self.segments)
 
-    def describe(self) -> SpooledEpoch:
-        """As the hello names it."""
+    def describe(self) -> EpochSummary:
+        """Return the description for the hello."""
         held = next(iter(self.held() | self.lost), (self.next, self.next))
-        return SpooledEpoch(self.epoch, held[0], self.next, self.ended)
+        return EpochSummary(self.epoch, held[0], self.next, self.ended)
 
-    def _may_go(self, segment: Segment, settled: int) -> bool:
+    def _is_deletable(self, segment: Segment, settled: int) -> bool:
         being_written = segment.fd >= 0 if isinstance(segment, FileSegment) else not self.ended
         return segment.forget_before(settled) and not being_written

@@ -1,0 +1,60 @@
+"""Checks settings against each other: what the types of single keys cannot express."""
+
+import difflib
+
+import msgspec
+
+from flyball_agent.accelerators.catalogue import build_accelerator_probes
+from flyball_agent.probes.catalogue import linux_probes, portable_probes
+from flyball_agent.probes.round_trip import BadTarget, parse_target
+from flyball_agent.runs.tenancy_probe import TenancyProbe
+from flyball_agent.settings import AgentSettings, interval_ms
+from flyball_daemon.settings import SettingsError
+
+MINUTE_MS = 60_000
+
+
+def check_settings(settings: AgentSettings) -> None:
+    """Raise `SettingsError` if the settings cannot be used, although each value is valid."""
+    problem = _first_problem(settings)
+    if problem:
+        raise SettingsError([problem])
+
+
+def _first_problem(settings: AgentSettings) -> str:
+    if MINUTE_MS % interval_ms(settings):
+        return (
+            f"interval_seconds = {settings.interval_seconds:g}: a minute must be a whole number of intervals "
+            "(0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 60 …)"
+        )
+    if not settings.collector:
+        return "collector: give at least one address, as host:port"
+    for address in settings.collector:
+        if not address.rpartition(":")[2].isdigit():
+            return f"collector = {address!r}: expected host:port, e.g. collector.example.org:3590"
+    tls = settings.tls
+    if any((tls.ca_file, tls.certificate_file, tls.key_file)) and not all(
+        (tls.ca_file, tls.certificate_file, tls.key_file)
+    ):
+        return "tls: set all three of ca_file, certificate_file and key_file, or none of them"
+    try:
+        for target in settings.probes.latency_targets:
+            parse_target(target)
+    except BadTarget as error:
+        return f"probes.latency_targets: {error}"
+    return _problem_of_disabled(settings) if settings.probes.disabled else ""
+
+
+def _problem_of_disabled(settings: AgentSettings) -> str:
+    """Reject unknown names, because a probe with a misspelt name would keep running without notice."""
+    all_probes = msgspec.structs.replace(settings.probes, disabled=(), latency_targets=())
+    bare = msgspec.structs.replace(settings, probes=all_probes)
+    everywhere = [*linux_probes(bare), *portable_probes(bare), *build_accelerator_probes(bare)]
+    known = list(dict.fromkeys(probe.name for probe in everywhere))  # the same file may be used on different hosts
+    known.append(TenancyProbe.name)
+    for name in settings.probes.disabled:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the probes are {', '.join(known)}"
+            return f"probes.disabled: there is no probe {name}; {hint}"
+    return ""
