@@ -1,8 +1,8 @@
-"""Alertmanager's published schema of `POST /api/v2/alerts`, and what its source checks beyond it.
+"""Check a body against Alertmanager's published schema of `POST /api/v2/alerts` and against its validation code.
 
-From https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml, definitions `postableAlerts`,
-`postableAlert`, `alert` and `labelSet`; and from `model.Alert.Validate`: a start, an end that does not lie before it,
-at least one label, label names that are identifiers, values that are UTF-8.
+The schema is https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml, definitions `postableAlerts`,
+`postableAlert`, `alert` and `labelSet`. `model.Alert.Validate` adds: there is a start, the end is not before the start,
+there is at least one label, label names are identifiers, and values are valid UTF-8.
 """
 
 import re
@@ -16,7 +16,7 @@ _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d
 
 
 def check_alerts(body: Any) -> None:
-    """Assert that Alertmanager would take this."""
+    """Assert that Alertmanager would accept this body."""
     assert isinstance(body, list)
     for alert in body:
         assert set(alert) <= _FIELDS
@@ -34,6 +34,6 @@ def check_alerts(body: Any) -> None:
 
 
 def moment(text: str) -> datetime:
-    """RFC 3339, as the format `date-time` says."""
+    """Parse a time of the format `date-time`, which is RFC 3339."""
     assert _DATE_TIME.fullmatch(text), text
     return datetime.fromisoformat(text)

@@ -1,7 +1,7 @@
-"""A receiver of notifications as a process of its own: it writes down what it takes, and answers as it is told.
+"""Run a receiver of notifications in a separate process: it saves what it accepts and answers as a test configures.
 
-`python -m tests.receiver PORT FOLDER`: each POST becomes a line of FOLDER/posts; the first line of FOLDER/answer, if it
-is there, is the status that is answered instead of 200, or `hang`, or `drip`.
+`python -m tests.receiver PORT FOLDER` appends each accepted POST as a line to FOLDER/posts. If FOLDER/answer exists, it
+holds the answer: a status instead of 200, `hang`, `drip`, or `refuse TEXT` to refuse bodies that contain the text.
 """
 
 import base64
@@ -18,7 +18,7 @@ from tests.processes import Process, free_port, wait_for
 
 
 class Receiver(Process):
-    """Started, stopped and asked by a test."""
+    """The receiver as a test sees it: start, stop, choose its answer, read its posts."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,9 +30,9 @@ class Receiver(Process):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def answer(self, word: str) -> None:
-        """How it answers from now on: a status, `hang`, `drip`; or 200 again."""
-        (self.folder / "answer").write_text(word)
+    def answer(self, answer: str) -> None:
+        """Set the answer from now on: a status, `hang`, `drip`, or `refuse TEXT`."""
+        (self.folder / "answer").write_text(answer)
 
     def start_listening(self) -> "Receiver":
         self.start()
@@ -44,7 +44,7 @@ class Receiver(Process):
         (self.folder / "listening").unlink()
 
     def posts(self) -> list["Post"]:
-        """What it took, in order."""
+        """Return the accepted posts in order."""
         try:
             lines = (self.folder / "posts").read_text().splitlines()
         except FileNotFoundError:
@@ -71,25 +71,25 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            word = (self.folder / "answer").read_text().strip() or "200"
+            answer = (self.folder / "answer").read_text().strip() or "200"
         except FileNotFoundError:
-            word = "200"
-        if word == "hang":
+            answer = "200"
+        if answer == "hang":
             time.sleep(60)
-        if word == "drip":
+        if answer == "drip":
             self._drip()
             return
-        if word.startswith("refuse ") and word.removeprefix("refuse ").encode() in body:
-            word = "400"
-        status = int(word) if word.isdigit() else 200
+        if answer.startswith("refuse ") and answer.removeprefix("refuse ").encode() in body:
+            answer = "400"
+        status = int(answer) if answer.isdigit() else 200
         if status == 200:
-            told = {"path": self.path, "headers": dict(self.headers), "body": base64.b64encode(body).decode()}
+            post = {"path": self.path, "headers": dict(self.headers), "body": base64.b64encode(body).decode()}
             with (self.folder / "posts").open("a") as posts:
-                posts.write(json.dumps(told) + "\n")
+                posts.write(json.dumps(post) + "\n")
         self.send_response(status)
         self.send_header("Location", "http://127.0.0.1:1/")
         self.end_headers()
-        self.wfile.write(b"said\x1b[31m")
+        self.wfile.write(b"text\x1b[31m")
 
     def _drip(self) -> None:
         self.wfile.write(b"HTTP/1.0 200 OK\r\n")
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(0.1)
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def main(port: int, folder: Path) -> None:

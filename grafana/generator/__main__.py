@@ -1,4 +1,4 @@
-"""Writes the dashboards: `python -m grafana.generator [DIRECTORY]`."""
+"""Write the dashboards: `python -m grafana.generator [DIRECTORY]`."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ ALL = (fleet, hosts, gpus, runs, collectors)
 
 class _Encoder(JSONEncoder):
     def default(self, obj: object) -> object:
-        """The SDK puts every link and annotation into a menu, whatever one says: they shall be seen."""
+        """Drop the placement of links and annotations: the SDK always puts them into a menu, where nobody sees them."""
         payload = super().default(obj)
         if isinstance(obj, DashboardLink | AnnotationQuery) and isinstance(payload, dict):
             payload.pop("placement", None)
@@ -26,18 +26,18 @@ class _Encoder(JSONEncoder):
 
 
 def as_json(dashboard: Dashboard) -> str:
-    """As Grafana reads it: keys in order, so that a change shows as what it is."""
+    """Encode a dashboard for Grafana, with sorted keys so that diffs stay small."""
     return _Encoder(indent=2, sort_keys=True, ensure_ascii=False).encode(dashboard) + "\n"
 
 
 def documents() -> dict[str, str]:
-    """Every dashboard by its file name."""
-    made = [make() for make in ALL]
-    return {f"{dashboard.uid}.json": as_json(dashboard) for dashboard in made}
+    """Return every dashboard by its file name."""
+    dashboards = [make() for make in ALL]
+    return {f"{dashboard.uid}.json": as_json(dashboard) for dashboard in dashboards}
 
 
 def main() -> None:
-    """Write them; a file that no dashboard has any more goes."""
+    """Write all dashboards, and delete files of dashboards that no longer exist."""
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else DASHBOARDS
     directory.mkdir(parents=True, exist_ok=True)
     wanted = documents()

@@ -1,4 +1,4 @@
-"""A dashboard put together: variables, annotations, links, and rows of panels laid out from left to right."""
+"""Build a dashboard from variables, annotations, links and rows of panels, laid out from left to right."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ from grafana.generator.queries import DATASOURCE, JOB, matchers
 
 COLUMNS = 24
 PREFIX = "flyball-"
-KEPT = "${datasource:queryparam}&${job:queryparam}"
-"""What a link to another dashboard takes along beside the time range."""
+CARRIED = "${datasource:queryparam}&${job:queryparam}"
+"""The variables that a link carries to another dashboard, in addition to the time range."""
 
 BOTH_JOBS = ("flyball_agent_up", "flyball_collector_build_info")
-"""What tells the jobs apart where hosts are scraped each for itself: runs are told by the collector."""
+"""Metrics that cover all jobs if each host is a separate target: then runs belong to the job of the collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Panels under a heading that opens and closes."""
+    """Panels under a heading that can be collapsed."""
 
     title: str
     panels: Sequence[Panel]
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A variable whose values Prometheus tells: `all_value` None asks for exactly one of them."""
+    """A variable whose values come from Prometheus. If `all_value` is None, exactly one value is chosen."""
 
     name: str
     label: str
@@ -55,10 +55,10 @@ class Choice:
     all_value: str | None = ".+"
 
 
-def place(dashboard: str, **variables: str) -> str:
-    """The address of another dashboard, for what a row or a line is about."""
+def dashboard_url(dashboard: str, **variables: str) -> str:
+    """Return the address of another dashboard, with variables chosen."""
     chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
-    return f"/d/{PREFIX}{dashboard}?{KEPT}{chosen}&${{__url_time_range}}"
+    return f"/d/{PREFIX}{dashboard}?{CARRIED}{chosen}&${{__url_time_range}}"
 
 
 def build(
@@ -72,7 +72,7 @@ def build(
     links: Sequence[DashboardLink] = (),
     span: str = "now-1h",
 ) -> Dashboard:
-    """The whole dashboard; whoever wants to change it changes this code."""
+    """Build a dashboard. It is not editable in Grafana; change this code instead."""
     return Dashboard(
         uid=PREFIX + name,
         title=f"Flyball / {title}",
@@ -92,7 +92,7 @@ def build(
 
 
 def lay_out(sections: Sequence[Section]) -> Iterator[Panel | RowPanel]:
-    """Positions and numbers; panels of a closed section lie inside its heading."""
+    """Set positions and ids of panels. Panels of a collapsed section are nested in its heading."""
     top, number = 0, 1
     for section in sections:
         heading = RowPanel(
@@ -117,11 +117,11 @@ def lay_out(sections: Sequence[Section]) -> Iterator[Panel | RowPanel]:
 
 
 def _flow(panels: Sequence[Panel], top: int) -> int:
-    """Set the places of panels below `top`; returns where the next ones may begin."""
+    """Place panels below `top`, and return the first free row below them."""
     left = height = 0
     for panel in panels:
         position = panel.grid_pos
-        assert position is not None  # noqa: S101  every panel is made with its size
+        assert position is not None  # noqa: S101  every panel is built with its size
         if left + position.w > COLUMNS:
             left, top, height = 0, top + height, 0
         position.x, position.y = left, top
@@ -131,26 +131,26 @@ def _flow(panels: Sequence[Panel], top: int) -> int:
 
 
 def job(*metrics: str) -> Choice:
-    """Which scrape jobs: those that have one of these metrics."""
-    asked = metrics[0] if len(metrics) == 1 else f'{{__name__=~"{"|".join(metrics)}"}}'
-    return Choice("job", "Job", "The scrape jobs of Prometheus.", f"label_values({asked}, job)")
+    """Choose scrape jobs that have one of these metrics."""
+    series = metrics[0] if len(metrics) == 1 else f'{{__name__=~"{"|".join(metrics)}"}}'
+    return Choice("job", "Job", "The scrape jobs of Prometheus.", f"label_values({series}, job)")
 
 
 def instances(metric: str, description: str = "The hosts.", **labels: str) -> Choice:
-    """Which hosts: those that have this metric."""
+    """Choose hosts that have this metric."""
     selector = ", ".join(filter(None, [JOB, matchers(**labels)]))
     return Choice("instance", "Instance", description, f"label_values({metric}{{{selector}}}, instance)")
 
 
 def link(title: str, dashboard: str, *variables: str) -> DashboardLink:
-    """A link in the dashboard's head; takes the named variables along."""
+    """Build a link in the head of the dashboard that carries the named variables."""
     chosen = "".join(f"&${{{name}:queryparam}}" for name in variables)
-    url = f"/d/{PREFIX}{dashboard}?{KEPT}{chosen}"
+    url = f"/d/{PREFIX}{dashboard}?{CARRIED}{chosen}"
     return DashboardLink(title=title, type_val=DashboardLinkType.LINK, icon="dashboard", url=url, keep_time=True)
 
 
-def standing(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
-    """Marks the time in which conditions stand."""
+def active_conditions(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
+    """Mark the times in which conditions are active."""
     return AnnotationQuery(
         name=name,
         datasource=DATASOURCE,
@@ -164,8 +164,8 @@ def standing(color: str, name: str, selector: str, *, enable: bool = True) -> An
     )
 
 
-def happened(color: str, name: str, expression: str, title: str, text: str) -> AnnotationQuery:
-    """Marks instants; the value of the expression is the instant, in milliseconds."""
+def instants(color: str, name: str, expression: str, title: str, text: str) -> AnnotationQuery:
+    """Mark instants. The value of the expression is the instant in milliseconds."""
     return AnnotationQuery(
         name=name,
         datasource=DATASOURCE,

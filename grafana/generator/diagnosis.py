@@ -1,49 +1,50 @@
-"""Panels of the diagnosis that several dashboards show, each for its own selection of series."""
+"""Panels of the diagnosis that several dashboards share. Each dashboard passes its own selectors."""
 
 from collections.abc import Mapping
 
 from grafana_foundation_sdk.models.dashboard import Panel
 
 from grafana.generator import style
-from grafana.generator.board import place
+from grafana.generator.board import dashboard_url
 from grafana.generator.panels import column, linked, listing, timeline
 from grafana.generator.queries import over, rows
 
-TO_HOST = place("host", instance="${__data.fields.Host}")
-TO_GPU = place("gpu", instance="${__data.fields.Host}", gpu="${__data.fields.GPU}")
-TO_RUN = place("run", run="${__data.fields.Run}")
+TO_HOST = dashboard_url("host", instance="${__data.fields.Host}")
+TO_GPU = dashboard_url("gpu", instance="${__data.fields.Host}", gpu="${__data.fields.GPU}")
+TO_RUN = dashboard_url("run", run="${__data.fields.Run}")
 _SEVERITIES = {"info": 1, "warning": 2, "critical": 3}
-_WHERE = "instance, gpu, resource, run, rank"
+_SUBJECT = "instance, gpu, resource, run, rank"
 
 
 Sources = Mapping[str, str]
-"""Selectors, each with what narrows it further: `and on (…) …`, or nothing."""
+"""Selectors, each with an expression that narrows it (`and on (…) …`), or an empty string."""
 
 
 def conditions(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
-    """What stood when."""
+    """Show which conditions were active when."""
     each = " or ".join(
-        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {code} {narrowed}'.rstrip()
+        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {number} {narrowed}'.rstrip()
         for selector, narrowed in sources.items()
-        for severity, code in _SEVERITIES.items()
+        for severity, number in _SEVERITIES.items()
     )
     return timeline(
-        "Conditions over time",
-        "What was raised, from when to when, and how severe. No row: nothing was raised.",
-        over(f"max by (kind, {_WHERE}) ({each})", "{{kind}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}"),
-        mappings=style.STANDS,
+        "Problems over time",
+        "Active conditions, from when they were raised until they were cleared, coloured by severity.",
+        over(f"max by (kind, {_SUBJECT}) ({each})", "{{kind}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}"),
+        mappings=style.SEVERITY_NUMBERS,
+        empty="No problems in this time range",
         span=span,
         height=height,
     )
 
 
 def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
-    """What will break, and when."""
+    """Show which failures are predicted, and when."""
     by = "by (risk, instance, gpu, resource)"
     return listing(
-        "Risks, with time left",
-        "What will break if it goes on so: the median of the forecast, the bounds of its interval, and the "
-        "probability. No row: nothing is forecast.",
+        "Risks and time left",
+        "Failures that are predicted if nothing changes: the median of the time left, the bounds of its interval, and "
+        "the probability.",
         {
             "risk": "Risk",
             "instance": "Host",
@@ -65,19 +66,20 @@ def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
             "Host": linked("Host", TO_HOST),
             "GPU": linked("GPU", TO_GPU),
         },
+        empty="No risks",
         span=span,
         height=height,
     )
 
 
 def advice(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
-    """What to change, and what it should bring."""
+    """Show what to change, and the expected gain."""
     by = "by (rule, instance, run)"
     low, high, active = (_advice(name, sources) for name in ("gain_low_ratio", "gain_high_ratio", "active"))
     return listing(
         "Advice",
-        "What to change now, with the gain in throughput that it should bring, as an interval. `flyball advice` tells "
-        "why, how much work it is, and whether it is safe. No row: nothing is advised.",
+        "What to change now, with the expected gain in throughput as an interval. `flyball advice` shows the reason, "
+        "the effort and the safety of each piece of advice.",
         {
             "rule": "Rule",
             "instance": "Host",
@@ -90,54 +92,58 @@ def advice(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
         rows(f"max {by} ({high})"),
         sort="Gain, at most",
         overrides={"Gain, .*": column("percentunit"), "Run": linked("Run", TO_RUN), "Host": linked("Host", TO_HOST)},
+        empty="No advice",
         span=span,
         height=height,
     )
 
 
 def advice_over_time(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
-    """When what was advised."""
+    """Show which advice was in force when."""
     active = _advice("active", sources)
     return timeline(
         "Advice over time",
-        "When which rule advised something. No row: nothing was advised.",
+        "Rules whose advice was in force, from when to when.",
         over(f"max by (rule, instance, run) ({active})", "{{rule}} {{instance}} {{run}}"),
-        mappings=style.ACTIVE,
+        mappings=style.ADVISED,
+        empty="No advice in this time range",
         span=span,
         height=height,
     )
 
 
-def unavailable(selector: str, *, span: int = 12, height: int = 9) -> Panel:
-    """N/A is not “collection failed”."""
+def unavailable_readings(selector: str, *, span: int = 12, height: int = 9) -> Panel:
+    """List the probes with unavailable readings and the reasons. N/A is not a failure."""
     return listing(
-        "Why readings are silent",
-        "Probes that do not give some or all of their readings. N/A: there is nothing to read. Collection failed: "
-        "there is, and reading it went wrong. `flyball host HOST` tells the detail and a remedy.",
+        "Unavailable readings",
+        "Probes of which some or all readings are unavailable, with the reason. N/A: there is nothing to read on this "
+        "host. Failed: there is, but reading it failed. `flyball host HOST` shows details and what to do.",
         {"instance": "Host", "probe": "Probe", "reason": "Reason"},
         rows(f"max by (instance, probe, reason) (flyball_probe_unavailable{selector})"),
         overrides={
             "Reason": [
-                style.option("mappings", style.UNAVAILABLE),
+                style.option("mappings", style.REASONS),
                 style.option("custom.cellOptions", {"type": "color-text"}),
             ]
         },
+        empty="All readings are available",
         span=span,
         height=height,
     )
 
 
-def reason_codes(selector: str, title: str, what: str, *, span: int = 6, height: int = 8) -> Panel:
-    """The same over time, for the probes of one sort."""
-    calm, denied, failed = (
-        f'flyball_probe_unavailable{selector[:-1]}, reason=~"{reasons}"}} * {code}'
-        for code, reasons in ((1, "absent|unsupported"), (2, "denied"), (3, "failed|timed_out|stale|unknown"))
+def unavailable_over_time(selector: str, title: str, description: str, *, span: int = 6, height: int = 8) -> Panel:
+    """Show the reasons of unavailable readings over time."""
+    absent, denied, failed = (
+        f'flyball_probe_unavailable{selector[:-1]}, reason=~"{reasons}"}} * {number}'
+        for number, reasons in ((1, "absent|unsupported"), (2, "denied"), (3, "failed|timed_out|stale|unknown"))
     )
     return timeline(
         title,
-        f"{what} A gap in a row, or no row: the probe reads all it should. N/A is not a fault; “collection failed” is.",
-        over(f"max by (instance, probe) ({calm} or {denied} or {failed})", "{{instance}} {{probe}}"),
-        mappings=style.CODES,
+        f"{description} A gap, or no row at all: all readings of the probe are available. N/A is not a fault.",
+        over(f"max by (instance, probe) ({absent} or {denied} or {failed})", "{{instance}} {{probe}}"),
+        mappings=style.REASON_NUMBERS,
+        empty="All readings were available",
         span=span,
         height=height,
     )

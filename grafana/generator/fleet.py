@@ -1,10 +1,20 @@
-"""The fleet: is it well, what bounds it, what is about to break, what is wasted, and which host to look at."""
+"""The fleet dashboard: its state, bottlenecks, risks, wasted GPU time, and which hosts need attention."""
 
 from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
 from grafana.generator import diagnosis, style
-from grafana.generator.board import BOTH_JOBS, Section, build, happened, instances, job, link, place, standing
+from grafana.generator.board import (
+    BOTH_JOBS,
+    Section,
+    active_conditions,
+    build,
+    dashboard_url,
+    instances,
+    instants,
+    job,
+    link,
+)
 from grafana.generator.panels import bars, column, graph, heat, history, linked, listing, number
 from grafana.generator.queries import JOB, host, increase, now, over, rate, rows
 
@@ -15,26 +25,26 @@ BUSY_LEVELS = 10
 
 
 def fleet() -> Dashboard:
-    """The entry to all others."""
+    """Build the dashboard that leads to all others."""
     sections = [
         Section("Now", now_panels()),
-        Section("Where the fleet's time goes", heat_panels()),
-        Section("Risks and conditions", risk_panels()),
+        Section("Where time is lost", heat_panels()),
+        Section("Risks and active problems", risk_panels()),
         Section("Hosts", [worst_hosts()]),
         Section("Runs", [runs()]),
         Section("Waste and energy", waste_panels()),
-        Section("What is not read, and versions", collection_panels(), collapsed=True),
+        Section("Unavailable readings and versions", collection_panels(), collapsed=True),
     ]
     return build(
         "fleet",
         "Fleet",
-        "All hosts at a glance: what bounds them, what will break, what is wasted. Rows of tables lead on.",
+        "All hosts at a glance: their bottlenecks, risks and wasted GPU time. Table rows link to hosts and runs.",
         sections,
         choices=[job(*BOTH_JOBS), instances("flyball_agent_up")],
         annotations=[
-            standing("red", "Critical conditions", host(severity="critical")),
-            standing("orange", "Warnings", host(severity="warning"), enable=False),
-            happened(
+            active_conditions("red", "Critical conditions", host(severity="critical")),
+            active_conditions("orange", "Warnings", host(severity="warning"), enable=False),
+            instants(
                 "purple",
                 "Collector started",
                 f"flyball_collector_start_time_seconds{{{JOB}}} * 1000",
@@ -48,21 +58,28 @@ def fleet() -> Dashboard:
 
 
 def now_panels() -> list[Panel]:
-    """Large digits."""
+    """Return the panels with large digits."""
     return [
-        number("Hosts up", "Hosts whose records are fresh.", "none", now(f"sum(flyball_agent_up{ALL_HOSTS})", "up")),
         number(
-            "Hosts silent",
-            "Hosts known to the collector whose records stopped coming. Their other series are gone: not zero.",
+            "Hosts reporting",
+            "Hosts whose records arrive.",
             "none",
-            now(f"sum(1 - flyball_agent_up{ALL_HOSTS})", "silent"),
-            steps=style.ANY_IS_BAD,
-            links={"Hosts, silent ones first": place("fleet", instance="$__all")},
+            now(f"sum(flyball_agent_up{ALL_HOSTS})", "reporting"),
         ),
-        number("GPUs", "GPUs that agents found.", "none", now(f"count(flyball_gpu_info{ALL_HOSTS})", "GPUs")),
         number(
-            "GPU utilization",
-            "Mean over all GPUs that tell it: the share of time in which a kernel ran. Busy is not yet useful.",
+            "Hosts not reporting",
+            "Hosts that the collector knows but whose records no longer arrive. Their other series end; they do not "
+            "become zero.",
+            "none",
+            now(f"sum(1 - flyball_agent_up{ALL_HOSTS})", "not reporting"),
+            steps=style.ANY_IS_CRITICAL,
+            links={"All hosts": dashboard_url("fleet", instance="$__all")},
+        ),
+        number("GPUs", "GPUs that the agents found.", "none", now(f"count(flyball_gpu_info{ALL_HOSTS})", "GPUs")),
+        number(
+            "GPU utilisation",
+            "Mean over all GPUs for which it is available: the share of time in which a kernel ran. A busy GPU does "
+            "not always do useful work.",
             "percentunit",
             over(f"avg(flyball_gpu_utilization_ratio{ALL_HOSTS})", "mean"),
             trend=True,
@@ -71,25 +88,25 @@ def now_panels() -> list[Panel]:
             high=1,
         ),
         number(
-            "Standing conditions",
-            "Conditions that are raised now, by severity.",
+            "Active problems",
+            "Conditions that are active now, by severity.",
             "none",
             now(f"sum by (severity) (flyball_conditions{ALL_HOSTS})", "{{severity}}"),
             span=6,
             overrides={
-                "critical": [style.option("thresholds", style.thresholds(style.ANY_IS_BAD).build())],
-                "warning": [style.option("thresholds", style.thresholds(style.ANY_IS_ODD).build())],
+                "critical": [style.option("thresholds", style.thresholds(style.ANY_IS_CRITICAL).build())],
+                "warning": [style.option("thresholds", style.thresholds(style.ANY_IS_WARNING).build())],
             },
         ),
         number(
             "GPU-hours",
-            "Over the time range: hours in which GPUs were there (a GPU for an hour is one), and the part of them in "
-            "which kernels ran.",
+            "GPU-hours over the time range (one GPU for one hour is one GPU-hour): all that were available, and those "
+            "in which kernels ran.",
             "h",
             now(
                 f"sum(count_over_time(flyball_gpu_utilization_ratio{ALL_HOSTS}[$__range:$__interval]))"
                 " * $__interval_ms / 3.6e6",
-                "there",
+                "available",
             ),
             now(
                 f"sum(sum_over_time(flyball_gpu_utilization_ratio{ALL_HOSTS}[$__range:$__interval]))"
@@ -101,7 +118,7 @@ def now_panels() -> list[Panel]:
         ),
         number(
             "GPU-hours wasted",
-            "GPU time over the time range that runs held and did not use, whatever the cause.",
+            "GPU time over the time range that runs held and did not use, for any cause.",
             "h",
             now(f"sum({WASTED}) / 3600", "wasted"),
             span=3,
@@ -110,21 +127,21 @@ def now_panels() -> list[Panel]:
 
 
 def heat_panels() -> list[Panel]:
-    """Distributions over all hosts, so that ten hosts and two thousand look alike."""
+    """Return distributions over all hosts, which show ten hosts as clearly as two thousand."""
     busy = f"flyball_gpu_utilization_ratio{ALL_HOSTS}"
     return [
         heat(
-            "GPUs by utilization",
-            "How many GPUs are how busy: a bright band at the top is a fleet that works; one at the bottom, GPUs that "
-            "are held or free and do nothing.",
+            "GPUs by utilisation",
+            "Number of GPUs at each level of utilisation. A bright band at the top is a busy fleet; a bright band at "
+            "the bottom is idle GPUs, held or free.",
             "none",
             *(over(_level(busy, level), _percent(level)) for level in range(BUSY_LEVELS)),
             span=12,
         ),
         heat(
             "Scores by bottleneck",
-            "Mean score of each bottleneck over the hosts that have one; a host's score is that of its worst GPU where "
-            "GPUs are judged. 1 means bound all the time.",
+            "Mean score of each bottleneck over the hosts that have one. For bottlenecks of GPUs, the score of a host "
+            "is that of its worst GPU. 1 means that the resource limits the host all the time.",
             "percentunit",
             over(f"avg by (bottleneck) (flyball_score_ratio{ALL_HOSTS})", "{{bottleneck}}"),
             span=12,
@@ -132,7 +149,7 @@ def heat_panels() -> list[Panel]:
         ),
         graph(
             "Hosts by primary bottleneck",
-            "What bounds hosts first. Hosts that nothing bounds are not counted.",
+            "The primary bottleneck of each host. Hosts without an active bottleneck are not counted.",
             "none",
             over(f"sum by (bottleneck) (flyball_primary_bottleneck{ALL_HOSTS})", "{{bottleneck}}"),
             stack=StackingMode.NORMAL,
@@ -141,11 +158,11 @@ def heat_panels() -> list[Panel]:
         ),
         history(
             "The 24 hosts with the highest scores",
-            "A host's highest score over time: of all hosts, those that were bound most over the time range.",
+            "The highest score of each host over time, for the 24 hosts with the highest mean over the time range.",
             "percentunit",
             over(_worst("flyball_score_ratio"), "{{instance}}"),
             steps=((None, style.GOOD), (0.4, "yellow"), (0.7, style.WARNING), (0.9, style.CRITICAL)),
-            links={"Host": place("host", instance="${__field.labels.instance}")},
+            links={"Host": dashboard_url("host", instance="${__field.labels.instance}")},
             span=12,
             height=10,
         ),
@@ -153,12 +170,12 @@ def heat_panels() -> list[Panel]:
 
 
 def risk_panels() -> list[Panel]:
-    """What stands, and how long until it breaks."""
+    """Return the active problems and the time left until failures."""
     return [
         diagnosis.risks(ALL_HOSTS),
         listing(
-            "Standing conditions",
-            "Everything that is raised and not yet cleared. `flyball events` tells the evidence.",
+            "Active problems",
+            "Conditions that were raised and are not yet cleared. `flyball events` shows the evidence.",
             {
                 "severity": "Severity",
                 "kind": "Condition",
@@ -177,6 +194,7 @@ def risk_panels() -> list[Panel]:
                 "Host": linked("Host", diagnosis.TO_HOST),
                 "Run": linked("Run", diagnosis.TO_RUN),
             },
+            empty="No active problems",
             span=12,
             height=9,
         ),
@@ -184,15 +202,15 @@ def risk_panels() -> list[Panel]:
 
 
 def worst_hosts() -> Panel:
-    """The overview that leads to a host."""
+    """Return the table of hosts, which links to each host."""
     by = "by (instance)"
     return listing(
         "Hosts",
-        "Hosts with the most critical conditions first. An empty cell is a reading that the host does not give; "
-        "“failing probes” counts those whose collection failed, as opposed to what the host does not have.",
+        "Hosts with the most critical conditions first. An empty cell is an unavailable reading. Failing probes are "
+        "those whose reading failed or was not permitted; hardware that the host does not have is not counted.",
         {
             "instance": "Host",
-            "Value #A": "Up",
+            "Value #A": "State",
             "Value #B": "Critical",
             "Value #C": "Warnings",
             "Value #D": "Highest score",
@@ -223,16 +241,16 @@ def worst_hosts() -> Panel:
         sort="Critical",
         overrides={
             "Host": linked("Host", diagnosis.TO_HOST),
-            "Up": [style.option("mappings", style.UP), style.option("custom.cellOptions", {"type": "color-text"})],
-            "Critical": column("none", style.ANY_IS_BAD),
-            "Warnings": column("none", style.ANY_IS_ODD),
+            "State": [style.option("mappings", style.UP), style.option("custom.cellOptions", {"type": "color-text"})],
+            "Critical": column("none", style.ANY_IS_CRITICAL),
+            "Warnings": column("none", style.ANY_IS_WARNING),
             "Highest score": column("percentunit", style.USAGE),
             "GPUs busy": column("percentunit", style.BUSY),
             "Hottest GPU: margin": column("celsius", style.MARGIN),
             "CPU|Memory": column("percentunit"),
             ".* pressure": column("percentunit", style.STALLS),
             "GPUs wasted": column("none", decimals=1),
-            "Failing probes": column("none", style.ANY_IS_ODD),
+            "Failing probes": column("none", style.ANY_IS_WARNING),
         },
         span=24,
         height=12,
@@ -240,12 +258,12 @@ def worst_hosts() -> Panel:
 
 
 def runs() -> Panel:
-    """The overview that leads to a run."""
+    """Return the table of runs, which links to each run."""
     everything = f"{{{JOB}}}"
     return listing(
         "Runs",
-        "Trainings that report their steps. The slowest rank's step against the median tells a straggler; the "
-        "remaining time is for runs that said how many steps they will make.",
+        "Trainings that report their steps. If the step of the slowest rank is far above the median, that rank is a "
+        "straggler. The remaining time is known only for runs that report their total number of steps.",
         {
             "run": "Run",
             "Value #A": "Ranks",
@@ -266,43 +284,44 @@ def runs() -> Panel:
             "Remaining": column("dtdurations"),
             "GPU-hours wasted": column("h"),
         },
+        empty="No run reports steps",
         span=24,
         height=8,
     )
 
 
 def waste_panels() -> list[Panel]:
-    """What GPUs did not do, and what they drew."""
+    """Return the panels on wasted GPU time and on energy."""
     return [
         bars(
             "Wasted GPU-hours by cause",
-            "GPU time over the time range that was held and not used, by what it waited for.",
+            "GPU time over the time range that was held and not used, by cause.",
             "h",
             now(f"topk(10, sum by (cause) ({WASTED}) / 3600)", "{{cause}}"),
             span=6,
         ),
         number(
             "Cost of the waste",
-            "The wasted GPU-hours at the price that the collector's settings name "
-            "(diagnosis.waste.price_per_gpu_hour). Not reported: no price is set.",
+            "The wasted GPU-hours at the price in the collector's settings (diagnosis.waste.price_per_gpu_hour).",
             "none",
             now(
                 f"sum({WASTED}) / 3600 * on () group_right () max by (currency) (flyball_gpu_hour_price{{{JOB}}})",
                 "{{currency}}",
             ),
+            empty="no price set",
             height=8,
             decimals=2,
         ),
         graph(
-            "GPUs wasted at a time, by cause",
-            "GPU-seconds lost each second: 8 is as if eight GPUs did nothing.",
+            "GPUs wasted, by cause",
+            "GPU-seconds lost each second: 8 means as much as eight idle GPUs.",
             "none",
             over(f"sum by (cause) ({rate('flyball_wasted_gpu_seconds_total', ALL_HOSTS)})", "{{cause}}"),
             stack=StackingMode.NORMAL,
         ),
         graph(
             "GPU power",
-            "Power of all GPUs that tell it, from their energy counters.",
+            "Power of all GPUs that have an energy counter.",
             "watt",
             over(f"sum({rate('flyball_gpu_energy_joules_total', ALL_HOSTS)})", "drawn"),
             over(f"sum(flyball_gpu_power_limit_watts{ALL_HOSTS})", "limit"),
@@ -313,22 +332,22 @@ def waste_panels() -> list[Panel]:
 
 
 def collection_panels() -> list[Panel]:
-    """Absent is not failed."""
+    """Return the panels on unavailable readings and on versions."""
     return [
         listing(
-            "Silent probes by reason",
-            "How many hosts do not give a probe's readings, and why. Absent and unsupported mean that there is nothing "
-            "to read (N/A); failed, timed out and stale mean that the collection failed; denied, that the agent lacks "
-            "a permission.",
+            "Unavailable readings by reason",
+            "Number of hosts on which readings of a probe are unavailable, by reason. N/A: there is nothing to read. "
+            "No permission: the agent lacks a right. Failed: reading went wrong.",
             {"reason": "Reason", "probe": "Probe", "Value": "Hosts"},
             rows(f"count by (probe, reason) (flyball_probe_unavailable{ALL_HOSTS})"),
             sort="Hosts",
             overrides={
                 "Reason": [
-                    style.option("mappings", style.UNAVAILABLE),
+                    style.option("mappings", style.REASONS),
                     style.option("custom.cellOptions", {"type": "color-text"}),
                 ]
             },
+            empty="All readings are available",
             span=12,
         ),
         bars(
@@ -340,7 +359,7 @@ def collection_panels() -> list[Panel]:
         ),
         bars(
             "GPUs by model",
-            "What the fleet is made of.",
+            "Number of GPUs of each model.",
             "none",
             now(f"count by (model) (flyball_gpu_info{ALL_HOSTS})", "{{model}}"),
             span=6,
@@ -349,7 +368,7 @@ def collection_panels() -> list[Panel]:
 
 
 def _level(metric: str, level: int) -> str:
-    """How many GPUs lie in one tenth of the range; what is 1 belongs to the last."""
+    """Count the GPUs in one tenth of the range. The value 1 belongs to the last tenth."""
     above = f"sum({metric} >= bool {level / BUSY_LEVELS:g})"
     return above if level == BUSY_LEVELS - 1 else f"{above} - sum({metric} >= bool {(level + 1) / BUSY_LEVELS:g})"
 
@@ -359,6 +378,6 @@ def _percent(level: int) -> str:
 
 
 def _worst(metric: str, count: int = 24) -> str:
-    """The series of those hosts whose mean over the whole time range is highest: the same hosts at each instant."""
-    whole = f"max by (instance) (avg_over_time({metric}{ALL_HOSTS}[$__range] @ end()))"
-    return f"max by (instance) ({metric}{ALL_HOSTS}) and on (instance) topk({count}, {whole})"
+    """Select the hosts with the highest mean over the whole time range, the same hosts at each instant."""
+    mean = f"max by (instance) (avg_over_time({metric}{ALL_HOSTS}[$__range] @ end()))"
+    return f"max by (instance) ({metric}{ALL_HOSTS}) and on (instance) topk({count}, {mean})"

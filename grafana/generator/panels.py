@@ -1,4 +1,4 @@
-"""Panels as this project makes them: a title, words that say what it means, a unit, queries, and a size."""
+"""Build panels with a title, a description, a unit, queries and a size."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
@@ -46,17 +46,17 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 
 from grafana.generator.queries import DATASOURCE
-from grafana.generator.style import NO_VALUE, PLAIN, Steps, option, thresholds
+from grafana.generator.style import NO_DATA, NO_NUMBER, UNCOLOURED, Steps, option, thresholds
 
 Links = Mapping[str, str]
-"""Titles and addresses."""
+"""Addresses by title."""
 
 Overrides = Mapping[str, Sequence[DynamicConfigValue]]
-"""Properties of the fields whose names match a regular expression."""
+"""Properties of fields, by a regular expression for the names of the fields."""
 
 
-class Looks(TypedDict, total=False):
-    """What any panel may be told beside its queries."""
+class PanelOptions(TypedDict, total=False):
+    """Options that every kind of panel accepts."""
 
     span: int  # of 24 columns
     height: int
@@ -67,7 +67,8 @@ class Looks(TypedDict, total=False):
     low: float
     high: float
     decimals: int
-    points: int  # values a series at most
+    points: int  # maximum number of values of a series
+    empty: str  # shown if there is no data
 
 
 def graph(
@@ -76,9 +77,9 @@ def graph(
     unit: str,
     *queries: Dataquery,
     stack: StackingMode | None = None,
-    **looks: Unpack[Looks],
+    **options: Unpack[PanelOptions],
 ) -> Panel:
-    """Lines over time; a gap is a gap, and nothing is drawn across it."""
+    """Build a graph of lines over time. Gaps stay visible."""
     builder = (
         timeseries.Panel()
         .line_width(1)
@@ -88,20 +89,20 @@ def graph(
         .legend(_legend())
         .tooltip(VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     )
-    if looks.get("span", 8) >= 12:
+    if options.get("span", 8) >= 12:
         builder.legend(_legend().display_mode(LegendDisplayMode.TABLE).calcs(["mean", "max", "lastNotNull"]))
     if stack is not None:
         builder.stacking(StackingConfig().mode(stack).group("A")).line_width(0)
-    looks.setdefault("low", 0)
+    options.setdefault("low", 0)
     return _finish(
-        builder.build(), (title, description, unit), queries, looks, FieldColorModeId.PALETTE_CLASSIC_BY_NAME
+        builder.build(), (title, description, unit), queries, options, FieldColorModeId.PALETTE_CLASSIC_BY_NAME
     )
 
 
 def number(
-    title: str, description: str, unit: str, *queries: Dataquery, trend: bool = False, **looks: Unpack[Looks]
+    title: str, description: str, unit: str, *queries: Dataquery, trend: bool = False, **options: Unpack[PanelOptions]
 ) -> Panel:
-    """One value, or a few, in large digits."""
+    """Build a panel with one value, or a few, in large digits."""
     builder = (
         stat.Panel()
         .color_mode(BigValueColorMode.VALUE)
@@ -109,30 +110,31 @@ def number(
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
         .orientation(VizOrientation.AUTO)
     )
-    looks.setdefault("steps", PLAIN)
-    looks.setdefault("span", 3)
-    looks.setdefault("height", 4)
-    return _finish(builder.build(), (title, description, unit), queries, looks)
+    options.setdefault("steps", UNCOLOURED)
+    options.setdefault("empty", NO_NUMBER)
+    options.setdefault("span", 3)
+    options.setdefault("height", 4)
+    return _finish(builder.build(), (title, description, unit), queries, options)
 
 
-def bars(title: str, description: str, unit: str, *queries: Dataquery, **looks: Unpack[Looks]) -> Panel:
-    """Values side by side."""
+def bars(title: str, description: str, unit: str, *queries: Dataquery, **options: Unpack[PanelOptions]) -> Panel:
+    """Build a panel with values as bars."""
     builder = (
         bargauge.Panel()
         .display_mode(BarGaugeDisplayMode.BASIC)
         .orientation(VizOrientation.HORIZONTAL)
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
     )
-    looks.setdefault("low", 0)
-    looks.setdefault("steps", PLAIN)
-    return _finish(builder.build(), (title, description, unit), queries, looks)
+    options.setdefault("low", 0)
+    options.setdefault("steps", UNCOLOURED)
+    return _finish(builder.build(), (title, description, unit), queries, options)
 
 
 def heat(
-    title: str, description: str, unit: str, *queries: Dataquery, scheme: str = "Turbo", **looks: Unpack[Looks]
+    title: str, description: str, unit: str, *queries: Dataquery, scheme: str = "Turbo", **options: Unpack[PanelOptions]
 ) -> Panel:
-    """Series as rows, values as colours: one glance over many."""
-    high = looks.get("high")
+    """Build a heat map: each series is a row, each value a colour."""
+    high = options.get("high")
     color = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme(scheme).steps(64).min(0)
     if high is not None:
         color = color.max(high)
@@ -146,8 +148,8 @@ def heat(
         .show_legend()
         .tooltip(heatmap.HeatmapTooltip().mode(TooltipDisplayMode.SINGLE).show_color_scale(True))
     )
-    looks.setdefault("points", 120)
-    return _finish(builder.build(), (title, description, unit), queries, looks)
+    options.setdefault("points", 120)
+    return _finish(builder.build(), (title, description, unit), queries, options)
 
 
 def timeline(
@@ -155,9 +157,9 @@ def timeline(
     description: str,
     *queries: Dataquery,
     per_page: int = 20,
-    **looks: Unpack[Looks],
+    **options: Unpack[PanelOptions],
 ) -> Panel:
-    """States over time, a row a series; `mappings` says what they are."""
+    """Build a panel of states over time, a row for each series. `mappings` gives texts and colours."""
     builder = (
         statetimeline.Panel()
         .show_value(VisibilityMode.NEVER)
@@ -169,11 +171,11 @@ def timeline(
         .legend(_legend())
         .tooltip(VizTooltipOptions().mode(TooltipDisplayMode.SINGLE))
     )
-    return _finish(builder.build(), (title, description, "none"), queries, looks)
+    return _finish(builder.build(), (title, description, "none"), queries, options)
 
 
-def history(title: str, description: str, unit: str, *queries: Dataquery, **looks: Unpack[Looks]) -> Panel:
-    """Values over time as coloured cells, a row a series: for as many series as have room."""
+def history(title: str, description: str, unit: str, *queries: Dataquery, **options: Unpack[PanelOptions]) -> Panel:
+    """Build a panel of values over time as coloured cells, a row for each series."""
     builder = (
         statushistory.Panel()
         .show_value(VisibilityMode.NEVER)
@@ -185,8 +187,8 @@ def history(title: str, description: str, unit: str, *queries: Dataquery, **look
         .legend(VizLegendOptions().show_legend(False).display_mode(LegendDisplayMode.LIST).calcs([]))
         .tooltip(VizTooltipOptions().mode(TooltipDisplayMode.SINGLE))
     )
-    looks.setdefault("points", 80)
-    return _finish(builder.build(), (title, description, unit), queries, looks)
+    options.setdefault("points", 80)
+    return _finish(builder.build(), (title, description, unit), queries, options)
 
 
 def listing(
@@ -195,9 +197,9 @@ def listing(
     columns: Mapping[str, str],
     *queries: Dataquery,
     sort: str = "",
-    **looks: Unpack[Looks],
+    **options: Unpack[PanelOptions],
 ) -> Panel:
-    """A table; `columns` renames what queries give (labels, `Value #A` …) in order, and what it lacks is not shown."""
+    """Build a table. `columns` orders and renames fields of the queries (labels, `Value #A` …); others are hidden."""
     builder = (
         table.Panel()
         .cell_height(TableCellHeight.SM)
@@ -206,7 +208,7 @@ def listing(
     )
     if sort:
         builder.sort_by([TableSortByFieldState().display_name(sort).desc(True)])
-    panel = _finish(builder.build(), (title, description, "none"), queries, looks)
+    panel = _finish(builder.build(), (title, description, "none"), queries, options)
     kept = {"include": {"names": list(columns)}}
     panel.transformations = [
         *([DataTransformerConfig(id_val="merge", options={})] if len(queries) > 1 else []),
@@ -215,7 +217,7 @@ def listing(
             id_val="organize",
             options={
                 "excludeByName": {},
-                "indexByName": {name: place for place, name in enumerate(columns)},
+                "indexByName": {name: index for index, name in enumerate(columns)},
                 "renameByName": dict(columns),
             },
         ),
@@ -224,18 +226,18 @@ def listing(
 
 
 def column(unit: str, steps: Steps | None = None, *, decimals: int | None = None) -> list[DynamicConfigValue]:
-    """How the values of a table's column look."""
-    found = [option("unit", unit)]
+    """Format the values of a table's column."""
+    options = [option("unit", unit)]
     if steps is not None:
-        found += [
+        options += [
             option("thresholds", thresholds(steps).build()),
             option("custom.cellOptions", TableColoredBackgroundCellOptions()),
         ]
-    return found if decimals is None else [*found, option("decimals", decimals)]
+    return options if decimals is None else [*options, option("decimals", decimals)]
 
 
 def linked(title: str, url: str) -> list[DynamicConfigValue]:
-    """A table's column that leads somewhere."""
+    """Link the values of a table's column."""
     return [option("links", [_link(title, url)])]
 
 
@@ -251,33 +253,33 @@ def _legend() -> VizLegendOptions:
 
 def _finish(
     panel: Panel,
-    said: tuple[str, str, str],
+    heading: tuple[str, str, str],
     queries: Sequence[Dataquery],
-    looks: Looks,
+    options: PanelOptions,
     color: FieldColorModeId = FieldColorModeId.THRESHOLDS,
 ) -> Panel:
-    """What all panels have."""
-    panel.title, panel.description, unit = said
+    """Set what all panels have in common. `heading` is title, description and unit."""
+    panel.title, panel.description, unit = heading
     panel.datasource = DATASOURCE
-    panel.grid_pos = GridPos(w=looks.get("span", 8), h=looks.get("height", 8))
-    panel.max_data_points = looks.get("points")
+    panel.grid_pos = GridPos(w=options.get("span", 8), h=options.get("height", 8))
+    panel.max_data_points = options.get("points")
     panel.targets = [
         query.ref_id(letter).datasource(DATASOURCE).build()
         for letter, query in zip(ascii_uppercase, queries, strict=False)
     ]
     source = panel.field_config = panel.field_config or FieldConfigSource()
     fields = source.defaults = source.defaults or FieldConfig()
-    fields.unit, fields.no_value = unit, NO_VALUE
-    fields.min_val, fields.max_val, fields.decimals = looks.get("low"), looks.get("high"), looks.get("decimals")
+    fields.unit, fields.no_value = unit, options.get("empty", NO_DATA)
+    fields.min_val, fields.max_val, fields.decimals = options.get("low"), options.get("high"), options.get("decimals")
     fields.color = FieldColor(mode=color)
-    fields.thresholds = thresholds(looks.get("steps", PLAIN)).build()
-    fields.mappings = looks.get("mappings")
-    fields.links = [_link(title, url) for title, url in looks.get("links", {}).items()]
+    fields.thresholds = thresholds(options.get("steps", UNCOLOURED)).build()
+    fields.mappings = options.get("mappings")
+    fields.links = [_link(title, url) for title, url in options.get("links", {}).items()]
     source.overrides = [
         DashboardFieldConfigSourceOverrides(
-            matcher=MatcherConfig("byRegexp", f"/^({name})$/"), properties=list(options)
+            matcher=MatcherConfig("byRegexp", f"/^({name})$/"), properties=list(properties)
         )
-        for name, options in looks.get("overrides", {}).items()
+        for name, properties in options.get("overrides", {}).items()
     ]
     return panel
 

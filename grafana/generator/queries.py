@@ -1,4 +1,4 @@
-"""Queries: selectors that follow the dashboard's variables, and how Grafana is to ask them."""
+"""Queries for Prometheus: selectors that follow the variables of a dashboard, and targets of panels."""
 
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.models.common import DataSourceRef
@@ -11,7 +11,7 @@ _OPERATORS = ("=~", "!~", "!=")
 
 
 def matchers(**labels: str) -> str:
-    """`reason="=~failed|denied"` becomes a regular expression; without an operator it is equality."""
+    """Write label matchers: `reason="=~failed|denied"` is a regular expression; without an operator it is equality."""
     parts = []
     for name, value in labels.items():
         operator = next((each for each in _OPERATORS if value.startswith(each)), "")
@@ -20,45 +20,45 @@ def matchers(**labels: str) -> str:
 
 
 def host(**labels: str) -> str:
-    """The selector of series that belong to hosts."""
+    """Return the selector of series that belong to hosts."""
     return "{" + ", ".join(filter(None, [JOB, INSTANCE, matchers(**labels)])) + "}"
 
 
 def gpu(**labels: str) -> str:
-    """The selector of series that belong to GPUs, where the dashboard lets one choose them."""
+    """Return the selector of series that belong to GPUs, for dashboards with the variable `gpu`."""
     return host(gpu="=~$gpu", **labels)
 
 
 def run(**labels: str) -> str:
-    """The selector of series that belong to a run and to no host; their `instance` is the collector's."""
+    """Return the selector of series that belong to a run and to no host. Their `instance` is the collector's."""
     return "{" + ", ".join(filter(None, [JOB, 'run=~"$run"', matchers(**labels)])) + "}"
 
 
 def rank(**labels: str) -> str:
-    """The selector of series that belong to a run's ranks on their hosts."""
+    """Return the selector of series that belong to the ranks of a run on their hosts."""
     return host(run="=~$run", **labels)
 
 
 def over(expression: str, legend: str = "") -> Dataquery:
-    """Asked for the whole time range."""
+    """Query the whole time range."""
     return Dataquery().expr(expression).legend_format(legend or "__auto").range()
 
 
 def now(expression: str, legend: str = "") -> Dataquery:
-    """Asked for the end of the time range."""
+    """Query the end of the time range."""
     return Dataquery().expr(expression).legend_format(legend or "__auto").instant()
 
 
 def rows(expression: str) -> Dataquery:
-    """The same as rows of a table, a column a label."""
+    """Query the end of the time range as table rows with a column for each label."""
     return now(expression).format(PromQueryFormat.TABLE)
 
 
 def rate(metric: str, selector: str) -> str:
-    """How fast a counter grows a second."""
+    """Write the growth of a counter for each second."""
     return f"rate({metric}{selector}[$__rate_interval])"
 
 
 def increase(metric: str, selector: str, window: str = "$__rate_interval") -> str:
-    """By how much a counter grew: from one point to the next, or over `$__range`."""
+    """Write the growth of a counter from one point to the next, or over `$__range`."""
     return f"increase({metric}{selector}[{window}])"

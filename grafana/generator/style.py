@@ -1,4 +1,4 @@
-"""Colours, limits and words that mean the same on every dashboard."""
+"""Colours, thresholds and value mappings that mean the same on every dashboard."""
 
 from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig
 from grafana_foundation_sdk.models.dashboard import (
@@ -12,28 +12,30 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from flyball_collector.diagnosis.health.xid_catalogue import XIDS, XidClass
 
-GOOD, NOTE, WARNING, CRITICAL, CALM = "green", "blue", "orange", "red", "#808080"
+GOOD, NOTE, WARNING, CRITICAL, NEUTRAL = "green", "blue", "orange", "red", "#808080"
 
 Steps = tuple[tuple[float | None, str], ...]
 USAGE: Steps = ((None, GOOD), (0.8, WARNING), (0.95, CRITICAL))
-"""For ratios of which much is bad."""
+"""For ratios of which a high value is bad."""
 STALLS: Steps = ((None, GOOD), (0.1, WARNING), (0.4, CRITICAL))
-"""For shares of time in which work stands still."""
+"""For shares of time in which work stalls."""
 BUSY: Steps = ((None, CRITICAL), (0.4, WARNING), (0.75, GOOD))
-"""For GPUs: of their utilization little is bad."""
-ANY_IS_BAD: Steps = ((None, GOOD), (1, CRITICAL))
-ANY_IS_ODD: Steps = ((None, GOOD), (1, WARNING))
+"""For the utilisation of GPUs, of which a low value is bad."""
+ANY_IS_CRITICAL: Steps = ((None, GOOD), (1, CRITICAL))
+ANY_IS_WARNING: Steps = ((None, GOOD), (1, WARNING))
 MARGIN: Steps = ((None, CRITICAL), (5, WARNING), (15, GOOD))
 """Degrees left before a GPU slows down."""
-PLAIN: Steps = ((None, NOTE),)
+UNCOLOURED: Steps = ((None, NOTE),)
 TIME_LEFT: Steps = ((None, CRITICAL), (600, WARNING), (3600, NOTE))
 
-NO_VALUE = "not reported"
-"""What a panel says when nobody told a value: never zero. Why, is told by the panels on silent readings."""
+NO_DATA = "No data: the reading is unavailable"
+"""Shown by a panel without data, because unknown is not zero. The panels of unavailable readings show the reason."""
+NO_NUMBER = "unavailable"
+"""The same in the large digits of a stat panel, where a sentence has no room."""
 
 
 def thresholds(steps: Steps) -> ThresholdsConfig:
-    """Absolute limits."""
+    """Build absolute thresholds."""
     return (
         ThresholdsConfig()
         .mode(ThresholdsMode.ABSOLUTE)
@@ -41,8 +43,8 @@ def thresholds(steps: Steps) -> ThresholdsConfig:
     )
 
 
-def words(meanings: dict[str, tuple[str, str]]) -> list[ValueMapping]:
-    """Values as words with a colour."""
+def mappings(meanings: dict[str, tuple[str, str]]) -> list[ValueMapping]:
+    """Map values to texts with a colour."""
     options = {
         value: ValueMappingResult(text=text, color=color, index=index)
         for index, (value, (text, color)) in enumerate(meanings.items())
@@ -50,40 +52,40 @@ def words(meanings: dict[str, tuple[str, str]]) -> list[ValueMapping]:
     return [ValueMap(options=options)]
 
 
-UP = words({"1": ("up", GOOD), "0": ("silent", CRITICAL)})
-WORKS = words({"1": ("works", GOOD), "0": ("fails", CRITICAL)})
-HELD = words({"0": ("free", GOOD), "1": ("held back", CRITICAL)})
-YES_NO = words({"0": ("no", GOOD), "1": ("yes", CRITICAL)})
-STANDS = words({"1": ("info", NOTE), "2": ("warning", WARNING), "3": ("critical", CRITICAL)})
-ACTIVE = words({"1": ("advised", NOTE)})
-PRIMARY = words({"1": ("binds", WARNING)})
-CODES = words({"1": ("N/A", CALM), "2": ("not permitted", WARNING), "3": ("collection failed", CRITICAL)})
+UP = mappings({"1": ("reporting", GOOD), "0": ("not reporting", CRITICAL)})
+WORKS = mappings({"1": ("works", GOOD), "0": ("fails", CRITICAL)})
+THROTTLED = mappings({"0": ("no", GOOD), "1": ("throttled", CRITICAL)})
+YES_NO = mappings({"0": ("no", GOOD), "1": ("yes", CRITICAL)})
+SEVERITY_NUMBERS = mappings({"1": ("info", NOTE), "2": ("warning", WARNING), "3": ("critical", CRITICAL)})
+ADVISED = mappings({"1": ("advised", NOTE)})
+PRIMARY = mappings({"1": ("primary", WARNING)})
+REASON_NUMBERS = mappings({"1": ("N/A", NEUTRAL), "2": ("no permission", WARNING), "3": ("failed", CRITICAL)})
 _URGENT = {XidClass.RESET: CRITICAL, XidClass.NODE: CRITICAL, XidClass.FOLLOW: WARNING, XidClass.UNKNOWN: WARNING}
-MEANINGS = words({str(xid.code): (xid.name, _URGENT.get(xid.belongs_to, CALM)) for xid in XIDS})
-"""Of XIDs, by code: as the diagnosis has them."""
-ACTIONS = words({str(xid.code): (xid.action, _URGENT.get(xid.belongs_to, CALM)) for xid in XIDS})
-RECOVERY = words({
+MEANINGS = mappings({str(xid.code): (xid.name, _URGENT.get(xid.belongs_to, NEUTRAL)) for xid in XIDS})
+"""The meanings of XIDs by code, as the diagnosis defines them."""
+ACTIONS = mappings({str(xid.code): (xid.action, _URGENT.get(xid.belongs_to, NEUTRAL)) for xid in XIDS})
+RECOVERY = mappings({
     "0": ("none", GOOD), "1": ("reset the GPU", CRITICAL), "2": ("reboot the host", CRITICAL),
     "3": ("drain peer-to-peer", WARNING), "4": ("drain, then reset", CRITICAL),
 })  # fmt: skip
-SEVERITIES = words({
+SEVERITIES = mappings({
     "critical": ("critical", CRITICAL), "warning": ("warning", WARNING), "info": ("info", NOTE),
 })  # fmt: skip
-UNAVAILABLE = words({
-    "absent": ("N/A: not there", CALM), "unsupported": ("N/A: the device cannot tell", CALM),
-    "denied": ("not permitted: see the remedy in `flyball host`", WARNING),
-    "failed": ("collection failed", CRITICAL), "timed_out": ("collection failed: no answer in time", CRITICAL),
-    "stale": ("collection failed: an old value is repeated", CRITICAL), "unknown": ("collection failed", CRITICAL),
+REASONS = mappings({
+    "absent": ("N/A: no such hardware", NEUTRAL), "unsupported": ("N/A: not supported by the device", NEUTRAL),
+    "denied": ("no permission: `flyball host` shows what to do", WARNING),
+    "failed": ("failed", CRITICAL), "timed_out": ("failed: no answer within the time limit", CRITICAL),
+    "stale": ("failed: an old value is repeated", CRITICAL), "unknown": ("failed", CRITICAL),
 })  # fmt: skip
 
 
 def option(name: str, value: object) -> DynamicConfigValue:
-    """One property of an override."""
+    """Build one property of an override."""
     return DynamicConfigValue(id_val=name, value=value)
 
 
 def limit_line() -> list[DynamicConfigValue]:
-    """A series that is a limit: dashed, and not filled."""
+    """Draw a series as a limit: dashed and not filled."""
     return [
         option("custom.lineStyle", {"fill": "dash", "dash": [8, 8]}),
         option("custom.fillOpacity", 0),

@@ -1,4 +1,4 @@
-"""The committed dashboards as Grafana will read them, taken apart."""
+"""Read the committed dashboards, their panels, variables and queries."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ Json = dict[str, Any]
 
 
 def read(name: str) -> Json:
-    """A dashboard by the name of its file."""
+    """Read a dashboard by the name of its file."""
     return dict(json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
 
 
 def panels(dashboard: Json) -> Iterator[Json]:
-    """Every panel, those in closed rows too, without the rows."""
+    """Yield every panel, also those in collapsed rows, without the rows themselves."""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
             yield from panel["panels"]
@@ -29,13 +29,13 @@ def panels(dashboard: Json) -> Iterator[Json]:
 
 
 def variables(dashboard: Json) -> list[Json]:
-    """Every variable."""
+    """Return every variable."""
     return list(dashboard["templating"]["list"])
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, and where it stands."""
+class Query:
+    """A query and its place in a dashboard."""
 
     dashboard: str
     where: str
@@ -46,20 +46,20 @@ class Asked:
         return f"{self.dashboard} / {self.where}"
 
 
-def queries(name: str) -> list[Asked]:
-    """Everything that a dashboard asks Prometheus: panels, variables and annotations."""
+def queries(name: str) -> list[Query]:
+    """Return all queries of a dashboard: panels, variables and annotations."""
     dashboard = read(name)
-    asked = [
-        Asked(name, f"{panel['title']} {target['refId']}", target["expr"], bool(target.get("instant")))
+    found = [
+        Query(name, f"{panel['title']} {target['refId']}", target["expr"], bool(target.get("instant")))
         for panel in panels(dashboard)
         for target in panel["targets"]
     ]
-    asked += [
-        Asked(name, f"variable {variable['name']}", variable["query"], True)
+    found += [
+        Query(name, f"variable {variable['name']}", variable["query"], True)
         for variable in variables(dashboard)
         if variable["type"] == "query"
     ]
-    return asked + [
-        Asked(name, f"annotation {annotation['name']}", annotation["expr"], False)
+    return found + [
+        Query(name, f"annotation {annotation['name']}", annotation["expr"], False)
         for annotation in dashboard["annotations"]["list"]
     ]

@@ -1,6 +1,6 @@
-"""A host that has every reading an agent can give, and is not well: it speaks the wire's protocol itself.
+"""Simulate hosts with every reading that an agent can send and with problems. They use the wire protocol directly.
 
-Its metrics are the agent's own declarations, so that a new one is sent here without being named.
+Their metrics are the agent's own declarations, so a new metric is sent without a change here.
 """
 
 import math
@@ -11,7 +11,7 @@ from itertools import product
 from typing import Self
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
-from flyball_agent.accelerators.nvidia_slots import NVLINK_ERROR_FIELDS, THROTTLE_BITS, THROTTLE_FIELDS
+from flyball_agent.accelerators.nvidia_columns import NVLINK_ERROR_FIELDS, THROTTLE_BITS, THROTTLE_FIELDS
 from flyball_agent.probes.catalogue import linux_probes
 from flyball_agent.probes.cpu import MODES
 from flyball_agent.probes.pressure import RESOURCES
@@ -53,7 +53,7 @@ RATES = {
     "bytes": 50e6, "seconds": 0.2, "joules": 400.0, "operations": 100.0, "packets": 1000.0, "segments": 1000.0,
     "switches": 5000.0, "faults": 10.0, "tasks": 3.0, "pages": 100.0, "connections": 1.0,
 }  # fmt: skip
-"""How fast counters of a unit grow a second; errors and the like stand still."""
+"""Growth of counters each second, by unit. Counters of errors and the like do not grow."""
 LEVELS = {
     "bytes": 8 * GIB, "ratio": 0.2, "celsius": 60.0, "watts": 500.0, "hertz": 1.5e9, "bytes/s": 12.5e9,
     "seconds": 0.001, "flag": 0.0, "boolean": 0.0,
@@ -62,19 +62,19 @@ Value = Callable[[float, Sequence[str]], float]
 
 
 def of_metrics() -> Iterator[Metric]:
-    """Everything that an agent may declare."""
+    """Yield every metric that an agent can declare."""
     settings = AgentSettings()
     probes = [*linux_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     yield from dict.fromkeys(metric for probe in probes for metric in probe.metrics)
 
 
 def uuid(host: str, index: int) -> str:
-    """The name of a GPU."""
+    """Return the UUID of a GPU."""
     return f"GPU-{host}-{index}"
 
 
 def columns(host: str) -> tuple[Column, ...]:
-    """Every metric of every resource that the host has."""
+    """Return a column for every metric of every resource of the host."""
     found = []
     for metric in of_metrics():
         others = [LABELS[label] for label in metric.labels if label not in {"gpu", "index"}]
@@ -90,7 +90,7 @@ CALM = (
     "swap_out_bytes_total", "swap_used_bytes", "tcp_failed_total", "tcp_reset_total",
     "tcp_retransmitted_segments_total",
 )  # fmt: skip
-"""What stands still although its unit grows elsewhere."""
+"""Metrics that do not grow although others of their unit do."""
 SLOW: dict[str, Value] = {
     **dict.fromkeys(CALM, lambda *_: 0.0),
     "agent_connected": lambda *_: 1,
@@ -127,7 +127,7 @@ SLOW: dict[str, Value] = {
     "pressure_seconds_total": lambda t, labels: (0.6 if labels == ("cpu", "some") else 0.02) * t,
     "tasks_runnable": lambda *_: 30,
 }
-"""A host whose processors are too few: its GPUs wait four seconds in ten and more."""
+"""A host with too few CPUs: its GPUs wait for six seconds in ten."""
 
 
 def _first_gpu(ill: float, well: float) -> Value:
@@ -153,25 +153,25 @@ SICK: dict[str, Value] = {
     "memory_used_bytes": lambda t, _: min(127.0, 96 + 0.15 * t) * GIB,
     "memory_used_ratio": lambda t, _: min(127.0, 96 + 0.15 * t) / 128,
 }
-"""A host that breaks: it runs out of memory and disk, one GPU overheats, the other reports errors."""
+"""A host with failures: memory and disk fill up, one GPU overheats, the other reports errors."""
 
 
-def value(said: dict[str, Value], column: Column, seconds: float) -> float:
-    """What a reading is this long after the beginning."""
+def value(values: dict[str, Value], column: Column, seconds: float) -> float:
+    """Return a reading at a time after the start."""
     metric = column.metric
-    if metric.name in said:
-        return said[metric.name](seconds, column.labels)
+    if metric.name in values:
+        return values[metric.name](seconds, column.labels)
     if metric.kind is Kind.COUNTER:
         return RATES.get(metric.unit, 0.0) * seconds
     return LEVELS.get(metric.unit, 1.0)
 
 
 class IllHost:
-    """Sends a record a second until it is left."""
+    """Sends a record each second while its context is open."""
 
-    def __init__(self, port: int, host: str, ranks: Sequence[int], said: dict[str, Value]) -> None:
+    def __init__(self, port: int, host: str, ranks: Sequence[int], values: dict[str, Value]) -> None:
         self.host = host
-        self._ranks, self._said, self._is_sick = ranks, said, said is SICK
+        self._ranks, self._values, self._is_sick = ranks, values, values is SICK
         self._agent = RawAgent(port, host)
         self._columns = columns(host)
         self._layout = Layout(self._columns)
@@ -204,9 +204,9 @@ class IllHost:
             sequence += 1
 
     def _record(self, sequence: int) -> pb.Record:
-        t = float(sequence)
-        told = [round(value(self._said, column, t) * column.metric.scale) for column in self._columns]
-        values, validity = pack(told, [1] * len(told))
+        seconds = float(sequence)
+        integers = [round(value(self._values, column, seconds) * column.metric.scale) for column in self._columns]
+        values, validity = pack(integers, [1] * len(integers))
         return pb.Record(
             sequence=sequence,
             time_ns=time.time_ns(),
@@ -230,7 +230,7 @@ class IllHost:
         )
 
     def _steps(self, rank: int, sequence: int) -> pb.StepReport:
-        """Collectives make all steps equally long; the slow rank is known by its own work, and waits least."""
+        """Report equally long steps, as collectives cause them. The slow rank works longest and waits least."""
         forward = 0.4 if rank == SLOW_RANK else 0.1
         return pb.StepReport(
             run=RUN,
@@ -248,7 +248,7 @@ class IllHost:
         )
 
     def _others(self, sequence: int) -> list[pb.StepReport]:
-        """On the sick host another run, whose loss is no number any more."""
+        """Report, on the sick host, a second run whose loss is NaN."""
         bad = pb.StepReport(run=DIVERGED, world_size=1, pid=2000, step=sequence + 1, steps=1, step_seconds=1.0)
         bad.loss = math.nan
         return [bad] if self._is_sick else []
@@ -257,9 +257,9 @@ class IllHost:
         if not self._is_sick or sequence not in {3, 20}:
             return []
         code = 63 if sequence == 3 else 79
-        words = f"NVRM: Xid (PCI:0000:00): {code}"
+        text = f"NVRM: Xid (PCI:0000:00): {code}"
         resource = uuid(self.host, 1)
-        return [pb.HostEvent(kind="gpu_xid", time_ns=time.time_ns(), resource=resource, code=code, text=words)]
+        return [pb.HostEvent(kind="gpu_xid", time_ns=time.time_ns(), resource=resource, code=code, text=text)]
 
     def _tenancy_body(self) -> bytes:
         members = [
@@ -301,7 +301,7 @@ class IllHost:
 
 
 def _unavailable(*, driver: bool) -> list[UnavailableReading]:
-    """One of each reason; the driver's is among them on request."""
+    """Return an unavailable reading for each reason, including one of the GPU driver on request."""
     reasons = [reason for reason in Reason if reason is not Reason.UNKNOWN]
     probes = ("infiniband", "cpu_energy", "temperature", "nvidia" if driver else "numa", "latency", "filesystem")
     return [

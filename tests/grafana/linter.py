@@ -1,6 +1,6 @@
-"""The rules of Grafana's dashboard-linter, each a small function from a dashboard to its faults.
+"""Rules of Grafana's dashboard-linter, each a small function from a dashboard to its faults.
 
-Written anew after their documentation (github.com/grafana/dashboard-linter, docs/rules); the names are the linter's.
+Written from their documentation (github.com/grafana/dashboard-linter, docs/rules), with the linter's names.
 """
 
 import re
@@ -19,7 +19,7 @@ _VARIABLE_QUERY = re.compile(r"(label_values|query_result|metrics)\(.+\)")
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A vector selector of a query, with the function that it stands in at once."""
+    """A vector selector of a query, with the function that encloses it directly."""
 
     metric: str
     matchers: str
@@ -29,15 +29,15 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One breach of a rule; `place` is the panel's title, or the variable."""
+    """A fault found by a rule. `place` is the title of the panel or the name of the variable."""
 
     rule: str
     place: str
-    words: str = ""
+    detail: str = ""
 
 
 def selectors(expression: str) -> Iterator[Selector]:
-    """Every `metric{…}[…]` of a query."""
+    """Yield every `metric{…}[…]` of a query."""
     for found in _SELECTOR.finditer(expression):
         call = _CALL.search(expression[: found.start()])
         yield Selector(found[1], found[2], found[3] or "", call[1] if call else "")
@@ -59,47 +59,47 @@ def _template(dashboard: Json, name: str, label: str) -> Iterator[str]:
         yield f"label {variable.get('label')!r}"
     if name == "datasource":
         if (variable["type"], variable["query"]) != ("datasource", "prometheus"):
-            yield "no data source"
+            yield "not a data source"
         return
     if not variable.get("multi") or not variable.get("includeAll") or variable.get("allValue") != ".+":
-        yield "wants multi, all, and allValue .+"
+        yield "needs multi, includeAll and allValue .+"
     if variable.get("datasource", {}).get("uid") != "${datasource}":
-        yield "of another data source"
+        yield "uses another data source"
 
 
 def template_datasource(dashboard: Json) -> Iterator[Fault]:
-    """One variable for the data source."""
+    """Find a missing variable for the data source."""
     yield from (
-        Fault("template-datasource", "datasource", w) for w in _template(dashboard, "datasource", "Data source")
+        Fault("template-datasource", "datasource", text) for text in _template(dashboard, "datasource", "Data source")
     )
 
 
 def template_job(dashboard: Json) -> Iterator[Fault]:
-    """A variable for the job: several or all."""
-    yield from (Fault("template-job", "job", words) for words in _template(dashboard, "job", "Job"))
+    """Find a missing variable for the job, which allows several or all."""
+    yield from (Fault("template-job", "job", text) for text in _template(dashboard, "job", "Job"))
 
 
 def template_instance(dashboard: Json) -> Iterator[Fault]:
-    """A variable for the instance: several or all."""
-    yield from (Fault("template-instance", "instance", words) for words in _template(dashboard, "instance", "Instance"))
+    """Find a missing variable for the instance, which allows several or all."""
+    yield from (Fault("template-instance", "instance", text) for text in _template(dashboard, "instance", "Instance"))
 
 
 def template_label_promql(dashboard: Json) -> Iterator[Fault]:
-    """Variables ask in one of the forms that Grafana knows."""
+    """Find variables whose query has none of the forms that Grafana knows."""
     for variable in variables(dashboard):
         if variable["type"] == "query" and not _VARIABLE_QUERY.fullmatch(variable["query"]):
             yield Fault("template-label-promql", variable["name"], variable["query"])
 
 
 def template_on_time_change_reload(dashboard: Json) -> Iterator[Fault]:
-    """Variables are asked anew when the time range changes."""
+    """Find variables that are not refreshed when the time range changes."""
     for variable in variables(dashboard):
         if variable["type"] == "query" and variable.get("refresh") != 2:
             yield Fault("template-on-time-change-reload", variable["name"])
 
 
 def template_unused(dashboard: Json) -> Iterator[Fault]:
-    """Every variable is used by a query."""
+    """Find variables that no query uses."""
     everything = " ".join(expression for _, expression in _targets(dashboard))
     for variable in variables(dashboard):
         if variable["type"] == "query" and f"${variable['name']}" not in everything:
@@ -107,7 +107,7 @@ def template_unused(dashboard: Json) -> Iterator[Fault]:
 
 
 def panel_datasource(dashboard: Json) -> Iterator[Fault]:
-    """Panels and their queries ask the chosen data source."""
+    """Find panels and queries that do not use the chosen data source."""
     for panel in panels(dashboard):
         for each in (panel, *panel["targets"]):
             if each.get("datasource") != {"type": "prometheus", "uid": "${datasource}"}:
@@ -115,28 +115,28 @@ def panel_datasource(dashboard: Json) -> Iterator[Fault]:
 
 
 def panel_title_description(dashboard: Json) -> Iterator[Fault]:
-    """Panels have a title and say what they mean."""
+    """Find panels without a title or a description."""
     for panel in panels(dashboard):
         if not panel.get("title") or len(panel.get("description", "")) < 8:
             yield Fault("panel-title-description", panel.get("title", ""))
 
 
 def panel_units(dashboard: Json) -> Iterator[Fault]:
-    """Panels have a unit, and Grafana knows it; so it is with the units of single columns."""
+    """Find panels and columns without a unit that Grafana knows."""
     for panel in panels(dashboard):
         config = panel["fieldConfig"]
-        said = [config["defaults"].get("unit", "")]
-        said += [p["value"] for each in config["overrides"] for p in each["properties"] if p["id"] == "unit"]
-        yield from (Fault("panel-units", panel["title"], unit) for unit in said if unit not in UNITS)
+        used = [config["defaults"].get("unit", "")]
+        used += [p["value"] for each in config["overrides"] for p in each["properties"] if p["id"] == "unit"]
+        yield from (Fault("panel-units", panel["title"], unit) for unit in used if unit not in UNITS)
 
 
 def panel_no_targets(dashboard: Json) -> Iterator[Fault]:
-    """Panels ask something."""
+    """Find panels without a query."""
     yield from (Fault("panel-no-targets", panel["title"]) for panel in panels(dashboard) if not panel["targets"])
 
 
 def target_rate_interval(dashboard: Json) -> Iterator[Fault]:
-    """Windows are `$__rate_interval`, which fits the scrape interval and the resolution at once."""
+    """Find windows other than `$__rate_interval`, which fits both the scrape interval and the resolution."""
     for title, expression in _targets(dashboard):
         for each in selectors(expression):
             if each.window and each.window != "[$__rate_interval]":
@@ -151,17 +151,17 @@ def _without(dashboard: Json, rule: str, matcher: str) -> Iterator[Fault]:
 
 
 def target_job(dashboard: Json) -> Iterator[Fault]:
-    """Queries keep to the chosen jobs."""
+    """Find queries that do not select the chosen jobs."""
     yield from _without(dashboard, "target-job", 'job=~"$job"')
 
 
 def target_instance(dashboard: Json) -> Iterator[Fault]:
-    """Queries keep to the chosen instances."""
+    """Find queries that do not select the chosen instances."""
     yield from _without(dashboard, "target-instance", 'instance=~"$instance"')
 
 
 def target_counter_aggregation(dashboard: Json) -> Iterator[Fault]:
-    """Of counters only the growth is shown."""
+    """Find counters that are shown without a rate or an increase."""
     for title, expression in _targets(dashboard):
         for each in selectors(expression):
             if each.metric.endswith("_total") and each.function not in {"rate", "irate", "increase"}:
@@ -169,7 +169,7 @@ def target_counter_aggregation(dashboard: Json) -> Iterator[Fault]:
 
 
 def target_histogram(dashboard: Json) -> Iterator[Fault]:
-    """Buckets go through a rate, a sum that keeps `le`, and `histogram_quantile`."""
+    """Find buckets that are not used in `histogram_quantile` of a sum by `le` of a rate."""
     for title, expression in _targets(dashboard):
         for each in selectors(expression):
             if each.metric.endswith("_bucket") and not re.match(
@@ -179,14 +179,14 @@ def target_histogram(dashboard: Json) -> Iterator[Fault]:
 
 
 def target_promql(dashboard: Json) -> Iterator[Fault]:
-    """Nothing is asked without a selector's braces, which the rules above would overlook."""
+    """Find metrics without the braces of a selector, which the rules above would overlook."""
     for title, expression in _targets(dashboard):
         bare = re.findall(r"\b(?:flyball|process|python)_\w+(?!\w*\{)(?!\w)", expression)
         yield from (Fault("target-promql", title, name) for name in bare)
 
 
 def uneditable(dashboard: Json) -> Iterator[Fault]:
-    """A provisioned dashboard is changed in the repository, not in the browser."""
+    """Find dashboards that can be edited in the browser: provisioned dashboards are changed in the repository."""
     if dashboard.get("editable") is not False:
         yield Fault("uneditable", dashboard["title"])
 
@@ -213,5 +213,5 @@ RULES: tuple[Callable[[Json], Iterable[Fault]], ...] = (
 
 
 def lint(dashboard: Json) -> list[Fault]:
-    """Every breach of every rule."""
+    """Return all faults that the rules find."""
     return [fault for rule in RULES for fault in rule(dashboard)]

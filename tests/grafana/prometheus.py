@@ -1,4 +1,4 @@
-"""A real Prometheus asked as Grafana asks it: variables and intervals filled in, ranges and instants."""
+"""Query a real Prometheus as Grafana does: variables and intervals filled in, over ranges and at instants."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tests.grafana.dashboards import ROOT, Asked
+from tests.grafana.dashboards import ROOT, Query
 from tests.processes import Process, free_port
 
 SCRAPE_SECONDS = 1
@@ -26,19 +26,19 @@ SHIPPED = ROOT / "deploy" / "prometheus"
 
 
 class BadQuery(AssertionError):
-    """Prometheus would not have it."""
+    """Prometheus rejected a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a person has chosen; `.+` is All."""
+    """The values that a user has chosen for variables. `.+` means All."""
 
     chosen: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, expression: str) -> str:
-        """A query as it leaves Grafana."""
+        """Return a query as Grafana sends it."""
         step = max(1, RANGE_SECONDS // 60)
-        words = {
+        values = {
             "__rate_interval": f"{max(step + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS)}s",
             "__interval_ms": str(step * 1000),
             "__interval": f"{step}s",
@@ -46,11 +46,11 @@ class View:
             "__range": f"{RANGE_SECONDS}s",
             **{name: self.chosen.get(name, ".+") for name in ("job", "instance", "gpu", "run")},
         }
-        return re.sub(r"\$([a-z_]+)", lambda found: words[found[1]], expression)
+        return re.sub(r"\$([a-z_]+)", lambda found: values[found[1]], expression)
 
 
 class Prometheus(Process):
-    """Scrapes each second what the configuration that we ship names, with the rules that we ship."""
+    """A Prometheus with the shipped configuration and rules, which scrapes each second."""
 
     def __init__(self, folder: Path, collector_port: int, *, each_host: bool) -> None:
         shutil.copytree(SHIPPED, folder)
@@ -68,7 +68,7 @@ class Prometheus(Process):
         )
 
     def get(self, path: str, **parameters: str) -> Any:
-        """The data of an answer."""
+        """Return the data of an answer."""
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(parameters)
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
@@ -78,17 +78,17 @@ class Prometheus(Process):
                 raise
             raise BadQuery(f"{parameters}: {error.read().decode()}") from None
 
-    def values(self, asked: Asked, view: View, at: float) -> list[str]:
-        """What a query finds: the values of a variable's list, or the points of its series that are numbers."""
-        if found := _LABEL_VALUES.fullmatch(asked.expression):
+    def values(self, query: Query, view: View, at: float) -> list[str]:
+        """Return the result of a query: the values of a variable, or the points of series that are numbers."""
+        if found := _LABEL_VALUES.fullmatch(query.expression):
             return [str(each) for each in self._label_values(view.fill(found[1]), found[2], at)]
-        if found := _QUERY_RESULT.fullmatch(asked.expression):
+        if found := _QUERY_RESULT.fullmatch(query.expression):
             return [_as_text(series) for series in self.get("query", query=view.fill(found[1]), time=str(at))["result"]]
-        query = view.fill(asked.expression)
-        if asked.instant:
-            found_now = self.get("query", query=query, time=str(at))["result"]
+        expression = view.fill(query.expression)
+        if query.instant:
+            found_now = self.get("query", query=expression, time=str(at))["result"]
             return [series["value"][1] for series in found_now if not math.isnan(float(series["value"][1]))]
-        answer = self.get("query_range", query=query, start=str(at - RANGE_SECONDS), end=str(at), step="1")
+        answer = self.get("query_range", query=expression, start=str(at - RANGE_SECONDS), end=str(at), step="1")
         points = [point[1] for series in answer["result"] for point in series["values"]]
         return [point for point in points if not math.isnan(float(point))]
 
@@ -98,7 +98,7 @@ class Prometheus(Process):
 
 
 def configuration(shipped: str, collector_port: int, *, each_host: bool) -> str:
-    """The shipped file in a hurry and with this collector; `each_host` takes the way of scraping in its comments."""
+    """Return the shipped file for this collector with short intervals. `each_host` uncomments the other scraping."""
     head, scrapes = shipped.split("scrape_configs:\n")
     fleet, hosts = scrapes.split("\n  # - job_name", 1)
     chosen = re.sub(r"^  # ", "  ", "  # - job_name" + hosts, flags=re.MULTILINE) if each_host else fleet
@@ -109,7 +109,7 @@ def configuration(shipped: str, collector_port: int, *, each_host: bool) -> str:
 
 
 def _as_text(series: Mapping[str, Any]) -> str:
-    """A series as Grafana shows it to a variable's regular expression."""
+    """Write a series in the form to which Grafana applies the regular expression of a variable."""
     labels = dict(series["metric"])
     name = labels.pop("__name__", "")
     inner = ", ".join(f'{label}="{labels[label]}"' for label in sorted(labels))

@@ -1,7 +1,7 @@
-"""The schema that the pinned SDK ships: its typed models, generated from Grafana's own, held against a document.
+"""Validate a dashboard against the typed models of the pinned SDK, which are generated from Grafana's schema.
 
-The SDK's `from_json` takes what it is given. Here every key must be one that the model knows, every value of the type
-that the model declares, and what the model cannot do without must be there.
+The SDK's `from_json` accepts anything. Here every key must exist in the model, every value must have the declared type,
+and every required key must be present.
 """
 
 import inspect
@@ -19,12 +19,12 @@ from grafana_foundation_sdk.models import dashboard, prometheus
 
 _WRITES = re.compile(r'"(\w+)"\]?(?::| =) self\.(\w+)')
 LEFT_OUT = {(dashboard.DashboardLink, "placement"), (dashboard.AnnotationQuery, "placement")}
-"""Optional in Grafana; the SDK makes a constant of it, which would hide every link and annotation in a menu."""
+"""Optional in Grafana. The SDK always sets it, which would hide every link and annotation in a menu."""
 _SCALARS: dict[object, tuple[type, ...]] = {str: (str,), bool: (bool,), int: (int,), float: (int, float)}
 
 
 def faults(document: object) -> list[str]:
-    """What is wrong with a dashboard, each with its place."""
+    """Return the faults of a dashboard, each with its place."""
     return list(_value(document, dashboard.Dashboard, "dashboard"))
 
 
@@ -47,7 +47,7 @@ def _value(value: object, wanted: Any, place: str) -> Iterator[str]:
         yield from () if value in known else (f"{place}: {value!r} is none of {sorted(map(str, known))}",)
     elif wanted in _SCALARS:
         right = isinstance(value, _SCALARS[wanted]) and (wanted is bool or not isinstance(value, bool))
-        yield from () if right else (f"{place}: {value!r} is no {wanted.__name__}",)
+        yield from () if right else (f"{place}: {value!r} is not of type {wanted.__name__}",)
     else:
         yield from _model(value, wanted, place)
 
@@ -62,7 +62,7 @@ def _union(value: object, alternatives: tuple[Any, ...], place: str) -> Iterator
 
 def _items(value: object, wanted: Any, place: str) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{place}: {value!r} is no list"
+        yield f"{place}: {value!r} is not a list"
         return
     for number, item in enumerate(value):
         yield from _value(item, wanted, f"{place}[{number}]")
@@ -70,7 +70,7 @@ def _items(value: object, wanted: Any, place: str) -> Iterator[str]:
 
 def _entries(value: object, wanted: Any, place: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{place}: {value!r} is no mapping"
+        yield f"{place}: {value!r} is not a mapping"
         return
     for key, item in value.items():
         yield from _value(item, wanted, f"{place}.{key}")
@@ -78,21 +78,21 @@ def _entries(value: object, wanted: Any, place: str) -> Iterator[str]:
 
 def _model(value: object, model: type, place: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{place}: {value!r} is no {model.__name__}"
+        yield f"{place}: {value!r} is not a {model.__name__}"
         return
     fields = _fields(model)
-    yield from (f"{place}: {model.__name__} knows no {key!r}" for key in value if key not in fields)
+    yield from (f"{place}: {model.__name__} has no key {key!r}" for key in value if key not in fields)
     for key, wanted in fields.items():
         if key in value:
             yield from _value(value[key], wanted, f"{place}.{key}")
         elif not _optional(wanted) and (model, key) not in LEFT_OUT:
-            yield f"{place}: {model.__name__} wants {key!r}"
+            yield f"{place}: {model.__name__} needs {key!r}"
     if model is dashboard.Panel:
         yield from _plugin(value, place)
 
 
 def _plugin(panel: dict[str, Any], place: str) -> Iterator[str]:
-    """What the dashboard's model leaves open: options and field settings belong to the panel's plugin."""
+    """Validate options and field settings, whose schema belongs to the plugin of the panel."""
     name = f"grafana_foundation_sdk.models.{str(panel.get('type')).replace('-', '')}"
     if find_spec(name) is None:
         yield f"{place}: no panel of type {panel.get('type')!r}"
@@ -106,9 +106,9 @@ def _plugin(panel: dict[str, Any], place: str) -> Iterator[str]:
 
 @cache
 def _fields(model: type) -> dict[str, Any]:
-    """Keys of the document with their types."""
+    """Return the keys of the document with their types."""
     hints = get_type_hints(model, vars(import_module(model.__module__)))
-    written = _WRITES.findall(inspect.getsource(model.to_json))  # type: ignore[attr-defined]  # all models have it
+    written = _WRITES.findall(inspect.getsource(model.to_json))  # type: ignore[attr-defined]  # all models define it
     return {key: hints[attribute] for key, attribute in written}
 
 

@@ -1,4 +1,4 @@
-"""What is committed is what the generator makes; what provisioning and compose name is there."""
+"""Test that committed dashboards are up to date, and that provisioning and compose name files that exist."""
 
 import re
 from pathlib import Path
@@ -18,15 +18,15 @@ def _yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def test_dashboards_are_fresh() -> None:
-    """`make generated` would change nothing."""
+def test_dashboards_are_up_to_date() -> None:
+    """`make generated` changes nothing."""
     committed = {path.name: path.read_text(encoding="utf-8") for path in FILES}
     stale = [name for name, text in documents().items() if committed.get(name) != text]
     assert (stale, sorted(committed)) == ([], sorted(documents())), "run 'make generated'"
 
 
-def test_a_dashboard_that_is_gone_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The generator's folder holds its dashboards and nothing else."""
+def test_files_of_removed_dashboards_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the generator has run, the folder holds its dashboards and nothing else."""
     (tmp_path / "flyball-old.json").write_text("{}")
     monkeypatch.setattr("sys.argv", ["generator", str(tmp_path)])
     main()
@@ -34,13 +34,13 @@ def test_a_dashboard_that_is_gone_leaves_no_file(tmp_path: Path, monkeypatch: py
 
 
 def test_dashboards_keep_their_addresses() -> None:
-    """Bookmarks and links go by uid: it is the file's name."""
+    """The uid, which bookmarks and links use, is the name of the file."""
     assert {name: read(name)["uid"] for name in NAMES} == {name: name for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_links_lead_to_dashboards_that_are_there(name: str) -> None:
-    """Every link names a dashboard of ours, and variables that it has."""
+def test_links_lead_to_dashboards_that_exist(name: str) -> None:
+    """Every link names one of our dashboards and variables that it has."""
     dashboard = read(name)
     addresses = re.findall(r'"url": "(/d/[^"]+)"', (ROOT / "grafana" / "dashboards" / f"{name}.json").read_text())
     assert addresses
@@ -55,7 +55,7 @@ def test_links_lead_to_dashboards_that_are_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_links_of_tables_name_columns_that_are_shown(name: str) -> None:
-    """What a row's link takes from the row is a column by its shown name."""
+    """Links of table rows and overrides use columns that are shown."""
     for panel in panels(read(name)):
         if panel["type"] != "table":
             continue
@@ -71,7 +71,7 @@ def test_links_of_tables_name_columns_that_are_shown(name: str) -> None:
 
 
 def test_provisioning_points_at_what_is_mounted() -> None:
-    """Grafana in its container finds the dashboards where provisioning says that they are."""
+    """In the container, the dashboards are mounted at the path that provisioning names."""
     (provider,) = _yaml(PROVISIONING / "dashboards" / "flyball.yaml")["providers"]
     mounts = dict(mount.split(":")[:2] for mount in _yaml(COMPOSE)["services"]["grafana"]["volumes"])
     assert mounts["../../grafana/dashboards"] == provider["options"]["path"]
@@ -80,8 +80,8 @@ def test_provisioning_points_at_what_is_mounted() -> None:
     assert (provider["type"], provider["allowUiUpdates"]) == ("file", False)
 
 
-def test_the_data_source_is_the_prometheus_that_is_started() -> None:
-    """Addresses agree, and the data source knows how often is scraped."""
+def test_the_data_source_is_the_started_prometheus() -> None:
+    """Addresses agree, and the data source has the scrape interval of Prometheus."""
     sources = {each["type"]: each for each in _yaml(PROVISIONING / "datasources" / "flyball.yaml")["datasources"]}
     services = _yaml(COMPOSE)["services"]
     for kind in ("prometheus", "alertmanager"):
@@ -92,7 +92,7 @@ def test_the_data_source_is_the_prometheus_that_is_started() -> None:
 
 
 def test_images_are_pinned_and_mounts_exist() -> None:
-    """Every image has a full version; every file of ours that is mounted is there."""
+    """Every image has a full version, and every mounted file of the project exists."""
     for name, service in _yaml(COMPOSE)["services"].items():
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", service["image"]), name
         for mount in service["volumes"]:
@@ -101,7 +101,7 @@ def test_images_are_pinned_and_mounts_exist() -> None:
 
 
 def test_nothing_listens_beyond_loopback() -> None:
-    """What is started for a trial is for this machine alone."""
+    """All services listen on loopback only."""
     services = _yaml(COMPOSE)["services"]
     assert services["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"] == "127.0.0.1"
     for name in ("prometheus", "alertmanager"):

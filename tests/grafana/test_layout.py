@@ -1,4 +1,4 @@
-"""Panels have room: nothing overlaps, nothing hangs over the edge, no gaps of a row's height."""
+"""Test the layout of panels: no overlaps, nothing beyond the edge, no gaps in a row."""
 
 from itertools import combinations
 
@@ -14,12 +14,12 @@ LEAST_SIZE = {
 
 
 def _placed(dashboard: Json) -> list[Json]:
-    """What is on the grid at once: panels inside closed rows are not."""
+    """Return the panels on the grid, without those in collapsed rows."""
     return list(dashboard["panels"])
 
 
 def _groups(dashboard: Json) -> list[list[Json]]:
-    """Panels that are seen together: the open page, and each row that was closed."""
+    """Return groups of panels that are visible together: the open page, and each collapsed row."""
     placed = _placed(dashboard)
     return [placed, *(row["panels"] for row in placed if row["type"] == "row" and row["panels"])]
 
@@ -32,14 +32,14 @@ def _overlap(one: Json, other: Json) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps(name: str) -> None:
-    """No two panels that are seen together share a cell of the grid."""
+    """No two panels that are visible together share a cell of the grid."""
     for group in _groups(read(name)):
         assert [(a["title"], b["title"]) for a, b in combinations(group, 2) if _overlap(a, b)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_is_on_the_grid(name: str) -> None:
-    """Panels end at the right edge at the latest, and are large enough for what they show."""
+    """Panels do not exceed the right edge, and have at least the minimum size of their type."""
     for panel in panels(read(name)):
         position, (width, height) = panel["gridPos"], LEAST_SIZE[panel["type"]]
         assert position["x"] + position["w"] <= COLUMNS, panel["title"]
@@ -49,7 +49,7 @@ def test_everything_is_on_the_grid(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_filled(name: str) -> None:
-    """Panels that begin at one height reach from edge to edge, and are equally high."""
+    """Panels in one row fill its width and have equal heights."""
     for group in _groups(read(name)):
         lines: dict[int, list[Json]] = {}
         for panel in group:
@@ -60,17 +60,17 @@ def test_rows_are_filled(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numbers_are_unique(name: str) -> None:
-    """Links to single panels go by their number."""
+def test_panel_ids_are_unique(name: str) -> None:
+    """Ids of panels and rows, which links to single panels use, are unique."""
     dashboard = read(name)
-    numbers = [panel["id"] for panel in panels(dashboard)]
-    numbers += [row["id"] for row in dashboard["panels"] if row["type"] == "row"]
-    assert len(numbers) == len(set(numbers))
+    ids = [panel["id"] for panel in panels(dashboard)]
+    ids += [row["id"] for row in dashboard["panels"] if row["type"] == "row"]
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_panels_of_a_dashboard_have_different_titles_within_their_row(name: str) -> None:
-    """What a panel is called tells it apart from its neighbours."""
+def test_titles_are_unique_within_a_row(name: str) -> None:
+    """No two panels under one heading have the same title."""
     dashboard, seen = read(name), set[str]()
     for panel in dashboard["panels"]:
         if panel["type"] == "row":

@@ -1,4 +1,4 @@
-"""The dashboards keep to the rules of Grafana's dashboard-linter, but for exclusions whose reason is written here."""
+"""Test the dashboards against the rules of Grafana's dashboard-linter. Each exclusion has its reason here."""
 
 import copy
 from collections.abc import Callable
@@ -12,22 +12,22 @@ from tests.grafana.linter import RULES, Fault, lint
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A rule that does not hold at certain places, and why. No words: whatever the breach is."""
+    """A rule that does not apply to some panels, and why. Without `details` every fault of the rule is excluded."""
 
     rule: str
     dashboard: str
     places: tuple[str, ...]
     reason: str
-    words: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
 
     def covers(self, dashboard: str, fault: Fault) -> bool:
-        """Whether this breach is meant."""
+        """Return True if this fault is excluded."""
         same = (self.rule, self.dashboard) == (fault.rule, dashboard)
-        return same and fault.place in self.places and (not self.words or fault.words in self.words)
+        return same and fault.place in self.places and (not self.details or fault.detail in self.details)
 
 
-OF_RUNS = "what belongs to a run belongs to no host; such series carry the instance of the collector that is scraped"
-TOTALS = "a total over the time range that the user chose, not a rate: $__range is meant"
+OF_RUNS = "series of runs do not belong to a host; their instance is the scraped collector"
+TOTALS = "a total over the time range that the user chose, not a rate: $__range is intended"
 EXCLUSIONS = (
     Exclusion("target-instance", "flyball-fleet", ("Runs",), OF_RUNS),
     Exclusion("target-rate-interval", "flyball-fleet", ("Runs",), TOTALS, ("increase [$__range]",)),
@@ -41,7 +41,7 @@ EXCLUSIONS = (
         "target-instance",
         "flyball-fleet",
         ("Cost of the waste",),
-        "the price is a setting of the collector, and belongs to no host",
+        "the price is a setting of the collector and does not belong to a host",
         ("flyball_gpu_hour_price",),
     ),
     Exclusion("target-rate-interval", "flyball-fleet", ("GPU-hours",), TOTALS + ", sampled at $__interval"),
@@ -49,21 +49,21 @@ EXCLUSIONS = (
         "target-rate-interval",
         "flyball-fleet",
         ("The 24 hosts with the highest scores",),
-        "which hosts are shown is decided once, over the whole time range",
+        "the hosts are chosen once, over the whole time range",
         ("avg_over_time [$__range]",),
     ),
     Exclusion("target-rate-interval", "flyball-gpu", ("XIDs", "Energy"), TOTALS, ("increase [$__range]",)),
     Exclusion(
         "target-counter-agg",
         "flyball-gpu",
-        ("Errors in a device's life",),
-        "the device itself counts over its whole life: the level is the message, and it came before we watched",
+        ("Lifetime errors",),
+        "the device counts over its whole life, so the level is shown, not the growth",
     ),
     Exclusion(
         "target-rate-interval",
         "flyball-gpu",
-        ("Errors in a device's life",),
-        "the last level that was told, also of a GPU that is lost now",
+        ("Lifetime errors",),
+        "the last known level is shown, also for a GPU that is lost now",
     ),
     Exclusion(
         "target-instance",
@@ -77,11 +77,11 @@ EXCLUSIONS = (
             "Step time",
             "Step of each rank against the median",
             "Time remaining",
-            "Conditions over time",
+            "Problems over time",
             "Advice",
             "Advice over time",
             "GPU-hours wasted by cause",
-            "GPUs wasted at a time",
+            "GPUs wasted, by cause",
         ),
         OF_RUNS,
     ),
@@ -92,14 +92,14 @@ EXCLUSIONS = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rule_holds(name: str) -> None:
-    """Nothing is left but what is excluded."""
+    """There is no fault that is not excluded."""
     left = [fault for fault in lint(read(name)) if not any(each.covers(name, fault) for each in EXCLUSIONS)]
     assert left == []
 
 
 @pytest.mark.parametrize("exclusion", EXCLUSIONS, ids=lambda each: f"{each.dashboard} {each.rule} {each.places[0]}")
-def test_no_exclusion_outlives_its_cause(exclusion: Exclusion) -> None:
-    """Each place that is excluded does break the rule."""
+def test_every_exclusion_is_needed(exclusion: Exclusion) -> None:
+    """Each excluded panel does break the rule."""
     faults = lint(read(exclusion.dashboard))
     for place in exclusion.places:
         assert any(exclusion.covers(exclusion.dashboard, fault) and fault.place == place for fault in faults), place
@@ -109,7 +109,7 @@ def _first(dashboard: Json) -> Json:
     return next(panel for panel in panels(dashboard) if panel["title"] == "CPU")
 
 
-def _ask(expression: str) -> Callable[[Json], None]:
+def _query(expression: str) -> Callable[[Json], None]:
     def spoil(dashboard: Json) -> None:
         _first(dashboard)["targets"][0]["expr"] = expression
 
@@ -148,25 +148,25 @@ SPOILT: dict[str, Callable[[Json], None]] = {
     "panel-title-description": _panel(description=""),
     "panel-units": _unit,
     "panel-no-targets": _panel(targets=[]),
-    "target-rate-interval": _ask(f"rate(flyball_x_total{{{BOTH}}}[5m])"),
-    "target-job": _ask('flyball_x{instance=~"$instance"}'),
-    "target-instance": _ask('flyball_x{job=~"$job"}'),
-    "target-counter-agg": _ask(f"sum(flyball_x_total{{{BOTH}}})"),
-    "target-histogram": _ask(f"rate(flyball_x_seconds_bucket{{{BOTH}}}[$__rate_interval])"),
-    "target-promql": _ask("sum(flyball_x) + flyball_y{" + BOTH + "}"),
+    "target-rate-interval": _query(f"rate(flyball_x_total{{{BOTH}}}[5m])"),
+    "target-job": _query('flyball_x{instance=~"$instance"}'),
+    "target-instance": _query('flyball_x{job=~"$job"}'),
+    "target-counter-agg": _query(f"sum(flyball_x_total{{{BOTH}}})"),
+    "target-histogram": _query(f"rate(flyball_x_seconds_bucket{{{BOTH}}}[$__rate_interval])"),
+    "target-promql": _query("sum(flyball_x) + flyball_y{" + BOTH + "}"),
     "uneditable": lambda dashboard: dashboard.update(editable=True),
 }
 
 
 @pytest.mark.parametrize("rule", SPOILT)
-def test_each_rule_finds_its_breach(rule: str) -> None:
-    """A dashboard that breaks one rule is told so, by that rule."""
+def test_each_rule_finds_its_fault(rule: str) -> None:
+    """A dashboard that breaks one rule gets faults of that rule only."""
     dashboard = read("flyball-host")
     before = lint(dashboard)
     SPOILT[rule](dashboard)
     assert {fault.rule for fault in lint(dashboard) if fault not in before} == {rule}
 
 
-def test_every_rule_is_tried() -> None:
-    """No rule is without a breach that it must find."""
+def test_every_rule_is_tested() -> None:
+    """Every rule has a spoilt dashboard in which it must find a fault."""
     assert len(SPOILT) == len(RULES)

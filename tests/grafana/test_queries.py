@@ -1,4 +1,4 @@
-"""Every query of every panel, variable and annotation finds something in a Prometheus that scraped the product."""
+"""Test that every query of every panel, variable and annotation returns data from a Prometheus that scrapes Flyball."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 
 from flyball_agent.standin.scenarios import start_standin
 from flyball_proto.v1 import telemetry_pb2 as pb
-from tests.grafana.dashboards import NAMES, Asked, queries, read, variables
+from tests.grafana.dashboards import NAMES, Query, queries, read, variables
 from tests.grafana.ill_host import DIVERGED, GPUS, RANKS, RUN, SICK, SLOW, IllHost, uuid
 from tests.grafana.linter import selectors
 from tests.grafana.prometheus import BadQuery, Prometheus, View
@@ -26,16 +26,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCENE_SECONDS = 180
-WAYS = {"fleet": False, "each host": True}
-"""Of scraping: docs/prometheus.md tells them."""
-EVERYTHING = [asked for name in NAMES for asked in queries(name)]
+SCRAPING = {"fleet": False, "each host": True}
+"""The two ways of scraping, as in docs/prometheus.md; True: each host is a target."""
+ALL_QUERIES = [query for name in NAMES for query in queries(name)]
 
-FOUND_OUT = {"flyball_condition_active", "flyball_probe_unavailable"}
-"""What is wrong with a host, not what it is: a healthy one has none of the values."""
+PROBLEM_METRICS = {"flyball_condition_active", "flyball_probe_unavailable"}
+"""Metrics that describe problems: a healthy host has no series of them."""
 
 
 class Scene(NamedTuple):
-    """A fleet that has been watched for a while, in each way, at the instant at which nothing more was missing."""
+    """A monitored fleet, scraped in both ways, at the instant at which all data had arrived."""
 
     prometheuses: dict[str, Prometheus]
     at: float
@@ -43,11 +43,11 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A scene that has gone on until nothing is missing, or long enough: what is missing then fails in its own test."""
+    """Wait until no query is empty, or until time is up; a query that is still empty then fails in its own test."""
     with ExitStack() as stack:
         prometheuses = make_scene(tmp_path_factory.mktemp("scene"), stack)
         deadline, at = time.monotonic() + SCENE_SECONDS, time.time()
-        while any(empty(each, EVERYTHING, View(), at) for each in prometheuses.values()):
+        while any(empty(each, ALL_QUERIES, View(), at) for each in prometheuses.values()):
             if time.monotonic() > deadline:
                 break
             time.sleep(3)
@@ -56,7 +56,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
-    """A slow and a sick host with every reading and a run across both, and a real agent with GPUs of the stand-in."""
+    """Start a slow and a sick host with every reading and a common run, and a real agent with stand-in GPUs."""
     receiver = stack.enter_context(Receiver(folder / "receiver")).start_listening()
     settings = {
         "notify.webhook.urls": json.dumps([receiver.url]),
@@ -65,22 +65,22 @@ def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
         "diagnosis.waste.price_per_gpu_hour": 2.5,
     }
     collector = stack.enter_context(Collector(folder / "collector", settings)).start_ready()
-    be_rude(collector.grpc_port)
+    send_bad_data(collector.grpc_port)
     real = {"host": "real-1", "nvml_library": start_standin(folder / "gpus", "xid", gpus=2)}
     stack.enter_context(Agent(folder / "agent", collector.grpc_port, real)).start()
     half = RANKS // 2
     stack.enter_context(IllHost(collector.grpc_port, "slow-1", range(half), SLOW))
     stack.enter_context(IllHost(collector.grpc_port, "sick-1", range(half, RANKS), SICK))
     found: dict[str, Prometheus] = {}
-    for way, each_host in WAYS.items():
+    for way, each_host in SCRAPING.items():
         prometheus = Prometheus(folder / way.replace(" ", "-"), collector.http_port, each_host=each_host)
         found[way] = stack.enter_context(prometheus).start()
     wait_for("Prometheus answers", lambda: all(each.get("query", query="up") for each in found.values()), seconds=30)
     return found
 
 
-def be_rude(port: int) -> None:
-    """What the collector refuses, and counts: a record that does not fit its layout, and a host without a name."""
+def send_bad_data(port: int) -> None:
+    """Send what the collector refuses and counts: a record that does not fit its layout, and an invalid host name."""
     with RawAgent(port, "rude-1").open() as agent:
         broken = record(agent.epoch, 0)
         broken.values = b"seven.."
@@ -91,15 +91,15 @@ def be_rude(port: int) -> None:
         agent.wait_ended()
 
 
-def empty(prometheus: Prometheus, asked: list[Asked], view: View, at: float) -> list[str]:
-    """Which of these queries find nothing."""
-    return [str(each) for each in asked if not prometheus.values(each, view, at)]
+def empty(prometheus: Prometheus, wanted: list[Query], view: View, at: float) -> list[str]:
+    """Return the queries that return no data."""
+    return [str(each) for each in wanted if not prometheus.values(each, view, at)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCRAPING)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_query_finds_something(scene: Scene, name: str, way: str) -> None:
-    """With everything chosen, no panel, variable or annotation is empty or in error, however the fleet is scraped."""
+def test_every_query_returns_data(scene: Scene, name: str, way: str) -> None:
+    """With everything chosen, no query is empty or in error, in both ways of scraping."""
     missing = empty(scene.prometheuses[way], queries(name), View(), scene.at)
     assert not missing, "\n".join(missing)
 
@@ -115,30 +115,30 @@ SOME = View(
 )
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCRAPING)
 @pytest.mark.parametrize("name", ["flyball-host", "flyball-gpu", "flyball-run"])
-def test_every_query_follows_the_choice(scene: Scene, name: str, way: str) -> None:
-    """Two hosts, their GPUs and their run chosen by name are found as well, for they lack nothing."""
+def test_every_query_follows_the_variables(scene: Scene, name: str, way: str) -> None:
+    """With two hosts, their GPUs and their runs chosen by name, every query returns data."""
     missing = empty(scene.prometheuses[way], queries(name), SOME, scene.at)
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCRAPING)
 def test_what_is_not_chosen_is_not_shown(scene: Scene, way: str) -> None:
-    """No query of a host's, a GPU's or a run's dashboard finds anything of hosts that are not there."""
+    """With hosts, GPUs and runs chosen that do not exist, no query returns data."""
     nobody = View({"job": ".+", "instance": "nobody", "gpu": "none", "run": "none"})
-    asked = [each for name in ("flyball-host", "flyball-gpu", "flyball-run") for each in queries(name)]
-    found = [each for each in asked if scene.prometheuses[way].values(each, nobody, scene.at)]
+    wanted = [each for name in ("flyball-host", "flyball-gpu", "flyball-run") for each in queries(name)]
+    found = [each for each in wanted if scene.prometheuses[way].values(each, nobody, scene.at)]
     assert {each.where for each in found} <= {"variable job", "variable instance", "variable run"}
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_gpus_are_chosen_by_name_and_asked_for_by_uuid(scene: Scene, way: str) -> None:
-    """The variable's regular expression takes a readable name and the UUID out of each series."""
+@pytest.mark.parametrize("way", SCRAPING)
+def test_gpus_are_chosen_by_name_and_queried_by_uuid(scene: Scene, way: str) -> None:
+    """The regular expression of the variable extracts a readable name and the UUID from each series."""
     (variable,) = [each for each in variables(read("flyball-gpu")) if each["name"] == "gpu"]
-    asked = Asked("flyball-gpu", "variable gpu", variable["query"], instant=True)
+    query = Query("flyball-gpu", "variable gpu", variable["query"], instant=True)
     wanted = re.compile(variable["regex"].strip("/").replace("(?<", "(?P<"))
-    found = [wanted.search(series) for series in scene.prometheuses[way].values(asked, View(), scene.at)]
+    found = [wanted.search(series) for series in scene.prometheuses[way].values(query, View(), scene.at)]
     named = {each["text"]: each["value"] for each in found if each is not None}
     assert len(named) == len(found)
     assert named["slow-1 GPU 1"] == uuid("slow-1", 1)
@@ -146,23 +146,28 @@ def test_gpus_are_chosen_by_name_and_asked_for_by_uuid(scene: Scene, way: str) -
 
 
 def test_labels_are_those_of_a_real_agent(scene: Scene) -> None:
-    """Where a query names a label's value, a real agent's series have it: not only our made-up hosts'."""
-    ask = scene.prometheuses["fleet"]
+    """If a query names a label value, series of a real agent have it, not only those of simulated hosts."""
+    prometheus = scene.prometheuses["fleet"]
     unknown = []
-    for each in {found for asked in EVERYTHING for found in selectors(asked.expression)}:
+    for each in {found for query in ALL_QUERIES for found in selectors(query.expression)}:
         named = [m for m in each.matchers.split(", ") if "$" not in m and "!" not in m and not m.endswith('=""')]
-        everything = f'{each.metric}{{instance="real-1"}}'
-        if named and each.metric not in FOUND_OUT and ask.get("query", query=everything, time=str(scene.at))["result"]:
-            query = f'{each.metric}{{instance="real-1", {", ".join(named)}}}'
-            if not ask.get("query", query=query, time=str(scene.at))["result"]:
-                unknown.append(query)
+        if not named or each.metric in PROBLEM_METRICS:
+            continue
+        every = f'{each.metric}{{instance="real-1"}}'
+        chosen = f'{each.metric}{{instance="real-1", {", ".join(named)}}}'
+        every_found, chosen_found = (
+            bool(prometheus.get("query", query=expression, time=str(scene.at))["result"])
+            for expression in (every, chosen)
+        )
+        if every_found and not chosen_found:
+            unknown.append(chosen)
     assert unknown == []
 
 
-def test_a_wrong_query_would_be_found(scene: Scene) -> None:
-    """A metric that nobody has is told as empty, and what is no query as an error."""
-    ask = scene.prometheuses["fleet"]
-    misspelt = Asked("board", "panel A", "flyball_gpu_temprature_celsius", instant=False)
-    assert empty(ask, [misspelt], View(), scene.at) == ["board / panel A"]
+def test_a_wrong_query_is_found(scene: Scene) -> None:
+    """An unknown metric is reported as empty, and a syntax error as an error."""
+    prometheus = scene.prometheuses["fleet"]
+    misspelt = Query("board", "panel A", "flyball_gpu_temprature_celsius", instant=False)
+    assert empty(prometheus, [misspelt], View(), scene.at) == ["board / panel A"]
     with pytest.raises(BadQuery, match="parse error"):
-        ask.values(Asked("board", "panel B", "sum(flyball_agent_up", instant=True), View(), scene.at)
+        prometheus.values(Query("board", "panel B", "sum(flyball_agent_up", instant=True), View(), scene.at)

@@ -1,4 +1,4 @@
-"""The dashboards keep to the schema of the SDK that makes them."""
+"""Test the dashboards against the schema of the SDK that generates them."""
 
 import copy
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from tests.grafana.schema import faults
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_dashboards_keep_to_the_schema(name: str) -> None:
-    """Every key is known, every value of its type, panels' options by their plugin's own schema."""
+def test_dashboards_are_valid(name: str) -> None:
+    """Keys and values fit the schema, and options of panels fit the schema of their plugin."""
     assert faults(read(name)) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_nothing_is_lost_on_the_way_through_the_sdk(path: Any) -> None:
-    """What the SDK reads of a dashboard it writes again, letter by letter."""
+def test_the_sdk_preserves_dashboards(path: Any) -> None:
+    """A dashboard that the SDK reads and writes again is unchanged."""
     assert as_json(Dashboard.from_json(read(path.stem))) == path.read_text(encoding="utf-8")
 
 
@@ -49,7 +49,7 @@ def _bad_query(panel: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_wrong_enum, _unknown_key, _wrong_type, _unknown_plugin, _missing, _bad_query])
-def test_the_schema_finds_what_is_wrong(spoil: Callable[[dict[str, Any]], None]) -> None:
+def test_the_schema_finds_faults(spoil: Callable[[dict[str, Any]], None]) -> None:
     """A spoilt panel has exactly one fault."""
     spoilt = copy.deepcopy(read("flyball-fleet"))
     spoil(next(panel for panel in panels(spoilt) if panel["type"] == "stat"))
