@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from flyball_audit.facts import BEARINGS, FACTS, Bearing, Fact, Verdict
-from flyball_audit.manual import FIXES, GAINS, HEAD, LIMITS, MEASURED
+from flyball_audit.manual import GAINS, HEAD, LIMITS, MEASURED, SETTINGS, SUPPRESSING
 from flyball_audit.rule import Rule
 from flyball_audit.rules import RULES
 from flyball_audit.settings import KEYS
@@ -16,14 +16,17 @@ VERDICTS = {Verdict.CONFIRM: "confirms", Verdict.LOWER: "lowers", Verdict.WITHDR
 def page(rules: Sequence[Rule] = RULES) -> str:
     """The whole page."""
     ordered = sorted(rules, key=lambda each: each.id)
+    keys = ((f"`{key.name}`", key.reader.expected, key.meaning) for key in KEYS)
     parts = (
-        HEAD,
-        _table(("key", "expected", "meaning"), ((f"`{key.name}`", key.reader.expected, key.meaning) for key in KEYS)),
-        FIXES,
+        HEAD.rstrip("\n"),
         MEASURED,
-        _table(("fact", "meaning", "says of findings"), map(_fact, FACTS)),
         GAINS,
+        SUPPRESSING,
+        SETTINGS,
+        _table(("key", "expected", "meaning"), keys),
         LIMITS,
+        "## Measured facts\n",
+        _table(("fact", "meaning", "effect on findings"), map(_fact, FACTS)),
         _overview(ordered),
         *map(_rule, ordered),
     )
@@ -31,18 +34,18 @@ def page(rules: Sequence[Rule] = RULES) -> str:
 
 
 def _fact(fact: Fact) -> tuple[str, ...]:
-    told = "; ".join(_bearing(each) for each in BEARINGS if each.fact == fact.name)
-    return (f"`{fact.name}`", fact.meaning, told or "nothing by itself: a share for the estimate")
+    effects = "<br>".join(_bearing(each) for each in BEARINGS if each.fact == fact.name)
+    return (f"`{fact.name}`", fact.meaning, effects or "none by itself: a share for the estimate")
 
 
 def _bearing(bearing: Bearing) -> str:
     rules = ", ".join(f"`{rule}`" for rule in bearing.rules)
-    return f"{_side(bearing)} {VERDICTS[bearing.verdict]} {rules} ({bearing.source})"
+    return f"{_side(bearing)}: {VERDICTS[bearing.verdict]} {rules} ({bearing.source})"
 
 
 def _side(bearing: Bearing) -> str:
     if bearing.at_least is not None:
-        return f"from {bearing.at_least:g} on"
+        return f"at least {bearing.at_least:g}"
     return f"below {bearing.below:g}"
 
 
@@ -51,7 +54,7 @@ def _overview(rules: Iterable[Rule]) -> str:
         (f"[`{each.id}`](#{each.id})", each.severity.value, each.summary, _up_to(each), "safe" if each.safe_fix else "")
         for each in rules
     ]
-    return "## Rules\n\n" + _table(("rule", "usually", "finds", "up to", "`--fix`"), rows)
+    return "## Rules\n\n" + _table(("rule", "usual severity", "finding", "gain up to", "`--fix`"), rows)
 
 
 def _up_to(rule: Rule) -> str:
@@ -68,9 +71,9 @@ def _lines(rule: Rule) -> Iterator[str]:
     yield f"- **Change**: {rule.change}"
     yield f"- **Expected**: {rule.expected} ({rule.source})"
     if rule.safe_fix:
-        yield "- **`--fix`** mends it where the change is certain to leave results as they are."
+        yield "- **Fix**: `--fix` writes the change where it keeps results the same."
     yield from (
-        f"- **Measured**: `{each.fact}` {_side(each)} {VERDICTS[each.verdict]} it."
+        f"- **Measured**: `{each.fact}` {_side(each)} {VERDICTS[each.verdict]} the finding."
         for each in BEARINGS
         if rule.id in each.rules
     )

@@ -35,7 +35,7 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
         if edit in made:
             made.append(edit)  # two findings, one change
         elif any(_clash(a, b) for a in edit.changes for each in made for b in each.changes):
-            left.append((edit, "another change of the same code comes first; audit again after it"))
+            left.append((edit, "another change affects the same code; run the audit again after that change"))
         else:
             try:
                 result = _made(text, [*made, edit])
@@ -75,7 +75,7 @@ def _made(text: str, edits: Sequence[Edit]) -> str:
         from flyball_audit.syntax import rewritten  # noqa: PLC0415  libcst, only where something is changed
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed, which makes changes: pip install 'flyball[planner]'"
+            f"cannot change files: {error.name} is not installed. Install it with pip install 'flyball-fleet[planner]'"
         ) from None
     changes = list(dict.fromkeys(change for edit in edits for change in edit.changes))
     lines = split_lines(text)
@@ -87,7 +87,7 @@ def _made(text: str, edits: Sequence[Edit]) -> str:
             lines[first - 1 : last] = [rewritten("".join(lines[first - 1 : last]), own, first - 1)]
     outside = [each for each in changes if not any(first <= each.span.line <= last for first, last in blocks)]
     if any(each.action is not Action.IMPORT for each in outside):
-        raise Unplaceable("no statement stands at the place of the change")
+        raise Unplaceable("there is no statement at the place of the change")
     imports = [each.text for each in changes if each.action is Action.IMPORT]
     at = _import_line(tree)
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
@@ -108,7 +108,7 @@ def _parsed(text: str) -> ast.Module:
             warnings.simplefilter("ignore")  # odd escapes were there before
             return tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Unplaceable(f"the changed text would not parse: {error}") from None
+        raise Unplaceable(f"the changed file is not valid Python: {error}") from None
 
 
 def _blocks(tree: ast.Module) -> Iterator[tuple[int, int]]:

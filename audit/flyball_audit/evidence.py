@@ -9,9 +9,9 @@ from flyball_audit.finding import Finding, Severity, Time
 from flyball_reports.errors import InputError
 from flyball_reports.figures import figure, percent
 from flyball_reports.specification.document import read_document
-from flyball_reports.specification.entry import Entry
 from flyball_reports.specification.problems import SpecificationError, unknown
-from flyball_reports.specification.sections import Findings, Key, read_section
+from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
+from flyball_reports.specification.source_value import SourceValue
 from flyball_reports.specification.value_readers import Reader, Unfit, number, text
 
 _BY_NAME = {each.name: each for each in FACTS}
@@ -115,24 +115,25 @@ def load_evidence(path: Path) -> Evidence:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise InputError(
-                f"the evidence {path} is larger than {_LARGEST_BYTES / 1e6:.0f} MB; it holds a few numbers"
+                f"the evidence file {path} is larger than {_LARGEST_BYTES / 1e6:.0f} MB; it should hold only a few "
+                "numbers"
             )
         content = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"the evidence {path} is no text in UTF-8") from None
+        raise InputError(f"the evidence file {path} is not valid UTF-8") from None
     except OSError as error:
-        raise InputError(f"the evidence {path} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"cannot read the evidence file {path}: {error.strerror or error}") from None
     return read_evidence(content, str(path))
 
 
 def read_evidence(content: str, file: str = "evidence") -> Evidence:
     """The facts of a text in YAML or JSON; every fault is told with its line."""
     root = read_document(content, file, "measured_on")
-    faults = Findings([], root)
+    faults = SpecificationFaults([], root)
     said = read_section("", root, KEYS, faults)
-    entry = said.get("facts", Entry({}, 0))
+    entry = said.get("facts", SourceValue({}, 0))
     if not isinstance(entry.value, dict):
-        faults.add("facts", f"expected facts such as data_wait_ratio: 0.31, not {entry.told()}")
+        faults.add("facts", f"expected measured facts such as data_wait_ratio: 0.31, not {entry.description()}")
     facts = {} if faults.problems else dict(_facts(entry, said["measured_on"], faults))
     if faults.problems:
         raise SpecificationError(faults.problems, file)
@@ -140,12 +141,14 @@ def read_evidence(content: str, file: str = "evidence") -> Evidence:
 
 
 KEYS = (
-    Key("measured_on", text(), "run, machine and steps on which it was measured", required=True),
-    Key("facts", Reader("facts such as data_wait_ratio: 0.31", lambda entry: entry), "the facts", required=True),
+    SectionKey("measured_on", text(), "the run, the machine and the steps that were measured", required=True),
+    SectionKey(
+        "facts", Reader("facts such as data_wait_ratio: 0.31", lambda entry: entry), "the measured facts", required=True
+    ),
 )
 
 
-def _facts(facts: Entry, measured_on: str, faults: Findings) -> Iterable[tuple[str, Measured]]:
+def _facts(facts: SourceValue, measured_on: str, faults: SpecificationFaults) -> Iterable[tuple[str, Measured]]:
     for name, entry in facts.value.items() if isinstance(facts.value, dict) else ():
         if name not in _BY_NAME:
             faults.add(f"facts.{name}", unknown("fact", name, _BY_NAME))
@@ -154,12 +157,15 @@ def _facts(facts: Entry, measured_on: str, faults: Findings) -> Iterable[tuple[s
         try:
             yield name, _measured(name, entry, measured_on, reader, faults)
         except Unfit as fault:
-            faults.add(f"facts.{name}", f"expected {fault}, not {entry.told()}")
+            faults.add(f"facts.{name}", f"expected {fault}, not {entry.description()}")
 
 
-def _measured(name: str, entry: Entry, measured_on: str, reader: Reader, faults: Findings) -> Measured:
+def _measured(name: str, entry: SourceValue, measured_on: str, reader: Reader, faults: SpecificationFaults) -> Measured:
     if not isinstance(entry.value, dict):
         return Measured(reader.read(entry), measured_on)
-    keys = (Key("value", reader, "the fact's value", required=True), Key("measured_on", text(), "on what"))
+    keys = (
+        SectionKey("value", reader, "the measured value", required=True),
+        SectionKey("measured_on", text(), "what was measured, if it differs from the file's"),
+    )
     said = read_section(f"facts.{name}", entry, keys, faults)
     return Measured(said.get("value", 0.0), said.get("measured_on", measured_on))

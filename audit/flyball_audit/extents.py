@@ -25,7 +25,7 @@ def in_slices(project: "Project", region: Region) -> Iterator[Wait]:
                 continue
             entries = (each.value for each in nodes_below(bound) if isinstance(each, ast.Subscript))
             if value.is_seen_tensor or any(read(project, region, each) for each in entries):
-                yield Wait(bound, "a slice's bound must be known on the host", value)
+                yield Wait(bound, "the bound of a slice must be known on the host", value)
 
 
 def in_indices(project: "Project", region: Region) -> Iterator[Wait]:
@@ -34,7 +34,7 @@ def in_indices(project: "Project", region: Region) -> Iterator[Wait]:
         if isinstance(part.slice, ast.Name) and isinstance(part.value, ast.Name):
             value = read(project, region, part.slice)
             if value is not None and value.is_seen_tensor and _is_list(region, part.value.id):
-                yield Wait(part, "which element of a list it is must be known on the host", value)
+                yield Wait(part, "a list index must be known on the host", value)
 
 
 def _is_list(region: Region, name: str) -> bool:
@@ -64,7 +64,7 @@ def in_counts(project: "Project", region: Region) -> Iterator[Wait]:
         if of_library and value.has(Tag.SUPPOSED):
             value = SUPPOSED  # PyTorch's own functions take nothing but tensors
         if value != UNKNOWN:
-            yield Wait(call, "how many elements it finds must be known on the host", value)
+            yield Wait(call, "the number of elements found must be known on the host", value)
 
 
 _COUNTED = frozenset({"nonzero", "argwhere", "unique"})
@@ -95,4 +95,4 @@ def in_memberships(project: "Project", region: Region) -> Iterator[Wait]:
         if isinstance(asked.ops[0], ast.In | ast.NotIn) and not isinstance(asked.left, ast.Constant):
             value = held(project, region, asked.comparators[0])
             if value is not None and value.has(Tag.TENSOR) and value.is_seen_tensor:
-                yield Wait(asked, "whether it is among the elements must be known on the host", value)
+                yield Wait(asked, "the result of `in` must be known on the host", value)

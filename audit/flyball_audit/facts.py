@@ -44,22 +44,26 @@ class Bearing:
 
 FACTS = (
     Fact("data_wait_ratio", "share of the step spent waiting for the next batch", time=Time.INPUT),
-    Fact("host_bound_ratio", "share of the step in which the GPU waited for the host to give it work", time=Time.HOST),
+    Fact("host_bound_ratio", "share of the step in which the GPU waited for the host to queue work", time=Time.HOST),
     Fact("service_wait_ratio", "share of the step spent waiting for requests and databases", time=Time.SERVICE),
-    Fact("communication_ratio", "share of the step in collectives that nothing hid", time=Time.COMMUNICATION),
+    Fact(
+        "communication_ratio",
+        "share of the step in collectives that did not overlap with computation",
+        time=Time.COMMUNICATION,
+    ),
     Fact("optimizer_ratio", "share of the step in the optimizer, clipping and gradient norms", time=Time.OPTIMIZER),
-    Fact("compute_ratio", "share of the step in kernels of forward and backward", time=Time.COMPUTE),
-    Fact("checkpoint_ratio", "share of the run in which training stood while a checkpoint was written"),
-    Fact("evaluation_ratio", "share of the run in passes that do not train", time=Time.EVALUATION),
+    Fact("compute_ratio", "share of the step in forward and backward kernels", time=Time.COMPUTE),
+    Fact("checkpoint_ratio", "share of the run in which training paused for a checkpoint"),
+    Fact("evaluation_ratio", "share of the run in evaluation", time=Time.EVALUATION),
     Fact("transfer_wait_ratio", "share of the step spent waiting for copies between host and GPU"),
-    Fact("gpu_busy_ratio", "share of the time in which a kernel ran"),
-    Fact("gpu_memory_used_ratio", "used share of the GPU's memory at its peak"),
-    Fact("tensor_active_ratio", "share of the time in which tensor cores worked"),
-    Fact("convolution_ratio", "share of the kernels' time in convolutions"),
-    Fact("attention_ratio", "share of the kernels' time in attention"),
-    Fact("loss_spikes", "steps whose loss or gradient norm stood far above its neighbours'", share=False),
-    Fact("gpu_memory_growth_bytes_per_step", "steady growth of the GPU's allocated memory", share=False),
-    Fact("host_memory_growth_bytes_per_step", "steady growth of the host's memory", share=False),
+    Fact("gpu_busy_ratio", "share of the time in which a kernel was running"),
+    Fact("gpu_memory_used_ratio", "share of the GPU's memory in use at its peak"),
+    Fact("tensor_active_ratio", "share of the time in which the tensor cores were active"),
+    Fact("convolution_ratio", "share of kernel time in convolutions"),
+    Fact("attention_ratio", "share of kernel time in attention"),
+    Fact("loss_spikes", "number of steps whose loss or gradient norm was far above its neighbours", share=False),
+    Fact("gpu_memory_growth_bytes_per_step", "steady growth of allocated GPU memory", share=False),
+    Fact("host_memory_growth_bytes_per_step", "steady growth of host memory", share=False),
 )
 """Every fact; a name says its unit."""
 
@@ -74,22 +78,24 @@ _EVALUATION = ("sync-in-eval-loop", "literal-eval-batch-size", "no-grad-missing-
 _EXCHANGE = ("allreduce-every-micro-step", "data-parallel")
 _OPTIMIZER = ("slow-optimizer-loop", "gradient-norms-every-step", "zero-grad-to-zero")
 _CHECKPOINT = ("checkpoint-every-step",)
+_KEEPING = ("host-memory-growth", "retained-graph")
 
-_OURS = "our default"
+_OURS = "Flyball's default"
+_KINETO = "PyTorch Kineto's profiler advice"
 BEARINGS = (
-    Bearing("data_wait_ratio", Verdict.CONFIRM, _LOADER, "pytorch/kineto's profiler advice", at_least=0.05),
+    Bearing("data_wait_ratio", Verdict.CONFIRM, _LOADER, _KINETO, at_least=0.05),
     Bearing("data_wait_ratio", Verdict.WITHDRAW, _LOADER, _OURS, below=0.01),
-    Bearing("data_wait_ratio", Verdict.LOWER, ("small-batch",), "late batches hide the rest", at_least=0.05),
+    Bearing("data_wait_ratio", Verdict.LOWER, ("small-batch",), "late batches hide everything else", at_least=0.05),
     Bearing("transfer_wait_ratio", Verdict.CONFIRM, _TRANSFER, _OURS, at_least=0.05),
     Bearing("transfer_wait_ratio", Verdict.WITHDRAW, _TRANSFER, _OURS, below=0.01),
     Bearing("host_bound_ratio", Verdict.CONFIRM, _HOST, _OURS, at_least=0.1),
     Bearing("host_bound_ratio", Verdict.LOWER, _HOST, "the gain is at most this share", below=0.02),
     Bearing("gpu_busy_ratio", Verdict.LOWER, _WAITS, "the gain is at most the idle share", at_least=0.98),
     Bearing("gpu_busy_ratio", Verdict.CONFIRM, ("small-batch",), "smdebug's profiler rule on batch size", below=0.7),
-    Bearing("gpu_memory_used_ratio", Verdict.WITHDRAW, ("small-batch",), "no room for a larger one", at_least=0.9),
+    Bearing("gpu_memory_used_ratio", Verdict.WITHDRAW, ("small-batch",), "no room for a larger batch", at_least=0.9),
     Bearing("service_wait_ratio", Verdict.CONFIRM, _SERVICE, _OURS, at_least=0.05),
     Bearing("service_wait_ratio", Verdict.LOWER, _SERVICE, _OURS, below=0.01),
-    Bearing("communication_ratio", Verdict.CONFIRM, _EXCHANGE, "pytorch/kineto's profiler advice", at_least=0.1),
+    Bearing("communication_ratio", Verdict.CONFIRM, _EXCHANGE, _KINETO, at_least=0.1),
     Bearing("communication_ratio", Verdict.LOWER, _EXCHANGE, _OURS, below=0.02),
     Bearing("optimizer_ratio", Verdict.CONFIRM, _OPTIMIZER, _OURS, at_least=0.1),
     Bearing("optimizer_ratio", Verdict.LOWER, _OPTIMIZER, _OURS, below=0.02),
@@ -97,15 +103,15 @@ BEARINGS = (
     Bearing("checkpoint_ratio", Verdict.LOWER, _CHECKPOINT, _OURS, below=0.01),
     Bearing("evaluation_ratio", Verdict.CONFIRM, _EVALUATION, _OURS, at_least=0.1),
     Bearing("evaluation_ratio", Verdict.LOWER, _EVALUATION, _OURS, below=0.01),
-    Bearing("tensor_active_ratio", Verdict.CONFIRM, ("no-mixed-precision",), "as pytorch/kineto advises", below=0.005),
-    Bearing("tensor_active_ratio", Verdict.WITHDRAW, ("no-mixed-precision",), "they work already", at_least=0.05),
+    Bearing("tensor_active_ratio", Verdict.CONFIRM, ("no-mixed-precision",), _KINETO, below=0.005),
+    Bearing("tensor_active_ratio", Verdict.WITHDRAW, ("no-mixed-precision",), "already in use", at_least=0.05),
     Bearing("convolution_ratio", Verdict.CONFIRM, ("cudnn-benchmark-unset",), _OURS, at_least=0.3),
     Bearing("convolution_ratio", Verdict.WITHDRAW, ("cudnn-benchmark-unset",), "nothing to tune", below=0.02),
     Bearing("attention_ratio", Verdict.CONFIRM, ("handwritten-attention", "mask-in-forward"), _OURS, at_least=0.15),
     Bearing("attention_ratio", Verdict.LOWER, ("handwritten-attention",), _OURS, below=0.03),
-    Bearing("loss_spikes", Verdict.CONFIRM, ("no-gradient-clipping",), "what clipping is for", at_least=1),
-    Bearing("gpu_memory_growth_bytes_per_step", Verdict.CONFIRM, ("retained-graph",), "the PyTorch FAQ", at_least=1),
-    Bearing("host_memory_growth_bytes_per_step", Verdict.CONFIRM, ("host-memory-growth",), "it grows", at_least=1),
-    Bearing("host_memory_growth_bytes_per_step", Verdict.LOWER, ("host-memory-growth",), "it did not grow", below=1),
+    Bearing("loss_spikes", Verdict.CONFIRM, ("no-gradient-clipping",), "clipping prevents spikes", at_least=1),
+    Bearing("gpu_memory_growth_bytes_per_step", Verdict.CONFIRM, ("retained-graph",), "PyTorch's FAQ", at_least=1),
+    Bearing("host_memory_growth_bytes_per_step", Verdict.CONFIRM, _KEEPING, "it grows", at_least=1),
+    Bearing("host_memory_growth_bytes_per_step", Verdict.LOWER, ("host-memory-growth",), "it does not grow", below=1),
 )  # fmt: skip
 """Thresholds and who set them. Between them a fact says nothing."""

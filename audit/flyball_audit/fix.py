@@ -36,7 +36,7 @@ class Patch:
 
     file: Text
     after: str
-    mended: tuple[Finding, ...]
+    fixed: tuple[Finding, ...]
     left: tuple[tuple[Finding, str], ...] = ()
     """What could not be changed by itself, and why."""
 
@@ -56,7 +56,7 @@ def read_text(path: str) -> Text:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return Text(path, data.decode(encoding), encoding)
@@ -70,8 +70,8 @@ def patch(file: Text, findings: Iterable[Finding]) -> Patch:
     applied = apply(file.text, [each.edit for each in asked if each.edit is not None])
     reasons = {id(edit): reason for edit, reason in applied.left}
     left = tuple((each, reasons[id(each.edit)]) for each in asked if id(each.edit) in reasons)
-    mended = tuple(each for each in asked if id(each.edit) not in reasons)
-    return Patch(file, applied.text, mended, left)
+    fixed = tuple(each for each in asked if id(each.edit) not in reasons)
+    return Patch(file, applied.text, fixed, left)
 
 
 PatchOf = Callable[[Finding], Patch | None]
@@ -104,18 +104,18 @@ def patches(findings: Iterable[Finding], wanted: Callable[[Finding], bool]) -> I
 def staged(findings: Iterable[Finding]) -> Iterator[tuple[Patch, Patch]]:
     """For each file two patches, one upon the other: what is safe, and what is to be looked at first."""
     for safe_and_other in patches(findings, fixable):
-        file, asked = safe_and_other.file, (*safe_and_other.mended, *(each for each, _ in safe_and_other.left))
+        file, asked = safe_and_other.file, (*safe_and_other.fixed, *(each for each, _ in safe_and_other.left))
         safe = patch(file, sorted(filter(safely_fixable, asked), key=lambda each: each.order))
-        whole = patch(file, (*safe.mended, *sorted(set(asked) - set(safe.mended), key=lambda each: each.order)))
-        mended = tuple(each for each in whole.mended if each not in safe.mended)
-        yield safe, Patch(replace(file, text=safe.after), whole.after, mended, whole.left)
+        whole = patch(file, (*safe.fixed, *sorted(set(asked) - set(safe.fixed), key=lambda each: each.order)))
+        fixed = tuple(each for each in whole.fixed if each not in safe.fixed)
+        yield safe, Patch(replace(file, text=safe.after), whole.after, fixed, whole.left)
 
 
 def write(patch: Patch) -> None:
     """Put the new text in the file's place, whole or not at all; a file that changed meanwhile is left alone."""
     path = Path(patch.file.path).resolve()
     if read_text(patch.file.path) != patch.file:
-        raise InputError(f"{patch.file.path} changed while it was audited, and is left as it is; run the audit again")
+        raise InputError(f"{patch.file.path} changed during the audit and was not written; run the audit again")
     temporary = ""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
@@ -126,7 +126,7 @@ def write(patch: Patch) -> None:
     except (OSError, UnicodeEncodeError) as error:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108  it may not have been made
-        raise InputError(f"{patch.file.path} cannot be written: {error}") from None
+        raise InputError(f"cannot write {patch.file.path}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,12 @@ def fix(findings: Iterable[Finding], again: Callable[[], Iterable[Finding]]) -> 
     mended: list[Finding] = []
     files: dict[str, None] = {}
     for _ in range(ROUNDS):
-        found = [each for each in patches(findings, safely_fixable) if each.mended and each.after != each.file.text]
+        found = [each for each in patches(findings, safely_fixable) if each.fixed and each.after != each.file.text]
         if not found:
             break
         for each in found:
             write(each)
-            mended += each.mended
+            mended += each.fixed
             files[each.file.path] = None
         findings = again()
     return Fixed(tuple(mended), tuple(files))

@@ -74,9 +74,9 @@ class Item:
     def in_words(self) -> str:
         """Once for each of what."""
         if isinstance(self.loop, ast.FunctionDef):
-            return "for each sample that the loader asks for"
+            return "for each sample of the data set"
         over = _gone_through(self.loop)
-        return f"for each of `{self.module.quote(over)}`" if over is not None else "in each turn"
+        return f"for each of `{self.module.quote(over)}`" if over is not None else "in each iteration"
 
     def trains(self, project: "Project") -> bool:
         """Whether training waits for it: the loop runs in a training turn, or in a loader's data set."""

@@ -129,7 +129,7 @@ class Module:
         while above is not None and not isinstance(above, ast.stmt):
             above = self.parent(above)
         if above is None:
-            raise ValueError(f"{ast.dump(node)} stands in no statement of {self.path}")
+            raise ValueError(f"{ast.dump(node)} is in no statement of {self.path}")
         return above
 
     def binds(self, scope: ast.AST, name: str) -> bool:

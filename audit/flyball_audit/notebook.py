@@ -18,13 +18,17 @@ _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "pytho
 def read_notebook(path: str, data: bytes) -> Source | Unreadable:
     """The code of a notebook."""
     if len(data) > LARGEST_BYTES:
-        return Unreadable(path, 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", "clear its outputs and audit again")
+        return Unreadable(
+            path, 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", "clear its outputs and run the audit again"
+        )
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Unreadable(path, 1, f"no notebook: {error}", "save it again from the notebook's program")
+        return Unreadable(path, 1, f"not a valid notebook: {error}", "save it again from the notebook's editor")
     if not isinstance(document, Mapping) or not isinstance(_cells(document), list):
-        return Unreadable(path, 1, "no notebook: it has no list of cells", "save it again from the notebook's program")
+        return Unreadable(
+            path, 1, "not a valid notebook: it has no list of cells", "save it again from the notebook's editor"
+        )
     return _joined(path, list(_code(_cells(document))))
 
 
@@ -50,7 +54,7 @@ def _joined(path: str, codes: list[str]) -> Source:
         starts.append(line)
         plain, fault = plain_python(code.replace("\r\n", "\n").replace("\r", "\n"))
         if fault is not None:
-            left_out.append(Unreadable(path, *fault, "mend the cell and audit again", number))
+            left_out.append(Unreadable(path, *fault, "fix the syntax of this cell and run the audit again", number))
         text.append(plain)
         line += plain.count("\n") + 1
     return Source(path, "\n".join(text) + "\n", tuple(starts), tuple(left_out))
@@ -93,7 +97,7 @@ def _parses(code: str) -> tuple[int, str] | None:
             warnings.simplefilter("ignore")
             tree_of(code)
     except SyntaxError as error:
-        return error.lineno or 1, f"does not parse: {error.msg}"
+        return error.lineno or 1, f"syntax error: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
-        return 1, f"does not parse: {error}"
+        return 1, f"syntax error: {error}"
     return None

@@ -30,7 +30,7 @@ class Review:
     failures: tuple[str, ...] = ()
     withdrawn: tuple[Withdrawn, ...] = ()
     evidence: Evidence | None = None
-    mended: tuple[Finding, ...] = ()
+    fixed: tuple[Finding, ...] = ()
     """What `--fix` has changed just now."""
 
     @property

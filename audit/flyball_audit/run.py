@@ -160,18 +160,18 @@ def read(path: Path) -> Source | Unreadable:
         refused = _refused(path, path.stat())
         data = b"" if refused else path.read_bytes()
     except OSError as error:
-        return Unreadable(path.as_posix(), 1, f"cannot be read: {error.strerror}", "mind the path and the rights")
+        return Unreadable(path.as_posix(), 1, f"cannot be read: {error.strerror}", "check the path and the permissions")
     reader = read_notebook if path.suffix == ".ipynb" else read_python
     return refused or reader(path.as_posix(), data)
 
 
 def _refused(path: Path, state: stat_result) -> Unreadable | None:
     if S_ISDIR(state.st_mode):
-        return Unreadable(path.as_posix(), 1, "the folder cannot be listed", "mind the rights")
+        return Unreadable(path.as_posix(), 1, "cannot list the folder", "check its permissions")
     if not S_ISREG(state.st_mode):
-        return Unreadable(path.as_posix(), 1, "no ordinary file", "name Python files, notebooks or folders of them")
+        return Unreadable(path.as_posix(), 1, "not a regular file", "pass Python files, notebooks or folders")
     if state.st_size > LARGEST_BYTES:
-        what_to_do = "audit the code that a person wrote"
+        what_to_do = "audit the source it was generated from"
         return Unreadable(path.as_posix(), 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", what_to_do)
     return None
 
@@ -191,7 +191,7 @@ def _look(project: Project, rules: Sequence[Rule], on_file: Callable[[str], None
                     if known is None or _weight(each) > _weight(known):
                         found[key] = each
             except Exception as error:  # noqa: BLE001  a rule that fails in one file must not silence the others
-                failures.append(f"{rule.id} failed in {module.path}: {error!r}")
+                failures.append(f"rule {rule.id} failed on {module.path}: {error!r}")
     kept = obey(found.values(), project.modules.values())
     return Report(tuple(_in_cells(kept, project)), (), failures=tuple(failures))
 

@@ -38,7 +38,7 @@ def sources(module: Module, function: Function, scores: ast.expr) -> Iterator[So
         if here.node not in seen:
             seen.add(here.node)
             yield here
-            waiting += _made_of(module, here)
+            waiting += made_of(module, here)
 
 
 def is_biased(module: Module, function: Function, scores: ast.expr) -> bool:
@@ -88,7 +88,7 @@ def _is_asked_its_shape(module: Module, name: ast.Name) -> bool:
     return isinstance(above, ast.Attribute) and above.attr in SHAPES
 
 
-def _made_of(module: Module, here: Source) -> Iterator[Source]:
+def made_of(module: Module, here: Source) -> Iterator[Source]:
     function, node = here
     if isinstance(node, ast.Name):
         given = given_above(module, function, node)

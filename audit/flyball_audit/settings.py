@@ -10,9 +10,9 @@ from typing import Any
 from flyball_audit.choices import FailOn
 from flyball_audit.finding import Finding, Severity
 from flyball_reports.errors import InputError, UnknownName
-from flyball_reports.specification.entry import Entry
 from flyball_reports.specification.problems import SpecificationError, unknown
-from flyball_reports.specification.sections import Findings, Key, read_section
+from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
+from flyball_reports.specification.source_value import SourceValue
 from flyball_reports.specification.value_readers import Reader, many, member, number, text
 
 FILE = "flyball-audit.toml"
@@ -59,7 +59,7 @@ def rules_named(patterns: Sequence[str], known: Collection[str]) -> frozenset[st
     for pattern in patterns:
         meant = {rule for rule in known if fnmatchcase(rule, pattern)}
         if not meant:
-            raise UnknownName("rule of the audit", pattern, known, instead="docs/audit.md lists them all")
+            raise UnknownName("rule", pattern, known, instead="docs/audit.md lists all rules")
         found |= meant
     return frozenset(found)
 
@@ -69,7 +69,7 @@ def read_settings(content: str, file: str, known: Collection[str]) -> Settings |
     try:
         table: Any = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{file}: is no TOML: {error}") from None
+        raise InputError(f"{file} is not valid TOML: {error}") from None
     own = PurePath(file).name == "pyproject.toml"
     for name in _TABLE if own else ():
         table = table.get(name) if isinstance(table, dict) else None
@@ -95,12 +95,12 @@ def load_settings(file: Path, known: Collection[str]) -> Settings | None:
     """The settings of a file; paths in them are beside it."""
     try:
         if file.stat().st_size > _LARGEST_BYTES:
-            raise InputError(f"{file} is larger than {_LARGEST_BYTES / 1e6:.0f} MB: these are no settings")
+            raise InputError(f"{file} is larger than {_LARGEST_BYTES / 1e6:.0f} MB, too large for a settings file")
         content = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{file} is no text in UTF-8") from None
+        raise InputError(f"{file} is not valid UTF-8") from None
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"cannot read {file}: {error.strerror or error}") from None
     found = read_settings(content, str(file), known)
     if found is None or found.evidence is None:
         return found
@@ -108,20 +108,22 @@ def load_settings(file: Path, known: Collection[str]) -> Settings | None:
 
 
 KEYS = (
-    Key("select", many(text()), "rules that are asked, as names or patterns; all, where it is left out"),
-    Key("ignore", many(text()), "rules that are not asked, as names or patterns"),
-    Key("exclude", many(text()), "files and folders that are not read, as patterns"),
-    Key("confidence", number(at_least=0.0, at_most=1.0), "findings that are less sure than this are not shown"),
-    Key("fail_on", member(FailOn), "from which severity on the command ends with 1"),
-    Key("evidence", text(), "a file of measured facts, beside this one"),
-    Key("severity", Reader("a table of rules and severities", lambda entry: entry), "severities of rules of your own"),
+    SectionKey("select", many(text()), "rules to run, as names or patterns; all rules if it is missing"),
+    SectionKey("ignore", many(text()), "rules not to run, as names or patterns"),
+    SectionKey("exclude", many(text()), "files and folders to skip, as patterns"),
+    SectionKey("confidence", number(at_least=0.0, at_most=1.0), "minimum confidence of the findings to show"),
+    SectionKey("fail_on", member(FailOn), "minimum severity at which the command exits with status 1"),
+    SectionKey("evidence", text(), "a file of measured facts; its path is relative to this file"),
+    SectionKey(
+        "severity", Reader("a table of rules and severities", lambda entry: entry), "your own severities of rules"
+    ),
 )
 
 
-def _settings(root: Entry, file: str, known: Collection[str]) -> Settings:
-    faults = Findings([], root)
+def _settings(root: SourceValue, file: str, known: Collection[str]) -> Settings:
+    faults = SpecificationFaults([], root)
     said = read_section("", root, KEYS, faults)
-    severity = _severities(said.pop("severity", Entry({}, 0)), known, faults)
+    severity = _severities(said.pop("severity", SourceValue({}, 0)), known, faults)
     evidence = Path(said.pop("evidence")) if "evidence" in said else None
     for key in {"select", "ignore"} & said.keys():
         try:
@@ -133,21 +135,23 @@ def _settings(root: Entry, file: str, known: Collection[str]) -> Settings:
     return Settings(severity=severity, evidence=evidence, **said)
 
 
-def _severities(entry: Entry, known: Collection[str], faults: Findings) -> dict[str, Severity]:
+def _severities(entry: SourceValue, known: Collection[str], faults: SpecificationFaults) -> dict[str, Severity]:
     if not isinstance(entry.value, dict):
-        faults.add("severity", f"expected a table such as [severity] with no-compile = 'warning', not {entry.told()}")
+        faults.add(
+            "severity", f"expected a table such as [severity] with no-compile = 'warning', not {entry.description()}"
+        )
         return {}
     for rule in entry.value.keys() - set(known):
         faults.add(f"severity.{rule}", unknown("rule", rule, known))
-    keys = [Key(rule, member(Severity), "severity") for rule in entry.value if rule in known]
+    keys = [SectionKey(rule, member(Severity), "severity") for rule in entry.value if rule in known]
     named = {key: each for key, each in entry.value.items() if key in known}
-    return read_section("severity", Entry(named, 0), keys, faults)
+    return read_section("severity", SourceValue(named, 0), keys, faults)
 
 
-def _entry(value: Any) -> Entry:
+def _entry(value: Any) -> SourceValue:
     """Values of TOML as the readers of specifications want them; their lines are not known."""
     if isinstance(value, dict):
-        return Entry({str(key): _entry(each) for key, each in value.items()}, 0)
+        return SourceValue({str(key): _entry(each) for key, each in value.items()}, 0)
     if isinstance(value, list):
-        return Entry([_entry(each) for each in value], 0)
-    return Entry(value if isinstance(value, str | int | float | bool) else str(value), 0)
+        return SourceValue([_entry(each) for each in value], 0)
+    return SourceValue(value if isinstance(value, str | int | float | bool) else str(value), 0)

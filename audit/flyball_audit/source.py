@@ -94,9 +94,11 @@ def decode(data: bytes) -> str:
 def read_python(path: str, data: bytes) -> Source | Unreadable:
     """A Python file's text."""
     if len(data) > LARGEST_BYTES:
-        return Unreadable(path, 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", "audit the code that a person wrote")
+        return Unreadable(
+            path, 1, f"larger than {LARGEST_BYTES / 1e6:.0f} MB", "audit the source it was generated from"
+        )
     if b"\0" in data:
-        return Unreadable(path, 1, "holds null bytes: no Python source", "leave it out, or save it as UTF-8")
+        return Unreadable(path, 1, "contains null bytes, so it is not Python source", "exclude it, or save it as UTF-8")
     return Source(path, decode(data))
 
 
@@ -109,12 +111,12 @@ def parse(source: Source) -> ast.Module | Unreadable:
     except SyntaxError as error:
         return _syntax_fault(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
-        return Unreadable(source.path, 1, f"too deep or odd to parse ({error})", "split its deepest expression")
+        return Unreadable(source.path, 1, f"too deeply nested to parse ({error})", "split its deepest expression")
 
 
 def _syntax_fault(source: Source, error: SyntaxError) -> Unreadable:
     cell, line = source.place(max(1, error.lineno or 1))
-    message = error.msg or "does not parse"
+    message = error.msg or "syntax error"
     if "Missing parentheses in call to 'print'" in message or "Missing parentheses in call to 'exec'" in message:
-        return Unreadable(source.path, line, "Python 2 (a print statement)", "convert it to Python 3 first", cell)
-    return Unreadable(source.path, line, f"does not parse: {message}", "mend the syntax and audit again", cell)
+        return Unreadable(source.path, line, "Python 2 code (a print statement)", "convert it to Python 3 first", cell)
+    return Unreadable(source.path, line, f"syntax error: {message}", "fix the syntax and run the audit again", cell)

@@ -72,9 +72,9 @@ def _note(path: str, comment: Suppression) -> Finding:
         severity=Severity.NOTE,
         confidence=1.0,
         message=f"{rules} switched off here without a reason",
-        because="the comment is obeyed, but the next reader cannot tell whether it still holds",
-        change="say why behind the bracket: `# flyball: ignore[rule] once an epoch`",
-        expected="nothing is faster; what is ignored stays understood (flyball)",
+        because="the comment works, but nothing shows whether it is still needed",
+        change="Write the reason after the bracket, for example `# flyball: ignore[rule] runs once an epoch`.",
+        expected="no time; reasons keep suppressions reviewable (Flyball)",
         end_line=comment.line,
         end_column=comment.column + 1,
     )

@@ -36,7 +36,7 @@ def rewritten(code: str, changes: Sequence[Change], lines_before: int) -> str:
     try:
         left = wrapper.module.visit(_Rewriter(wanted)).code
     except (cst.ParserSyntaxError, cst.CSTValidationError) as error:
-        raise Unplaceable(f"the change does not fit there: {error}") from None
+        raise Unplaceable(f"the change does not fit at this place: {error}") from None
     return left if left.strip() else ""
 
 
@@ -57,7 +57,7 @@ def _target(change: Change, nodes: dict[tuple[int, int, int, int], list[cst.CSTN
     for kind in kinds:
         if found := next((node for node in there if isinstance(node, kind)), None):
             return found
-    raise Unplaceable(f"no code to {change.action} stands at {span.line}:{span.column}")
+    raise Unplaceable(f"no code to {change.action} at {span.line}:{span.column}")
 
 
 def _is_statement(text: str) -> bool:
@@ -102,7 +102,7 @@ class _Rewriter(cst.CSTTransformer):
         """`if x: a(); b()`: what goes, goes from its line."""
         for each in original.body:
             if any(change.action in {Action.BEFORE, Action.AFTER} for change in self.wanted.get(each, ())):
-                raise Unplaceable("the statement stands on the line of its condition: give it a line of its own first")
+                raise Unplaceable("the statement is on the line of its condition: move it to a line of its own first")
         body = self._small_statements(original.body, updated.body)
         return updated.with_changes(body=body or [cst.Pass()])
 
@@ -128,7 +128,7 @@ class _Rewriter(cst.CSTTransformer):
         changes = [change for each in small for change in self.wanted.get(each, ())]
         around = [change for change in changes if change.action in {Action.BEFORE, Action.AFTER}]
         if len(small) > 1 and around:
-            raise Unplaceable("the statement shares its line with others: give it a line of its own first")
+            raise Unplaceable("the statement shares its line with others: move it to a line of its own first")
         before = [line for change in around if change.action is Action.BEFORE for line in _statements(change.text)]
         after = [line for change in around if change.action is Action.AFTER for line in _statements(change.text)]
         if before:
@@ -177,7 +177,7 @@ def _small(statement: cst.BaseSmallStatement, text: str) -> cst.BaseSmallStateme
         each for line in _statements(text) for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())
     ]
     if len(small) != 1:
-        raise Unplaceable("more than one simple statement would stand where one stood")
+        raise Unplaceable("the change would put more than one statement in the place of one")
     return small[0].with_changes(semicolon=statement.semicolon)
 
 

@@ -52,7 +52,7 @@ _READING = frozenset({
 """Names of calls of which a forward pass has one if it makes the host wait."""
 
 
-CALLED = "is run for each batch in all likelihood, though by no loop that is among the files"
+CALLED = "probably runs for each batch, but no loop in these files calls it"
 
 
 def noted(match: Match, module: Module, root: Root) -> Match:

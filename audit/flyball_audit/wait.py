@@ -42,7 +42,7 @@ class Wait(NamedTuple):
         return last_name(self.node) if isinstance(self.node, ast.Call) else ""
 
 
-ASKED = "a condition asks it for a truth value"
+ASKED = "a condition needs the truth value of {it}"
 
 _METHODS = TO_HOST | {"cpu"}
 _COPYING = frozenset({"cpu", "numpy", "tolist", "to"})
@@ -54,7 +54,7 @@ NUMBERS = frozenset({Tag.LOSS, Tag.NORM})
 
 def told(region: Region, wait: Wait) -> str:
     """What is waited for, in words."""
-    kinds = ((Tag.LOSS, "a loss"), (Tag.NORM, "a norm of gradients"), (Tag.GRADIENT, "a gradient"),
-             (Tag.PARAMETER, "a parameter"), (Tag.OUTPUT, "what the model gives"))  # fmt: skip
+    kinds = ((Tag.LOSS, "a loss"), (Tag.NORM, "a gradient norm"), (Tag.GRADIENT, "a gradient"),
+             (Tag.PARAMETER, "a parameter"), (Tag.OUTPUT, "the model's output"))  # fmt: skip
     what = next((words for tag, words in kinds if wait.value.has(tag)), "a tensor")
-    return f"`{region.module.quote(wait.node)}` waits for the device: {what} on it, {wait.does}"
+    return f"`{region.module.quote(wait.node)}` waits for the device: {wait.does.replace('{it}', what)}"

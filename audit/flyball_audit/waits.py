@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 
 _CONVERSIONS = {
-    "builtins.float": "turns it into a number",
-    "builtins.int": "turns it into a number",
-    "builtins.bool": "turns it into a truth value",
-    "builtins.round": "turns it into a number",
-    "builtins.complex": "turns it into a number",
-    "builtins.range": "turns it into a number",
-    "builtins.print": "prints it",
-    "builtins.str": "turns it into text",
-    "builtins.format": "turns it into text",
-    "torch.equal": "compares on the host",
-    "torch.allclose": "compares on the host",
+    "builtins.float": "needs {it} as a number on the host",
+    "builtins.int": "needs {it} as a number on the host",
+    "builtins.bool": "needs the truth value of {it} on the host",
+    "builtins.round": "needs {it} as a number on the host",
+    "builtins.complex": "needs {it} as a number on the host",
+    "builtins.range": "needs {it} as a number on the host",
+    "builtins.print": "needs the value of {it} on the host",
+    "builtins.str": "needs the value of {it} on the host",
+    "builtins.format": "needs the value of {it} on the host",
+    "torch.equal": "compares {it} on the host",
+    "torch.allclose": "compares {it} on the host",
 }
 
 _REPORTING = frozenset({
@@ -85,11 +85,13 @@ def waits(project: "Project", region: Region) -> Iterator[Wait]:
     for entry in region.all(ast.Subscript):
         value = held(project, region, entry.value) if _is_old_reading(entry) else None
         if value is not None and (value.has(Tag.LOSS) or _is_old_score(region, entry)):
-            yield Wait(entry, "`.data[0]` copies it to the host (in PyTorch before 0.4; later it fails)", value)
+            yield Wait(
+                entry, "`.data[0]` copies {it} to the host (before PyTorch 0.4; in later versions it fails)", value
+            )
     for given in region.all(ast.Assign):
         value = stored(project, region, given)
         if value is not None:
-            yield Wait(given.value, "writing it into a tensor on the host copies it", value)
+            yield Wait(given.value, "writing {it} into a tensor on the host copies it", value)
     yield from in_slices(project, region)
     yield from in_indices(project, region)
     yield from in_counts(project, region)
@@ -102,7 +104,7 @@ def _in_texts(project: "Project", region: Region) -> Iterator[Wait]:
     for text, parts in _formatted(region):
         value = next((found for each in parts if (found := shown(project, region, each)) is not None), None)
         if value is not None:
-            yield Wait(text, "formatting turns it into text", value)
+            yield Wait(text, "formatting needs the value of {it} on the host", value)
 
 
 def _tests(region: Region) -> Iterator[ast.expr]:
@@ -163,13 +165,13 @@ def _in_call(project: "Project", region: Region, call: ast.Call) -> Wait | None:
         if (factor := _of_factor(project, region, call)) is not None:
             return factor
         if call.func.attr in _REPORTING or _is_written(call.func):
-            return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
+            return _of_arguments(project, region, call, "the logger reads the value of {it} at once", logged)
         if call.func.attr == "add_batch":  # of Hugging Face's metrics, which keep tables on the host
-            return _of_arguments(project, region, call, "hands it to a metric, which copies it to the host", read)
+            return _of_arguments(project, region, call, "the metric copies {it} to the host", read)
     if call.args and _BRINGING.search(last_name(call)) and not project.flow.callees(region.module, call):
         value = held(project, region, call.args[0])
         if value is not None:
-            return Wait(call, "brings it to the host, as its name says", value.tagged(Tag.SUPPOSED))
+            return Wait(call, "judging by its name, the function copies {it} to the host", value.tagged(Tag.SUPPOSED))
     return _in_function(project, region, call)
 
 
@@ -181,7 +183,7 @@ def _of_factor(project: "Project", region: Region, call: ast.Call) -> Wait | Non
     value = project.flow.value(region.module, given) if given is not None else UNKNOWN
     if not value.has(Tag.TENSOR) or value.has(Tag.CPU):
         return None
-    return Wait(call, f"`{asked}` must be a number on the host", value if value.is_seen_tensor else SUPPOSED)
+    return Wait(call, f"`{asked}=` must be a number on the host", value if value.is_seen_tensor else SUPPOSED)
 
 
 _SCALING = frozenset({"add", "add_", "sub", "sub_"})
@@ -199,9 +201,9 @@ _WRITING = re.compile(r"^(add|write|log)_(loss|losses|scalars?|metrics?|evaluati
 def _in_method(call: ast.Call, name: str, value: Value) -> Wait | None:
     """What a method does to a tensor on the device, if it waits."""
     if name in TO_HOST and name != "numpy":  # which refuses what is not on the host already
-        return Wait(call, f"`.{name}()` copies it to the host", value)
+        return Wait(call, f"`.{name}()` copies {{it}} to the host", value)
     if moves_to_host(call) and not is_non_blocking(call):
-        return Wait(call, f"`.{name}({'...' if call.args else ''})` copies it to the host", value)
+        return Wait(call, f"`.{name}({'...' if call.args else ''})` copies {{it}} to the host", value)
     return None
 
 
@@ -212,18 +214,24 @@ def _in_function(project: "Project", region: Region, call: ast.Call) -> Wait | N
         look = _LOOKS.get(name, number)
         return _of_arguments(project, region, call, f"`{last_name(call)}()` {_CONVERSIONS[name]}", look)
     if name in {"builtins.any", "builtins.all"}:
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks it for a truth value", each_read)
+        return _of_arguments(
+            project, region, call, f"`{last_name(call)}()` needs the truth value of {{it}} on the host", each_read
+        )
     if name in _LOGGING_FUNCTIONS:
-        return _of_arguments(project, region, call, "hands it to a logger, which reads it at once", logged)
+        return _of_arguments(project, region, call, "the logger reads the value of {it} at once", logged)
     if name in _MAKING:
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` asks for its numbers one by one", listed)
+        return _of_arguments(
+            project, region, call, f"`{last_name(call)}()` reads the numbers of {{it}} one by one", listed
+        )
     if name in _CLIPPING and any(
         each.arg == "error_if_nonfinite" and is_constant(each.value, True) for each in call.keywords
     ):
-        return Wait(call, "`error_if_nonfinite` asks on the host whether it is finite", SUPPOSED)
+        return Wait(call, "`error_if_nonfinite=True` checks the norm on the host", SUPPOSED)
     if name.startswith(("numpy.", "math.")):
         taken = read if name.startswith("math.") else held  # of what was moved to the device, settings are numbers
-        return _of_arguments(project, region, call, f"`{last_name(call)}()` computes on the host", taken)
+        return _of_arguments(
+            project, region, call, f"`{last_name(call)}()` runs on the host and needs the value of {{it}}", taken
+        )
     return None
 
 

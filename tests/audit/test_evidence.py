@@ -50,7 +50,7 @@ def test_facts_are_read_with_what_they_were_measured_on() -> None:
         ("measured_on: a\nfacts:\n  gpu_busy_ratio: 31", "facts.yaml:3: facts.gpu_busy_ratio: expected a number of at"),
         ("measured_on: a\nfacts:\n  loss_spikes: many", "facts.yaml:3: facts.loss_spikes: expected a number"),
         ("measured_on: a\nfacts:\n  gpu_busy_ratio: {on: b}", "facts.gpu_busy_ratio.value: is missing"),
-        ("measured_on: a\nfacts: 3", "facts: expected facts such as"),
+        ("measured_on: a\nfacts: 3", "facts: expected measured facts such as"),
         ("measured_on: [\n", "facts.yaml:2: "),
         ("- 1", "facts.yaml:1: expected keys such as measured_on"),
     ],
@@ -67,7 +67,7 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     binary, huge = tmp_path / "binary.yaml", tmp_path / "huge.yaml"
     binary.write_bytes(b"\xff\xfe")
     huge.write_bytes(b"#" * 1_000_001)
-    for path, words in ((binary, "UTF-8"), (huge, "larger"), (tmp_path / "none.yaml", "cannot be read")):
+    for path, words in ((binary, "UTF-8"), (huge, "larger"), (tmp_path / "none.yaml", "cannot read")):
         with pytest.raises(InputError, match=words):
             load_evidence(path)
 

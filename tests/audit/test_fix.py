@@ -100,7 +100,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = _file(tmp_path, b"f(a=1)\n")
     made = patch(read_text(str(path)), _calls(path, "f"))
     path.write_bytes(b"f(a=1)  # mine\n")
-    with pytest.raises(InputError, match="changed while it was audited"):
+    with pytest.raises(InputError, match="changed during the audit"):
         write(made)
     assert path.read_bytes() == b"f(a=1)  # mine\n"
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     path = _file(tmp_path, b"f(a=1)\n")
     made = patch(read_text(str(path)), _calls(path, "f"))
     path.unlink()
-    with pytest.raises(InputError, match=r"train\.py cannot be read"):
+    with pytest.raises(InputError, match=r"cannot read .*train\.py"):
         write(made)
 
 
@@ -133,4 +133,4 @@ def test_patches_come_in_two_stages(tmp_path: Path) -> None:
     ((safe, other),) = staged([*_calls(path, "g", safe=False), *_calls(path, "f")])
     assert (safe.file.text, safe.after) == ("f(a=1)\ng(a=1)\n", "f()\ng(a=1)\n")
     assert (other.file.text, other.after) == (safe.after, "f()\ng()\n")
-    assert [len(each.mended) for each in (safe, other)] == [1, 1]
+    assert [len(each.fixed) for each in (safe, other)] == [1, 1]

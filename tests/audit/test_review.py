@@ -161,7 +161,7 @@ def test_a_folder_without_rights_is_said(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Path, "iterdir", refuse)
     found = review([folder], Settings(), rules=RULES)
     assert _files(found) == ["train.py"]
-    assert [(each.path, each.why) for each in found.unreadable] == [("secret", "the folder cannot be listed")]
+    assert [(each.path, each.why) for each in found.unreadable] == [("secret", "cannot list the folder")]
 
 
 def test_a_rule_that_fails_is_said_and_silences_no_other(folder: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_rule_that_fails_is_said_and_silences_no_other(folder: Path) -> None:
 
     found = review([folder], Settings(), rules=(_rule("broken", look), *RULES))
     assert len(found.findings) == 2
-    assert found.failures == ("broken failed in train.py: KeyError('oh')",)
+    assert found.failures == ("rule broken failed on train.py: KeyError('oh')",)
 
 
 def test_findings_are_counted_by_severity(folder: Path) -> None:

@@ -30,7 +30,7 @@ def _mended(texts: dict[str, str], findings: Iterable[Finding]) -> dict[str, str
     changed = dict(texts)
     for path in {each.path for each in asked}:
         made = patch(read_text(path), [each for each in asked if each.path == path])
-        assert made.mended, made.left
+        assert made.fixed, made.left
         changed[path] = made.after
         ast.parse(made.after)
     return changed
@@ -101,6 +101,12 @@ for x, y in loader:
         ("", "history.append({'loss': loss})", None),
         ("", "history.append(out)", None),
         ("mask = torch.ones(8, 8).to('cuda')", "", "mask = torch.ones(8, 8, device='cuda')"),
+        ("mask = torch.ones(8, 8).to(y)", "", None),
+        ("mask = torch.ones(8, 8).to(like)", "", None),
+        ("mask = torch.ones(8, 8).to(device=y)", "", None),
+        ("mask = torch.ones(8, 8).type_as(y)", "", None),
+        ("mask = torch.ones(8, 8).cuda(device=1)", "", None),
+        ("mask = torch.ones(8, 8).to(y.device)", "", "mask = torch.ones(8, 8, device=y.device)"),
         ("mask = torch.ones(8, pin_memory=True).to('cuda')", "", None),
         ("mask = torch.ones(8, requires_grad=True).to('cuda')", "", None),
         ("mask = torch.linspace(0, 1, 8).to('cuda')", "", None),
@@ -119,6 +125,33 @@ def test_only_what_leaves_results_as_they_are_is_safe(before: str, after: str, c
     mended = _mended_once({"train.py": code}, safe)["train.py"]
     expected = code.replace(f"    {before or after}\n", f"    {changed}\n" if changed else "")
     assert mended == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_safe"),
+    [("", True), (", collate_fn=collate", False), (", batch_size=None", False), (", **options", False)],
+)
+def test_only_copies_of_what_pytorch_collates_are_changed_by_themselves(arguments: str, is_safe: bool) -> None:
+    """A class of one's own, which a `collate_fn` may return, need not take `non_blocking`."""
+    loader = f"torch.utils.data.DataLoader(data, pin_memory=True, num_workers=2{arguments})"
+    code = LOOP.format(before="pass", after="pass").replace("in loader:", f"in {loader}:")
+    found = [each for each in _audited({"train.py": code}).findings if each.rule == "blocking-transfer"]
+    assert {safely_fixable(each) for each in found} <= {is_safe}
+    assert found or "**" in arguments
+
+
+@pytest.mark.parametrize("other", ["0.5", "float(loss)", "len(x)", "unknown(x)"])
+def test_a_value_that_may_be_a_number_is_not_detached_by_itself(other: str) -> None:
+    """A meter takes losses and numbers: a number has no `detach()`."""
+    meter = "class Meter:\n    def __init__(self):\n        self.sum = 0\n"
+    meter += "    def update(self, value):\n        self.sum += value\n\n"
+    code = LOOP.format(before="pass", after="meter.update(loss); other.update(loss)")
+    code = code.replace("history = []\n", f"history = []\n{meter}meter, other = Meter(), Meter()\n")
+    (found,) = (each for each in _audited({"train.py": code}).findings if each.rule == "retained-graph")
+    assert safely_fixable(found)
+    mixed = code.replace("other.update(loss)", f"other.update({other})")
+    (found,) = (each for each in _audited({"train.py": mixed}).findings if each.rule == "retained-graph")
+    assert not safely_fixable(found)
 
 
 def test_the_corpus_shows_safe_changes() -> None:

@@ -27,7 +27,7 @@ def test_a_broken_file_names_its_line() -> None:
     """A syntax fault is told where the parser saw it."""
     fault = parse(Source("broken.py", "def f(:\n    pass\n"))
     assert isinstance(fault, Unreadable)
-    assert str(fault).startswith("broken.py:1: does not parse")
+    assert str(fault).startswith("broken.py:1: syntax error")
 
 
 def test_binary_and_enormous_files_are_refused() -> None:

@@ -36,43 +36,42 @@ def _told(code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "does"),
     [
-        ("x = loss.item()", "`.item()` copies it to the host"),
-        ("x = loss.detach().tolist()", "`.tolist()` copies it to the host"),
-        ("x = loss.cpu()", "`.cpu()` copies it to the host"),
-        ("x = loss.to('cpu')", "`.to(...)` copies it to the host"),
-        ("x = loss.to('cpu', non_blocking=False)", "`.to(...)` copies it to the host"),
-        ("x = float(loss)", "`float()` turns it into a number"),
-        ("x = round(loss, 2)", "`round()` turns it into a number"),
-        ("x = bool(loss)", "`bool()` turns it into a truth value"),
-        ("print(step, loss)", "`print()` prints it"),
-        ("print(f'{step}', file=sys.stderr, end=loss)", "`print()` prints it"),
-        ("x = str(loss)", "`str()` turns it into text"),
-        ("x = f'{step}: {loss:.2f}'", "formatting turns it into text"),
-        ("x = '%d: %.2f' % (step, loss)", "formatting turns it into text"),
-        ("x = 'loss %.2f' % loss", "formatting turns it into text"),
-        ("x = '{}: {:.2f}'.format(step, loss)", "formatting turns it into text"),
-        ("x = loss.data[0]", "`.data[0]` copies it to the host"),
-        ("same = torch.equal(loss, loss)", "`equal()` compares on the host"),
-        ("x = np.log(loss)", "`log()` computes on the host"),
-        ("x = math.isnan(loss)", "`isnan()` computes on the host"),
-        ("writer.add_scalar('loss', loss, step)", "hands it to a logger"),
-        ("bar.set_postfix(loss=loss)", "hands it to a logger"),
-        ("log.info('%s', loss)", "hands it to a logger"),
-        ("wandb.log({'step': step, 'loss': loss})", "hands it to a logger"),
-        ("wandb.log(dict(step=step, loss=loss))", "hands it to a logger"),
-        ("parts = {'loss': loss}\nwandb.log(parts)", "hands it to a logger"),
-        ("print([loss])", "`print()` prints it"),
-        ("x = '%d %s' % (step, *[loss])", "formatting turns it into text"),
-        ("x = loss.cpu().detach().numpy()", "`.cpu()` copies it to the host"),
-        ("x = loss.detach().to('cpu').numpy()", "`.to(...)` copies it to the host"),
-        ("for each in range(loss): pass", "`range()` turns it into a number"),
+        ("x = loss.item()", "`.item()` copies a loss to the host"),
+        ("x = loss.detach().tolist()", "`.tolist()` copies a loss to the host"),
+        ("x = loss.cpu()", "`.cpu()` copies a loss to the host"),
+        ("x = loss.to('cpu')", "`.to(...)` copies a loss to the host"),
+        ("x = loss.to('cpu', non_blocking=False)", "`.to(...)` copies a loss to the host"),
+        ("x = float(loss)", "`float()` needs a loss as a number on the host"),
+        ("x = round(loss, 2)", "`round()` needs a loss as a number on the host"),
+        ("x = bool(loss)", "`bool()` needs the truth value of a loss on the host"),
+        ("print(step, loss)", "`print()` needs the value of a loss on the host"),
+        ("print(f'{step}', file=sys.stderr, end=loss)", "`print()` needs the value of a loss on the host"),
+        ("x = str(loss)", "`str()` needs the value of a loss on the host"),
+        ("x = f'{step}: {loss:.2f}'", "formatting needs the value of a loss on the host"),
+        ("x = '%d: %.2f' % (step, loss)", "formatting needs the value of a loss on the host"),
+        ("x = 'loss %.2f' % loss", "formatting needs the value of a loss on the host"),
+        ("x = '{}: {:.2f}'.format(step, loss)", "formatting needs the value of a loss on the host"),
+        ("x = loss.data[0]", "`.data[0]` copies a loss to the host"),
+        ("same = torch.equal(loss, loss)", "`equal()` compares a loss on the host"),
+        ("x = np.log(loss)", "`log()` runs on the host and needs the value of a loss"),
+        ("x = math.isnan(loss)", "`isnan()` runs on the host and needs the value of a loss"),
+        ("writer.add_scalar('loss', loss, step)", "the logger reads the value of a loss at once"),
+        ("bar.set_postfix(loss=loss)", "the logger reads the value of a loss at once"),
+        ("log.info('%s', loss)", "the logger reads the value of a loss at once"),
+        ("wandb.log({'step': step, 'loss': loss})", "the logger reads the value of a loss at once"),
+        ("wandb.log(dict(step=step, loss=loss))", "the logger reads the value of a loss at once"),
+        ("parts = {'loss': loss}\nwandb.log(parts)", "the logger reads the value of a loss at once"),
+        ("print([loss])", "`print()` needs the value of a loss on the host"),
+        ("x = '%d %s' % (step, *[loss])", "formatting needs the value of a loss on the host"),
+        ("x = loss.cpu().detach().numpy()", "`.cpu()` copies a loss to the host"),
+        ("x = loss.detach().to('cpu').numpy()", "`.to(...)` copies a loss to the host"),
+        ("for each in range(loss): pass", "`range()` needs a loss as a number on the host"),
     ],
 )
 def test_reading_a_value_of_the_device_waits(code: str, does: str) -> None:
     """By a method, a conversion, a comparison, NumPy, a text or a logger: the host goes on when the device is done."""
     (said,) = _told(code)
-    assert "waits for the device: a loss on it, " in said
-    assert does in said
+    assert f"waits for the device: {does}" in said
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_reading_a_value_of_the_device_waits(code: str, does: str) -> None:
 def test_a_condition_on_a_tensor_waits(code: str) -> None:
     """Python asks it for a truth value, also behind `not` and among other conditions."""
     (said,) = _told(code)
-    assert "a condition asks it for a truth value" in said
+    assert "a condition needs the truth value of a " in said
 
 
 def test_the_condition_of_the_loop_itself_waits() -> None:
@@ -141,15 +140,15 @@ def test_what_stays_on_the_device_or_is_on_the_host_does_not_wait(code: str) -> 
 @pytest.mark.parametrize(
     ("code", "what"),
     [
-        ("x = model(batch).item()", "what the model gives"),
+        ("x = model(batch).item()", "the model's output"),
         ("bad = any(torch.isnan(each) for each in (loss, loss))", "a tensor"),
         ("bad = all([each > 3 for each in (loss, loss)])", "a tensor"),
         ("x = model.weight.tolist()", "a parameter"),
-        ("x = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()", "a norm of gradients"),
+        ("x = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()", "a gradient norm"),
         ("x = torch.ones(2, device='cuda').item()", "a tensor"),
     ],
 )
 def test_what_is_waited_for_has_its_name(code: str, what: str) -> None:
     """A reader sees at once which value it is about."""
     (said,) = _told(code)
-    assert f"waits for the device: {what} on it" in said
+    assert f" {what} " in said.partition("waits for the device: ")[2]

@@ -33,7 +33,7 @@ def sarif(review: Review, patch_of: PatchOf, rules: Sequence[Rule] = RULES) -> d
     described += [{"id": each} for each in sorted({each.rule for each in review.findings} - known)]
     number = {each["id"]: place for place, each in enumerate(described)}
     run = {
-        "tool": {"driver": {"name": "flyball audit", "version": version("flyball"), "rules": described}},
+        "tool": {"driver": {"name": "flyball audit", "version": version("flyball-fleet"), "rules": described}},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(review)],
         "artifacts": [{"location": _artifact(each.path), "sourceLanguage": "python"} for each in review.sources],

@@ -10,27 +10,27 @@ from flyball_audit.report.frame import frame
 from flyball_audit.report.words import TIMES, by_gain, changes, counted, to_measure, together
 from flyball_audit.review import Review
 from flyball_reports.figures import percent, plural
-from flyball_reports.section import Code, Section, Table
+from flyball_reports.section import Code, ReportTable, Section
 
 TONES = {Severity.ERROR: "bad", Severity.WARNING: "warning", Severity.NOTE: "plain"}
 PLURALS = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.NOTE: "Notes"}
 ABOUT = {
-    Severity.ERROR: "Slow or wrong for certain.",
-    Severity.WARNING: "Slow in all likelihood: change them first.",
-    Severity.NOTE: "Worth a look. Whether they matter here, a measurement says.",
+    Severity.ERROR: "Certainly slow or wrong.",
+    Severity.WARNING: "Very probably slow. Change these first.",
+    Severity.NOTE: "Worth checking. Measurements show whether they matter in this case.",
 }
 _FIRST = 3  # rules that the summary names
 FOOTER = (
-    "Made by flyball audit, which reads code and never runs it. Gains come from elsewhere and are upper bounds; "
-    "--evidence FILE weighs findings by what was measured on the script itself."
+    "Created by flyball audit, which reads code and never runs it. The gains come from other projects and are upper "
+    "bounds. Pass measurements of this run with --evidence FILE to confirm or withdraw findings."
 )
 _AMDAHL = (
-    "Each change shortens one kind of time, and the rest stays (Amdahl's law); of changes that shorten the same time, "
-    "only the greatest counts."
+    "Each change shortens one kind of time and leaves the rest as it is (Amdahl's law). If several changes shorten "
+    "the same kind, only the largest gain counts."
 )
 _ASSUMED = (
-    "Shares marked * were not measured: what is left of the step is shared out equally. Measure them, and pass them "
-    "with --evidence."
+    "Shares marked * were not measured. The unmeasured rest of the step is divided equally among them. Pass "
+    "measured shares with --evidence."
 )
 
 
@@ -53,16 +53,18 @@ def _summary(review: Review) -> Section:
     bad = [each for each in review.findings if each.severity is not Severity.NOTE]
     worst = max((each.severity for each in review.findings), key=lambda each: each.rank, default=None)
     estimate = review.estimate()
-    rows = [("Found", counted(review))]
+    rows = [("Findings", counted(review))]
     rows += [("Together", together(estimate))] if estimate else []
     rows += (
-        [("With the notes", together(noted))] if (noted := review.estimate(Severity.NOTE)) != estimate and noted else []
+        [("Including notes", together(noted))]
+        if (noted := review.estimate(Severity.NOTE)) != estimate and noted
+        else []
     )
     rows += [("Changes", told)] if (told := changes(review.findings)) else []
     rows += [("Measured", _measured(review))] if review.evidence else []
-    rows += [("Not read", plural(len(review.unreadable), "file or cell"))] if review.unreadable else []
+    rows += [("Skipped", plural(len(review.unreadable), "file or cell"))] if review.unreadable else []
     first = _first(bad)
-    tables = (Table(tuple(rows)), *([Table(first, ("first", "change", "where"))] if first else []))
+    tables = (ReportTable(tuple(rows)), *([ReportTable(first, ("rule", "change first", "where"))] if first else []))
     tone = TONES[worst] if worst else "good"
     return Section("Executive summary", tables=tables, tone="good" if worst is Severity.NOTE else tone)
 
@@ -89,9 +91,9 @@ def _estimate(review: Review) -> Section:
         return Section("")
     text = [f"Together: {together(estimate)}. {_AMDAHL}", *([] if estimate.measured else [_ASSUMED])]
     rows = tuple(_part(part) for part in estimate.parts)
-    whole = ("a step", "100 %", f"{estimate.ratio:.2g}×", percent(1 / estimate.ratio), "")
-    heads = ("time", "share now", "up to", "share then", "by")
-    table = Table((*rows, whole), heads, figures=(1, 2, 3))
+    whole = ("whole step", "100 %", f"{estimate.ratio:.2g}×", percent(1 / estimate.ratio), "")
+    heads = ("kind of time", "share now", "up to", "share after", "rules")
+    table = ReportTable((*rows, whole), heads, figures=(1, 2, 3))
     return Section(
         "Before and after",
         text=tuple(text),
@@ -119,7 +121,7 @@ def _findings(review: Review, severity: Severity, patch_of: PatchOf) -> Iterator
 def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     rows = (
         ("Where", finding.place),
-        ("Root cause", finding.because),
+        ("Cause", finding.because),
         ("Fix", finding.change),
         ("Expected", finding.expected),
         ("Confidence", percent(finding.confidence)),
@@ -128,25 +130,25 @@ def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     around = frame(finding, review.source.get(finding.path))
     code = [Code(around.text(), "text")] if around else []
     code += [Code(patch.diff, "diff")] if patch and patch.diff else []
-    tables = (Table(tuple(row for row in rows if row[1])),)
+    tables = (ReportTable(tuple(row for row in rows if row[1])),)
     title = f"{finding.rule}: {finding.message}"
     return Section(title, tables=tables, code=tuple(code), tone=TONES[finding.severity], level=3)
 
 
 def _mended(review: Review) -> Section:
-    points = tuple(f"{each.place}: {each.rule}: {each.message}" for each in review.mended)
-    return Section("Changed now", points=points, tone="good")
+    points = tuple(f"{each.place}: {each.rule}: {each.message}" for each in review.fixed)
+    return Section("Fixed in this run", points=points, tone="good")
 
 
 def _withdrawn(review: Review) -> Section:
     rows = tuple((each.finding.place, each.finding.rule, each.reason) for each in review.withdrawn)
     if not rows:
         return Section("")
-    return Section("Withdrawn by measurements", tables=(Table(rows, ("where", "rule", "measured")),))
+    return Section("Withdrawn by measurements", tables=(ReportTable(rows, ("where", "rule", "measured")),))
 
 
 def _unread(review: Review) -> Section:
-    return Section("Not read", points=(*map(str, review.unreadable), *review.failures), tone="warning")
+    return Section("Skipped files", points=(*map(str, review.unreadable), *review.failures), tone="warning")
 
 
 def _remaining(review: Review) -> Section:
@@ -155,11 +157,13 @@ def _remaining(review: Review) -> Section:
     judged = [each for each in found if fixable(each) and not safely_fixable(each)]
     by_hand = [each for each in found if not fixable(each) and each.severity is not Severity.NOTE]
     points = (
-        [f"Judge {plural(len(judged), 'change')} that may alter results (--diff): {_rules(judged)}."] if judged else []
+        [f"Review {plural(len(judged), 'change')} that may alter results (see --diff): {_rules(judged)}."]
+        if judged
+        else []
     )
     points += [f"Change {plural(len(by_hand), 'place')} by hand: {_rules(by_hand)}."] if by_hand else []
     points += [f"Measure {words}." for words in to_measure(found)]
-    points += [f"Mend what could not be read: {each.path}." for each in review.unreadable]
+    points += [f"Fix or exclude the file that could not be read: {each.path}." for each in review.unreadable]
     return Section("Remaining work", points=tuple(points))
 
 
@@ -171,7 +175,7 @@ def _checklist(review: Review) -> Section:
     ordered = by_gain(review.findings)
     points = [f"{each.rule} in {each.place}: {each.change}" for each in ordered if each.severity is not Severity.NOTE]
     noted = _rules(each for each in ordered if each.severity is Severity.NOTE)
-    points += [f"Look at the notes: {noted}"] if noted else []
-    points += ["Measure a step before and after, on the same data and the same machine"] if points else []
-    points += ["Audit again"] if points else []
+    points += [f"Check the notes: {noted}"] if noted else []
+    points += ["Measure a step before and after the changes, with the same data on the same machine"] if points else []
+    points += ["Run the audit again"] if points else []
     return Section("Checklist", points=tuple(points), boxes=True)

@@ -9,10 +9,10 @@ from flyball_audit.fix import safely_fixable
 from flyball_audit.report.frame import Frame, frame
 from flyball_audit.report.words import changes, counted, together
 from flyball_audit.review import Review
-from flyball_reports.figures import percent
+from flyball_reports.figures import percent, plural
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_NAMES = 12  # columns before what is told
+_NAMES = 13  # columns before what is told
 _GUTTER = 10  # columns beside the code: line numbers, bar, spaces
 _LEAST = 40  # columns of code and words, also in a narrow terminal
 
@@ -50,10 +50,12 @@ def _finding(review: Review, finding: Finding, width: int) -> Iterator[Line]:
     yield _head(finding)
     around = frame(finding, review.source.get(finding.path), max(_LEAST, width - _GUTTER))
     yield from _code(around, COLOURS[finding.severity]) if around else ()
-    yield from _told("because", finding.because, width)
-    yield from _told("change", finding.change + (" (--fix does it)" if safely_fixable(finding) else ""), width)
+    yield from _told("cause", finding.because, width)
+    yield from _told(
+        "change", finding.change + (" (--fix writes this change)" if safely_fixable(finding) else ""), width
+    )
     yield from _told("expected", finding.expected, width)
-    yield from _told("sure", percent(finding.confidence), width)
+    yield from _told("confidence", percent(finding.confidence), width)
 
 
 def _head(finding: Finding) -> Line:
@@ -79,11 +81,16 @@ def _code(around: Frame, colour: str) -> Iterator[Line]:
 
 def _summary(review: Review, *, has_brief: bool) -> Iterator[Line]:
     for unread in (*review.unreadable, *review.failures):
-        yield (Span(f"not read: {_clean(str(unread))}", "red"),)
-    for mended in review.mended:
-        yield (Span(f"changed {_clean(mended.place)}: {mended.rule}", "green"),)
+        yield (Span(f"skipped: {_clean(str(unread))}", "red"),)
+    for fixed in review.fixed:
+        yield (Span(f"fixed {_clean(fixed.place)}: {fixed.rule}", "green"),)
     if review.withdrawn:
-        yield (Span(f"{len(review.withdrawn)} withdrawn: measurements contradict them (--format json says which)"),)
+        yield (
+            Span(
+                f"{plural(len(review.withdrawn), 'finding')} withdrawn because measurements contradict them "
+                "(--format json lists them)"
+            ),
+        )
     worst = max((each.severity for each in review.findings), key=lambda each: each.rank, default=None)
     yield (Span(f"{counted(review)}.", f"bold {COLOURS[worst] if worst else 'green'}"),)
     if (estimate := review.estimate()) is not None:
@@ -91,7 +98,12 @@ def _summary(review: Review, *, has_brief: bool) -> Iterator[Line]:
     if told := changes(review.findings):
         yield (Span(f"{told}."),)
     if has_brief:
-        yield (Span("Notes are worth a look; -v shows them in full, --evidence FILE weighs them by measurements."),)
+        yield (
+            Span(
+                "Notes are worth checking. Show them in full with -v; confirm or withdraw them with "
+                "measurements (--evidence FILE)."
+            ),
+        )
 
 
 def _clean(text: str) -> str:

@@ -19,7 +19,7 @@ TIMES = {
     Time.EVALUATION: "evaluation",
     Time.SERVICE: "waiting for services",
     Time.MEMORY: "memory",
-    None: "all else",
+    None: "everything else",
 }
 
 
@@ -28,7 +28,7 @@ def counted(review: Review) -> str:
     counts = [(each, len(review.of(each))) for each in reversed(Severity)]
     told = [plural(count, severity.value) for severity, count in counts if count]
     if not told:
-        return f"nothing found in {plural(review.files, 'file')}"
+        return f"no findings in {plural(review.files, 'file')}"
     words = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     return f"{words} in {len({each.path for each in review.findings}):,} of {plural(review.files, 'file')}"
 
@@ -47,11 +47,11 @@ def together(estimate: Estimate) -> str:
     """What all changes together may bring."""
     ratio, most = f"{estimate.ratio:.2g}×", f"{estimate.at_most:.2g}×"
     if estimate.measured:
-        return f"up to {ratio} faster steps, by the measured shares"
+        return f"steps up to {ratio} faster, by the measured shares"
     if ratio == most:
-        return f"up to {most} faster steps"
-    assumed = "what was not measured" if any(part.measured for part in estimate.parts) else "each kind of time"
-    return f"about {ratio} faster steps if {assumed} had an equal share, {most} at the very most"
+        return f"steps up to {most} faster"
+    assumed = "the unmeasured kinds of time" if any(part.measured for part in estimate.parts) else "all kinds of time"
+    return f"steps about {ratio} faster if {assumed} have equal shares, {most} at most"
 
 
 def by_gain(findings: Iterable[Finding]) -> list[Finding]:
@@ -73,4 +73,4 @@ def to_measure(findings: Iterable[Finding]) -> Iterator[str]:
         if bearing.verdict is Verdict.CONFIRM and (rules := [each for each in bearing.rules if each in noted]):
             told.setdefault(bearing.fact, []).extend(rules)
     for fact, rules in sorted(told.items(), key=lambda each: -sum(noted[rule] for rule in each[1])):
-        yield f"{fact} ({meaning[fact]}) decides {', '.join(dict.fromkeys(rules))}"
+        yield f"{fact} ({meaning[fact]}) to decide {', '.join(dict.fromkeys(rules))}"

@@ -64,7 +64,7 @@ def _match(module: Module, call: ast.Call, change: Change | None) -> Match:
     return Match(
         node,
         f"`{module.quote(call.func)}` turns anomaly detection on for every step",
-        "no setting and no condition decides it: it is on in long runs too",
+        "no setting or condition controls it, so it is on in long runs too",
         CERTAIN,
         edit=Edit((change,)) if change is not None else None,
     )
@@ -74,10 +74,10 @@ RULE = Rule(
     id="anomaly-mode",
     severity=Severity.WARNING,
     summary="Autograd's anomaly detection is on.",
-    cause="Each operation of the forward pass records where it was called, and each gradient is read on the host and "
-    "searched for NaN.",
-    change="Turn it on by a flag, for the run that looks for a NaN, and leave it off otherwise.",
-    expected="up to 3× (3× and 2.5× by users of Lightning's switch, 2.4× for a VGG16)",
+    cause="Each operation of the forward pass records its call stack, and each gradient is copied to the host and "
+    "checked for NaN.",
+    change="Turn it on with a flag, only for a run that looks for a NaN.",
+    expected="up to 3× (3× and 2.5× reported for Lightning's switch, 2.4× for a VGG16)",
     source="https://github.com/Lightning-AI/pytorch-lightning/issues/12344 and 17359, "
     "https://github.com/pytorch/ignite/pull/219; PyTorch's documentation: for debugging only",
     before="torch.autograd.set_detect_anomaly(True)",

@@ -10,6 +10,7 @@ from flyball_audit.given import argument, handed_over, hides_arguments, is_const
 from flyball_audit.loaders import Loader, behind, loaders, loops_over, named_for
 from flyball_audit.loops import Kind, Turns
 from flyball_audit.module import Function, last_name
+from flyball_audit.names import code_of
 from flyball_audit.project import Module, Project
 from flyball_audit.regions import Region
 from flyball_audit.rule import CERTAIN, SUSPECTED, Match, Rule
@@ -22,13 +23,17 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     seen = (*loops.training_of(module), *loops.evaluation_of(module), *_supposed(project, module))
     for turns in (*seen, *_others(project, module, {each.node for each in seen})):
         confidence = _pinned(project, turns)
-        for region in project.loops.regions(turns) if confidence is not None else ():
+        if confidence is None:
+            continue
+        safe = _gives_tensors(project, turns)
+        for region in project.loops.regions(turns):
             for call in region.all(ast.Call):
                 if _blocks(project, region, call):
-                    yield _match(turns, region, call, confidence or SUSPECTED, "non_blocking")
+                    tensor = safe or _is_asked_for_tensor(region, call)
+                    yield _match(turns, region, call, confidence, "non_blocking", safe=tensor)
                 elif _is_handed_batch(project, region, call):
                     for copy, name in (*_in_lambdas(call), *_in_helpers(project, region, call)):
-                        yield _match(turns, region, copy, confidence or SUSPECTED, name)
+                        yield _match(turns, region, copy, confidence, name, safe=safe)
 
 
 def _supposed(project: Project, module: Module) -> Iterator[Turns]:
@@ -60,6 +65,24 @@ def _pinned(project: Project, turns: Turns) -> float | None:
     training = [each for each in beside if not EVALUATION.search(named_for(each))]
     pinned = all(_pins(each) for each in training) if training else _speaks_of_pinning(project, turns.module)
     return SUSPECTED if pinned else None
+
+
+def _gives_tensors(project: Project, turns: Turns) -> bool:
+    """Whether all that can be moved of a batch are tensors: PyTorch collates nothing else that has such a method.
+
+    A class of one's own, which a `collate_fn` may make, need not take `non_blocking`.
+    """
+    found = [each for module, node in _sources(project, turns) for each in behind(project, module, node)]
+    return bool(found) and all(
+        each.misses("collate_fn") and not is_constant(each.argument("batch_size"), None) for each in found
+    )
+
+
+def _is_asked_for_tensor(region: Region, call: ast.Call) -> bool:
+    """Whether a condition around a copy asks if it is a tensor: `if torch.is_tensor(batch)`."""
+    held = code_of(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    tests = (code_of(each.test) for each in region.guards(call) if isinstance(each.test, ast.Call))
+    return any(each in {f"torch.is_tensor({held})", f"isinstance({held}, torch.Tensor)"} for each in tests)
 
 
 def _speaks_of_pinning(project: Project, module: Module) -> bool:
@@ -143,28 +166,33 @@ def _left_to_callers(home: Module, function: ast.AST) -> set[str]:
 _DEVICES = re.compile(r"(^|[._\[])(device|dev|gpu|cuda|rank)|^['\"]cuda")
 
 
-def _match(turns: Turns, region: Region, call: ast.Call, confidence: float, name: str) -> Match:
+def _match(turns: Turns, region: Region, call: ast.Call, confidence: float, name: str, *, safe: bool) -> Match:
     module = region.module
-    seen = "pins its batches" if confidence == CERTAIN else "pins its batches, as one among the files does"
+    seen = (
+        "pins its batches"
+        if confidence == CERTAIN
+        else "seems to pin its batches, as another loader in these files does"
+    )
     return Match(
         call,
         f"`{module.quote(call)}` waits until the copy is done",
-        f"the loader of the turns at {turns.module.path}:{turns.node.lineno} {seen}: they could be copied "
-        "beside the kernels",
+        f"the loader behind the loop at {turns.module.path}:{turns.node.lineno} {seen}, so the copy could overlap "
+        "with kernels",
         confidence,
         module=module,
-        edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", name),), safe=True),
+        edit=Edit((Change(Action.SET_ARGUMENT, module.span(call), "True", name),), safe=safe),
     )
 
 
 RULE = Rule(
     id="blocking-transfer",
     severity=Severity.NOTE,
-    summary="A pinned batch is copied with the host waiting.",
-    cause="Without `non_blocking=True` the host waits for the copy, and for all kernels that were queued before it; "
-    "from pinned memory it need not wait at all.",
-    change="`.to(device, non_blocking=True)`: kernels queued behind it still see the whole batch.",
-    expected="up to the copy and the wait before it, in each step; no published figure for it alone",
+    summary="Pinned batches are copied while the host waits.",
+    cause="Without `non_blocking=True` the host waits for the copy and for all kernels queued before it. From "
+    "pinned memory it does not have to wait.",
+    change="Use `.to(device, non_blocking=True)`. Kernels queued after the copy still see the whole batch.",
+    expected="up to the time of the copy and the wait before it, in each step; no published figure for this change "
+    "alone",
     source="PyTorch's “A guide on good usage of non_blocking and pin_memory()”: "
     "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     before="x = x.to(device)",

@@ -31,8 +31,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
                 if _saves(project, region, call) and region.rarity(call) in _OFTEN and not region.nesting(call):
                     yield Match(
                         call,
-                        f"`{region.module.quote(call)}` in every step",
-                        f"each turn of the loop at {turns.module.path}:{turns.node.lineno} writes a checkpoint",
+                        f"`{region.module.quote(call)}` runs in every step",
+                        f"each iteration of the loop at {turns.module.path}:{turns.node.lineno} writes a checkpoint",
                         CERTAIN if region.rarity(call) is None else LIKELY,
                         Severity.NOTE if len(region.calls) >= FAR else None,
                         module=region.module,
@@ -54,11 +54,10 @@ RULE = Rule(
     id="checkpoint-every-step",
     severity=Severity.WARNING,
     summary="A checkpoint is written in every step.",
-    cause="The weights are copied to the host and written out while the device waits, as often as it has done one "
-    "step.",
-    change="Save every N steps, N by how much work may be lost; asynchronously where the checkpoint is large.",
-    expected="up to all the time that a checkpoint takes, in each step; written asynchronously, a checkpoint of a 7B "
-    "model held the training up for 6.3 instead of 148.8 s",
+    cause="The weights are copied to the host and written out while the device waits, after every single step.",
+    change="Save every N steps; choose N by how much work may be lost. Save large checkpoints asynchronously.",
+    expected="up to the whole time of a checkpoint, in each step; written asynchronously, a checkpoint of a 7B "
+    "model blocked the training for 6.3 s instead of 148.8 s",
     source="PyTorch's “Reducing Model Checkpointing Times by Over 10x”: "
     "https://pytorch.org/blog/reducing-checkpointing-times",
     before="for x in loader:\n    step(x)\n    torch.save(model.state_dict(), path)",

@@ -139,13 +139,15 @@ def _match(module: Module, clip: Clip, step: ast.Call, *, seen: bool) -> Match:
     return Match(
         clip.node,
         f"`{clip.module.quote(clip.node)}` clips scaled gradients",
-        f"`{scaler}.scale(loss).backward()` left them multiplied by the loss scale (65,536 to begin with), and "
-        f"nothing unscales them before"
+        (
+            f"`{scaler}.scale(loss).backward()` leaves gradients multiplied by the loss scale (65,536 at the start), "
+            "and nothing unscales them before the clipping"
+        )
         if seen
-        else f"`{module.quote(step)}` follows, so that a scaled backward pass went before, and nothing unscales them",
+        else f"`{module.quote(step)}` follows, so the backward pass was scaled, and nothing unscales the gradients",
         CERTAIN if seen else SUSPECTED,
         None if seen else Severity.NOTE,
-        change=f"Put `{line}` before the {'norm is taken' if by_norm else 'clipping'}.",
+        change=f"Put `{line}` before the {'norm is computed' if by_norm else 'clipping'}.",
         module=clip.module,
         edit=Edit((change,)) if clip.node is clip.site and not by_norm else None,
     )
@@ -155,10 +157,10 @@ RULE = Rule(
     id="clip-before-unscale",
     severity=Severity.WARNING,
     summary="Gradients are clipped before they are unscaled.",
-    cause="The limit is compared with gradients that are multiplied by the scale, 65,536 at the start: nearly all are "
-    "cut down to it, and what is left after the division is next to nothing.",
+    cause="The limit is compared with gradients that are still multiplied by the loss scale (65,536 at the start). "
+    "Nearly all of them exceed it, and after the division almost nothing is left.",
     change="Call `scaler.unscale_(optimizer)` before the clipping.",
-    expected="no time by itself; the training learns as it was meant to, in fewer steps",
+    expected="no time by itself; the training converges as intended, in fewer steps",
     source="PyTorch's “Automatic Mixed Precision examples”, “Gradient clipping”: "
     "https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
     before="scaler.scale(loss).backward()\nclip_grad_norm_(model.parameters(), 1.0)\nscaler.step(optimizer)",

@@ -62,7 +62,9 @@ def _less_surely(module: Module, project: Project) -> Iterator[Match]:
     for loop in module.loops if not is_test_code(module) else ():
         if not _goes_through_few(module, loop):
             for match in _in(project, Region(module, loop)):
-                yield replace(match, severity=Severity.NOTE, confidence=SUSPECTED, because="each turn " + _EACH_TIME)
+                yield replace(
+                    match, severity=Severity.NOTE, confidence=SUSPECTED, because="each iteration " + _EACH_TIME
+                )
 
 
 def _of_kept(module: Module, project: Project) -> Iterator[Match]:
@@ -78,12 +80,13 @@ def _of_kept(module: Module, project: Project) -> Iterator[Match]:
         if moved and _is_repeated(function.name) and _works_on_batches(project, module, function):
             yield Match(
                 call,
-                f"`{module.quote(call)}` moves the same tensor in each pass",
-                f"`{code_of(held)}` was made in host memory and stays there: each pass waits for a copy of it",
+                f"`{module.quote(call)}` moves the same tensor in each forward pass",
+                f"`{code_of(held)}` is created in host memory and stays there, so each forward pass waits for a copy "
+                "of it",
                 SUSPECTED,
                 Severity.NOTE,
-                change="Register it as a buffer, which moves with its module: `self.register_buffer(name, tensor, "
-                "persistent=False)`.",
+                change="Register it as a buffer, so that it moves with its module: `self.register_buffer(name, "
+                "tensor, persistent=False)`.",
             )
 
 
@@ -166,7 +169,7 @@ def _in(project: Project, region: Region) -> Iterator[Match]:
         if made is not None and rarity in _OFTEN | _NOW_AND_THEN and not _is_kept(region, call):
             often = rarity in _OFTEN and not is_aside(region) and not _stands_in(region, call)
             often = often and last_name(call) != "type_as" and not _goes_to_batch(project, region, call)
-            yield _match(region.module, call, made, often=often)
+            yield _match(project, region.module, call, made, often=often)
 
 
 def _stands_in(region: Region, call: ast.Call) -> bool:
@@ -247,26 +250,26 @@ _COMPARED = re.compile(r"[!=<>]")
 """In conditions on what is kept: whether it is there; large enough, where the batch is."""
 
 
-_EACH_TIME = "allocates it, fills it, and waits for the copy"
+_EACH_TIME = "allocates it, fills it and waits for the copy"
 
 
-def _match(module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
+def _match(project: Project, module: Module, call: ast.Call, made: ast.Call, *, often: bool) -> Match:
     given = (*made.args, *(keyword.value for keyword in made.keywords))
     by_size = not is_few_numbers(module, made) and any(not isinstance(each, ast.Constant) for each in given)
     return Match(
         call,
-        f"`{module.quote(made)}` is made in host memory and then copied",
+        f"`{module.quote(made)}` is created in host memory and then copied to the device",
         f"each step {_EACH_TIME}",
         LIKELY if often else SUSPECTED,
         Severity.WARNING if by_size and often else Severity.NOTE,
         module=module,
-        edit=_edit(module, call, made),
+        edit=_edit(project, module, call, made),
     )
 
 
-def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
+def _edit(project: Project, module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
     """The creating call with `device=`, in place of both; random numbers would be others."""
-    device = _device(call)
+    device = _device(project, module, call)
     if device is None or not isinstance(call.func, ast.Attribute) or call.func.value is not made:
         return None
     if module.qualified(made.func) not in TAKES_DEVICE or any(each.arg in _BOUND for each in made.keywords):
@@ -279,26 +282,41 @@ def _edit(module: Module, call: ast.Call, made: ast.Call) -> Edit | None:
     return Edit((Change(Action.REPLACE, module.span(call), text),), safe)
 
 
-def _device(call: ast.Call) -> str | None:
+def _device(project: Project, module: Module, call: ast.Call) -> str | None:
+    """The code of the device that a call moves a tensor to; None where it may be a tensor, a type or unknown."""
     others = {each.arg for each in call.keywords} - {"non_blocking", "device"}
+    given = argument(call, "device", 0)
     if others or len(call.args) > 1:
         return None
     if last_name(call) == "cuda":
-        return "'cuda'" if not call.args else None
-    given = argument(call, "device", 0)
-    return ast.unparse(given) if given is not None else None
+        return "'cuda'" if given is None else None
+    known = last_name(call) == "to" and given is not None and _is_device(project, module, given)
+    return ast.unparse(given) if known and given is not None else None
+
+
+def _is_device(project: Project, module: Module, node: ast.expr) -> bool:
+    """Whether an expression is a device for certain: `.to(x)` of a tensor `x` takes over its type as well."""
+    value = project.flow.value(module, node)
+    if value.tags - {Tag.HOST} and not value.has(Tag.SUPPOSED):
+        return False
+    named = node.func if isinstance(node, ast.Call) else node  # `get_device()`
+    text = isinstance(node, ast.JoinedStr) or (value.literal is not None and isinstance(value.literal.value, str))
+    return text or value.made_by == "torch.device" or _DEVICES.search(code_of(named)) is not None
+
+
+_DEVICES = re.compile(r"(^|[._])device$", re.IGNORECASE)
+"""What devices are called: `device`, `self.device`, `x.device`, `get_device()`."""
 
 
 RULE = Rule(
     id="cpu-tensor-then-move",
     severity=Severity.WARNING,
-    summary="A tensor is made in host memory and moved to the device.",
-    cause="The host fills it, CUDA copies it into pinned memory and over the bus, and the host waits for that; the "
-    "device could have made it by one kernel.",
-    change="Hand `device=` to the call that makes it, or use `zeros_like`, `randn_like` of a tensor on the device. "
-    "Random numbers then come "
-    "from the device's generator: other ones.",
-    expected="up to the whole copy, and one wait less in each step; 1.08× for a reinforcement learner",
+    summary="A tensor is created in host memory and then moved to the device.",
+    cause="The host fills the tensor, CUDA copies it to pinned memory and then to the device, and the host waits. "
+    "The device could create it with a single kernel.",
+    change="Pass `device=` to the call that creates the tensor, or use `zeros_like` or `randn_like` of a tensor on "
+    "the device. Random numbers then come from the device's generator and differ.",
+    expected="up to the whole copy, and one wait less in each step; 1.08× for a reinforcement learning library",
     source="https://github.com/DLR-RM/stable-baselines3/pull/1218; PyTorch's tuning guide, “Create tensors directly "
     "on the target device”: https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="noise = torch.randn(x.shape).to(device)",

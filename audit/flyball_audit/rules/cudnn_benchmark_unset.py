@@ -38,8 +38,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if isinstance(turns.node, ast.For):
             yield Match(
                 turns.node,
-                "convolutions are trained here with `cudnn.benchmark` unset",
-                "the files hold convolutions, a GPU, and no sign of changing shapes",
+                "convolutions are trained here without `cudnn.benchmark`",
+                "these files use convolutions and a GPU, and show no sign of changing shapes",
                 SUSPECTED,
             )
 
@@ -47,13 +47,13 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 RULE = Rule(
     id="cudnn-benchmark-unset",
     severity=Severity.NOTE,
-    summary="cuDNN is not told to search for the fastest convolutions.",
-    cause="Without the search cuDNN picks an algorithm by a rule of thumb; with fixed shapes a search at the "
-    "start pays.",
-    change="Set `torch.backends.cudnn.benchmark = True` before the loop, if the shapes of batches stay the same "
+    summary="cuDNN does not search for the fastest convolution algorithms.",
+    cause="Without the search cuDNN chooses an algorithm by a heuristic. If shapes stay the same, one search at the "
+    "start pays off.",
+    change="Set `torch.backends.cudnn.benchmark = True` before the loop if the shapes of batches stay the same "
     "(`drop_last=True`).",
-    expected="up to 1.4× for convolutional networks (2.00 to 1.42 s a step; 17 to 12 min an epoch on a V100), nothing "
-    "where cuDNN chose well",
+    expected="up to 1.4× for convolutional networks (2.00 to 1.42 s a step; 17 to 12 min an epoch on a V100), "
+    "nothing if cuDNN's choice was already good",
     source="https://github.com/NVIDIA/waveglow/issues/172, https://github.com/speechbrain/speechbrain/pull/294; "
     "PyTorch's tuning guide, “Enable cuDNN auto-tuner”: "
     "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

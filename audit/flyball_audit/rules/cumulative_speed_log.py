@@ -119,9 +119,8 @@ def _match(region: Region, turns: Turns, division: ast.BinOp) -> Match:
     return Match(
         division,
         f"`{region.module.quote(division)}` is the mean speed since the start",
-        f"the loop at {turns.module.path}:{turns.node.lineno} never moves the start: after an hour, a step that "
-        f"takes twice as long changes it "
-        "by a thousandth",
+        f"the loop at {turns.module.path}:{turns.node.lineno} never resets the start, so after an hour a step that "
+        "takes twice as long changes the value by a thousandth",
         LIKELY,
         module=region.module,
     )
@@ -130,11 +129,11 @@ def _match(region: Region, turns: Turns, division: ast.BinOp) -> Match:
 RULE = Rule(
     id="cumulative-speed-log",
     severity=Severity.NOTE,
-    summary="The logged speed is the mean since the start.",
-    cause="Start-up, compilation and pauses stay in the mean for ever; a slowdown in hour ten does not show.",
-    change="Reset start and count at each report, and log both: the recent speed and the mean.",
-    expected="no time by itself; slowdowns are seen when they happen",
-    source="arithmetic: a mean over n steps moves by 1/n of what one step changes",
+    summary="The logged speed is the mean since the start of the run.",
+    cause="Start-up, compilation and pauses stay in the mean forever, and a slowdown in hour ten does not show.",
+    change="Reset the start time and the count at each report, and log both the recent speed and the mean.",
+    expected="no time by itself; slowdowns become visible when they happen",
+    source="arithmetic: one step changes a mean over n steps by 1/n of its own change",
     before="print(seen / (time.time() - start))",
     after="now = time.time()\nprint((seen - last_seen) / (now - last))\nlast, last_seen = now, seen",
     look=look,

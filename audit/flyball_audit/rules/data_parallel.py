@@ -83,19 +83,20 @@ def _is_module_of(taken: ast.expr, wrapper: ast.expr) -> bool:
 def _alone(module: Module, call: ast.Call) -> Match:
     return Match(
         call,
-        f"`{module.quote(call)}` wraps the model of one process alone",
-        "each process has a device of its own, by its rank, and nothing averages the gradients of all of them",
+        f"`{module.quote(call)}` wraps the model of a single process",
+        "each process uses its own device (by its rank), and nothing averages gradients between the processes",
         LIKELY,
-        change="Wrap it with `DistributedDataParallel`, which does.",
+        change="Wrap it with `DistributedDataParallel`, which averages the gradients.",
     )
 
 
 def _match(module: Module, call: ast.Call, *, falls_back: bool, seen: bool) -> Match:
-    beside = "; DistributedDataParallel is offered too: start it so"
+    beside = "; the code also supports DistributedDataParallel: start it that way"
     return Match(
         call,
         f"`{module.quote(call.func)}` drives all GPUs from one process",
-        f"each step copies the model to every GPU and gathers outputs on the first{beside if falls_back else ''}",
+        "each step copies the model to every GPU and gathers the outputs on the first "
+        f"one{beside if falls_back else ''}",
         CERTAIN if seen and not falls_back else SUSPECTED,
         Severity.WARNING if seen and not falls_back else Severity.NOTE,
     )
@@ -105,12 +106,12 @@ RULE = Rule(
     id="data-parallel",
     severity=Severity.WARNING,
     summary="nn.DataParallel is used for several GPUs.",
-    cause="One Python process launches all kernels; each step copies the model out, the batch out, the outputs back, "
-    "and adds "
-    "gradients on the first GPU, which becomes the bottleneck and the first to run out of memory.",
-    change="One process a GPU: `torchrun`, `DistributedDataParallel` and a `DistributedSampler`.",
-    expected="up to 1.09× on two GPUs with NVLink (110.6 to 101.9 s), more with more GPUs or short steps; between "
-    "GPUs without NVLink measure first: there it took 131.4 s",
+    cause="One Python process launches all kernels. Each step copies the model and the batch to all GPUs, copies "
+    "the outputs back, and sums the gradients on the first GPU, which becomes the bottleneck and runs out of "
+    "memory first.",
+    change="Use one process per GPU: `torchrun`, `DistributedDataParallel` and a `DistributedSampler`.",
+    expected="up to 1.09× on two GPUs with NVLink (110.6 to 101.9 s), more with more GPUs or short steps; measure "
+    "first without NVLink, where it took 131.4 s",
     source="Hugging Face's “Efficient Training on Multiple GPUs”, GPT-2 on two Titan RTX: "
     "https://huggingface.co/transformers/perf_train_gpu_many",
     before="model = nn.DataParallel(model).cuda()",

@@ -18,6 +18,8 @@ EMPTYING = frozenset({
     "torch.accelerator.empty_cache",
 })  # fmt: skip
 
+_LOOPS = {Kind.STEP: "training", Kind.EVALUATION: "evaluation"}
+
 OFTEN = frozenset({None, Rarity.ACCUMULATED, Rarity.CONFIG, Rarity.RANK})
 
 
@@ -27,7 +29,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
     for sample in samples(module, project):
         for call in sample.region.all(ast.Call):
             if sample.region.module.qualified(call.func) in EMPTYING and sample.region.rarity(call) in OFTEN:
-                because = f"`{sample.maker.name}` runs it again and again, without workers between two steps"
+                because = (
+                    f"`{sample.maker.name}` runs it for each sample; without workers this happens between two steps"
+                )
                 yield _match(sample.region, call, because, sure=False)
 
 
@@ -36,7 +40,7 @@ def _in(project: Project, turns: Turns) -> Iterator[Match]:
         for call in region.all(ast.Call):
             if region.module.qualified(call.func) in EMPTYING and region.rarity(call) in OFTEN:
                 loop = f"{turns.module.path}:{turns.node.lineno}"
-                because = f"it runs in each {turns.kind.value} turn of the loop at {loop}"
+                because = f"it runs in each iteration of the {_LOOPS[turns.kind]} loop at {loop}"
                 aside = turns.kind is Kind.EVALUATION and bool(region.calls)  # behind a whole pass, a whole scan
                 yield _match(region, call, because, sure=not is_trial(turns) and not aside)
 
@@ -48,7 +52,7 @@ def _match(region: Region, call: ast.Call, because: str, *, sure: bool) -> Match
     edit = Edit((Change(Action.REMOVE, region.module.span(statement)),), safe=True) if alone and is_plain else None
     return Match(
         call,
-        f"`{region.module.quote(call)}` in every step",
+        f"`{region.module.quote(call)}` runs in every step",
         because,
         CERTAIN if is_plain and sure else SUSPECTED,
         Severity.WARNING if is_plain and sure else Severity.NOTE,
@@ -61,14 +65,13 @@ RULE = Rule(
     id="empty-cache-every-step",
     severity=Severity.WARNING,
     summary="The allocator's cache is emptied in every step.",
-    cause="`empty_cache()` waits for the device and frees blocks that the next step allocates again with slow "
-    "`cudaMalloc` calls; "
-    "it gives the process itself no memory.",
-    change="Remove it. Where memory is fragmented, set `PYTORCH_ALLOC_CONF=expandable_segments:True` "
-    "(`PYTORCH_CUDA_ALLOC_CONF` in older versions) instead. Where other processes need the memory, once in many steps "
-    "is enough.",
-    expected="up to 1.4× (65 to 45 s for 250 steps); the process then keeps more memory (19 to 24 GB)",
-    source="https://github.com/huggingface/peft/pull/2894; about 1.1× by Hugging Face's Trainer, "
+    cause="`empty_cache()` waits for the device and frees blocks that the next step must allocate again with slow "
+    "`cudaMalloc` calls. It gives this process no additional memory.",
+    change="Remove it. If memory is fragmented, set `PYTORCH_ALLOC_CONF=expandable_segments:True` "
+    "(`PYTORCH_CUDA_ALLOC_CONF` in older versions) instead. If other processes need the memory, call it once "
+    "in many steps.",
+    expected="up to 1.4× (65 to 45 s for 250 steps); the process then keeps more memory (24 GB instead of 19 GB)",
+    source="https://github.com/huggingface/peft/pull/2894; about 1.1× with Hugging Face's Trainer, "
     "https://github.com/huggingface/transformers/issues/31372",
     before="for x in loader:\n    step(x)\n    torch.cuda.empty_cache()",
     after="for x in loader:\n    step(x)",

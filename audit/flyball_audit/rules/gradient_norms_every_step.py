@@ -93,16 +93,18 @@ def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Ma
     plain = region.rarity(call) is None
     loop = f"the training loop at {turns.module.path}:{turns.node.lineno}"
     sorts = any(last_name(each) in SORTS for part in project.loops.regions(turns) for each in part.all(ast.Call))
-    more = " For the largest few take `heapq.nlargest(k, …)` or `torch.topk`, not a full sort." if sorts else ""
+    more = (
+        " For the few largest ones use `heapq.nlargest(k, …)` or `torch.topk` instead of a full sort." if sorts else ""
+    )
     is_seen = _is_seen(project, region, call)
     optional = is_optional(region, call)
     return Match(
         call,
-        f"`{region.module.quote(call)}` for each parameter, in every step",
-        f"{loop} runs it once for every parameter: a small kernel each"
-        + (", and then sorts them all" if sorts else "")
-        + ("" if is_seen else "; that they are parameters' gradients, its names tell")
-        + ("; an option leads there that is off unless asked for" if optional else ""),
+        f"`{region.module.quote(call)}` runs for each parameter, in every step",
+        f"{loop} runs it once for every parameter, each time as a small kernel"
+        + (", and then sorts all of them" if sorts else "")
+        + ("" if is_seen else "; judging by the names, these are the gradients of parameters")
+        + ("; it runs only with an option that is off by default" if optional else ""),
         (CERTAIN if plain else LIKELY) if is_seen and not optional else SUSPECTED,
         None if is_seen and not optional else Severity.NOTE,
         change=RULE.change + more,
@@ -113,13 +115,13 @@ def _match(project: Project, turns: Turns, region: Region, call: ast.Call) -> Ma
 RULE = Rule(
     id="gradient-norms-every-step",
     severity=Severity.WARNING,
-    summary="The gradients' norms are computed parameter by parameter in every step.",
-    cause="A loop over parameters launches a small kernel for each, and usually waits for each; hundreds of "
-    "parameters, each step.",
-    change="Take the total norm that `clip_grad_norm_` returns, or all at once: `torch._foreach_norm(grads)`; "
-    "and only every N steps.",
+    summary="The norms of gradients are computed one parameter at a time, in every step.",
+    cause="A loop over parameters launches a small kernel for each of them and usually waits for each result: "
+    "hundreds of parameters in each step.",
+    change="Use the total norm that `clip_grad_norm_` returns, or compute all norms at once with "
+    "`torch._foreach_norm(grads)`; log them only every N steps.",
     expected="up to 1.4× with many parameters by our estimate, no published figure; even all at once, the norms of "
-    "2,000 tensors took the host 18 ms, and the device 1.3 ms",
+    "2,000 tensors took 18 ms on the host and 1.3 ms on the device",
     source="https://github.com/pytorch/pytorch/issues/133586; `clip_grad_norm_` returns the total norm",
     before="for p in model.parameters():\n    total += p.grad.norm().item() ** 2",
     after="total = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nif step % 100 == 0:\n    log(total.item())",

@@ -40,8 +40,8 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if _joins(call, holder) and not _is_read(loop, assigned, holder) and not _begins_anew(loop, assigned, holder):
             yield Match(
                 call,
-                f"`{module.quote(call)}` copies all of `{holder}` in each turn",
-                f"the loop at {module.path}:{loop.lineno} adds a part to it and reads it nowhere",
+                f"`{module.quote(call)}` copies all of `{holder}` in each iteration",
+                f"the loop at {module.path}:{loop.lineno} appends a part to it and never reads it",
                 LIKELY,
                 None if _is_over_batches(project, module, loop) else Severity.NOTE,
             )
@@ -59,7 +59,7 @@ def _in_state(module: Module, call: ast.Call, assigned: ast.Assign) -> Iterator[
         yield Match(
             call,
             f"`{module.quote(call)}` copies all of `{holder}` in each call",
-            f"`{function.name}` adds a part to it, and is called for each batch in all likelihood",
+            f"`{function.name}` appends a part to it, and probably runs for each batch",
             SUSPECTED,
             Severity.NOTE,
         )
@@ -248,11 +248,11 @@ _MANY = re.compile(
 RULE = Rule(
     id="growing-concatenation",
     severity=Severity.WARNING,
-    summary="A tensor, array or table is extended by concatenation in a loop.",
-    cause="Each concatenation allocates anew and copies everything so far: n turns copy n²/2 parts.",
+    summary="A tensor, array or table grows by concatenation in a loop.",
+    cause="Each concatenation allocates new memory and copies everything so far: n iterations copy n²/2 parts.",
     change="Append the parts to a list and concatenate once after the loop.",
-    expected="up to n/2 times less copying over n turns",
-    source="counting copies; pandas' documentation advises a list and one concat: "
+    expected="up to n/2 times less copying over n iterations",
+    source="number of copies; pandas' documentation recommends a list and one concat: "
     "https://pandas.pydata.org/docs/reference/api/pandas.concat.html",
     before="for x in loader:\n    outputs = torch.cat([outputs, model(x)])",
     after="parts = []\nfor x in loader:\n    parts.append(model(x))\noutputs = torch.cat(parts)",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from flyball_audit.attention_masks import AttentionMask, mask_of
 from flyball_audit.finding import Gain, Severity, Time
 from flyball_audit.index import nodes_below
 from flyball_audit.module import Function, last_name
@@ -83,40 +84,56 @@ def _of_scores(module: Module, function: Function, call: ast.Call, scores: ast.e
     turned = _product(module, function, scores, turned=True)
     if product is not None:
         if attends(module, function, call):
-            yield _match(module, product, call, doubt)
+            yield _match(module, function, scores, product, call, doubt)
         elif attends_unless_asked(module, function, call):
-            yield _match(module, product, call, _ASKED_FOR)
+            yield _match(module, function, scores, product, call, _ASKED_FOR)
         elif attends_and_returns(module, function, call):
-            yield _match(module, product, call, _RETURNED)
+            yield _match(module, function, scores, product, call, _RETURNED)
     elif named is not None and attends(module, function, call):
-        yield _match(module, named, call, _NAMED)
+        yield _match(module, function, scores, named, call, _NAMED)
     if turned is not None and attends(module, function, call, turned=True):
-        yield _match(module, turned, call, doubt)
+        yield _match(module, function, scores, turned, call, doubt)
 
 
 _BESIDE: dict[str, Any] = {
     "severity": Severity.NOTE,
     "confidence": SUSPECTED,
-    "because": "other layers of the file use a fused kernel, and this one, as far as is seen, does not",
+    "because": "other layers in this file use a fused attention kernel, and this one does not seem to",
 }
-_BIASED = "the bias would go in as `attn_mask`, with which not every fused kernel works"
-_ASKED_FOR = "they are kept, or used otherwise where somebody asks for it: the fused kernel would do where nobody does"
-_RETURNED = "they are given back as well: the fused kernel would do if nobody takes them"
-_NAMED = "that its keys come transposed is supposed"
+_BIASED = "the bias must be passed as `attn_mask`, which not every fused kernel accepts"
+_ASKED_FOR = "the weights are kept or used elsewhere on request: use the fused kernel when nobody requests them"
+_RETURNED = "the weights are also returned: the fused kernel works only if no caller uses them"
+_NAMED = "the keys are assumed to be transposed by the caller"
 
 
-def _match(module: Module, product: ast.expr, call: ast.Call, doubt: str | None) -> Match:
+def _match(
+    module: Module, function: Function, scores: ast.expr, product: ast.expr, call: ast.Call, doubt: str | None
+) -> Match:
     """Told where the scores are made, for the fused kernel begins there; in another function at the softmax."""
     beside = module.function_of(product) is module.function_of(call)
     place = product if beside else call
-    because = "its scores are a product of queries and keys, its weights multiply values"
+    because = "the scores are a product of queries and keys, and the weights multiply the values"
+    mask = AttentionMask.OTHER if doubt is _BIASED else mask_of(module, function, call, scores, product)
     return Match(
         place,
-        f"`{module.quote(place)}` is part of an attention written by hand: `{module.quote(call)}`",
-        f"{because} and serve nothing else" if doubt is None else f"{because}; {doubt}",
+        f"`{module.quote(place)}` is part of a handwritten attention: `{module.quote(call)}`",
+        f"{because}; nothing else uses either" if doubt is None else f"{because}; {doubt}",
         LIKELY if doubt is None else SUSPECTED,
         None if doubt is None else Severity.NOTE,
+        change=f"{_CHANGES[mask]} {_OTHERS}",
     )
+
+
+_CHANGES = {
+    AttentionMask.NONE: "Use `F.scaled_dot_product_attention(q, k, v)`.",
+    AttentionMask.CAUSAL: "Use `F.scaled_dot_product_attention(q, k, v, is_causal=True)`: the mask here is causal.",
+    AttentionMask.OTHER: "Use `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` and pass the mask or bias there. "
+    "In a boolean `attn_mask`, True marks the positions that take part.",
+}
+_OTHERS = (
+    "Pass dropout as `dropout_p=` (0.0 outside training), and `scale=` if the scores are not divided by the square "
+    "root of the head size."
+)
 
 
 def _softmaxed(module: Module, project: Project, call: ast.Call) -> ast.expr | None:
@@ -186,17 +203,18 @@ def _named_product(module: Module, function: Function, scores: ast.expr) -> ast.
 RULE = Rule(
     id="handwritten-attention",
     severity=Severity.WARNING,
-    summary="Attention is written by hand.",
-    cause="Scores, mask, softmax, dropout and product are kernels of their own, and each reads and writes a matrix of "
-    "length × length.",
-    change="`F.scaled_dot_product_attention(q, k, v, is_causal=True)` (or `attn_mask=`, `dropout_p=` while training): "
-    "one kernel, which "
-    "never writes that matrix.",
+    summary="Attention is computed by hand.",
+    cause="The scores, mask, softmax, dropout and product each run as a kernel of their own. Each kernel reads and "
+    "writes a matrix of length × length.",
+    change="Use `F.scaled_dot_product_attention(q, k, v)`: one kernel that never stores this matrix. If there is a "
+    "mask, pass it as `attn_mask=`; if it only hides later positions, pass `is_causal=True` instead. Pass dropout as "
+    "`dropout_p=` (0.0 outside training).",
     expected="1.27× for nanoGPT (143 to 113 ms a batch on an A100), more with longer texts; memory grows with the "
-    "length, not its square",
+    "length instead of its square",
     source="PyTorch's “Accelerating Large Language Models with Accelerated Transformers”: "
     "https://pytorch.org/blog/accelerating-large-language-models/; FlashAttention: https://arxiv.org/abs/2205.14135",
-    before="weights = softmax(q @ k.transpose(-2, -1) * scale + mask, dim=-1)\ny = dropout(weights) @ v",
+    before="scores = (q @ k.transpose(-2, -1) * scale).masked_fill(later, float('-inf'))\n"
+    "y = dropout(softmax(scores, dim=-1)) @ v",
     after="y = F.scaled_dot_product_attention(q, k, v, dropout_p=p if self.training else 0.0, is_causal=True)",
     look=look,
     words=("softmax", "Softmax"),

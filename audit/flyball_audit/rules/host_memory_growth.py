@@ -136,7 +136,7 @@ def _match(turns: Turns, region: Region, call: ast.Call, severity: Severity) -> 
     return Match(
         call,
         f"`{module.quote(call)}` keeps a tensor of each step in host memory",
-        f"each turn of {where} adds one, and nothing in the file lets them go",
+        f"each iteration of {where} adds a tensor, and nothing in the file frees it",
         LIKELY if severity is Severity.WARNING else SUSPECTED,
         severity,
         module=module,
@@ -159,10 +159,11 @@ def _models(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{module.quote(call)}` keeps a copy of the whole model",
-                f"each turn of the loop at {module.path}:{turns.lineno} adds one, and none of them goes before it ends",
+                f"each iteration of the loop at {module.path}:{turns.lineno} adds a copy, and none is freed before "
+                "the loop ends",
                 SUSPECTED,
                 Severity.NOTE,
-                change="Keep the best alone, or write each to disk.",
+                change="Keep only the best one, or write each copy to disk.",
             )
 
 
@@ -194,8 +195,8 @@ def _cached(module: Module, project: Project) -> Iterator[Match]:
                 if name is not None and not few and not _is_let_go(module, ast.Name(name), name):
                     yield Match(
                         assigned,
-                        f"`{module.quote(target.value)}` keeps every sample that was ever asked for",
-                        "it has no end, and each worker of the loader fills one of its own",
+                        f"`{module.quote(target.value)}` keeps every sample that was ever requested",
+                        "it has no size limit, and each worker of the loader fills its own copy",
                         SUSPECTED,
                         Severity.NOTE,
                     )
@@ -220,12 +221,12 @@ def _mapped(module: Module, project: Project) -> Iterator[Match]:
             if name is not None and _is_read_in_steps(project, module, function, statement.targets[0], name):
                 yield Match(
                     call,
-                    f"`{name}` is a map that stays open for the whole run",
-                    "each step reads other places of it: the pages that were touched count as this process's memory",
+                    f"`{name}` is a memory map that stays open for the whole run",
+                    "each step reads other parts of it, and every page that was read counts as memory of this process",
                     SUSPECTED,
                     Severity.NOTE,
-                    change="Open the map anew for each batch (it costs microseconds): what was touched can then be "
-                    "let go.",
+                    change="Open the map again for each batch, which takes microseconds. The pages that were read "
+                    "can then be freed.",
                 )
 
 
@@ -274,12 +275,12 @@ RULE = Rule(
     id="host-memory-growth",
     severity=Severity.WARNING,
     summary="Host memory grows with each step.",
-    cause="Tensors that are kept step after step, or pages of a map that are touched one after the other, fill the "
-    "host's memory until the "
-    "kernel ends the process, or a neighbour.",
-    change="Keep numbers instead of tensors, the last N (`deque(maxlen=N)`), or write them out and clear the list.",
-    expected="memory stays level; no time by itself, but up to a whole run that would have been killed",
-    source="nanoGPT opens its map anew for each batch for this reason: "
+    cause="Tensors that are kept step after step, or more and more pages of a memory map, fill the host's memory "
+    "until the kernel kills this process or another one.",
+    change="Keep numbers instead of tensors, keep only the last N (`deque(maxlen=N)`), or write them out and clear "
+    "the list.",
+    expected="memory stays constant; no time by itself, but up to a whole run that would have been killed",
+    source="nanoGPT opens its memory map again for each batch for this reason: "
     "https://github.com/karpathy/nanoGPT/blob/master/train.py",
     before="outputs.append(out.detach().cpu())",
     after="hits += (out.argmax(1) == y).sum()",

@@ -144,20 +144,21 @@ def _generates(module: Module) -> bool:
 def _of_loader(loader: Loader) -> Match:
     size = loader.argument("batch_size")
     assert size is not None  # noqa: S101  it was asked for before
-    return _match(loader.module, size, "the loader of the training takes its batch size from the configuration")
+    return _match(loader.module, size, "the training loader takes its batch size from the configuration")
 
 
 def _beside(loader: Loader, largest: int) -> Match:
     size = loader.argument("batch_size")
     assert size is not None  # noqa: S101  it was asked for before
-    return _match(loader.module, size, f"the training's batches are of {largest}, under a name of the code")
+    return _match(loader.module, size, f"the training uses batches of {largest}, set by a constant in the code")
 
 
 def _singly(loader: Loader, size: ast.expr) -> Match:
     return Match(
         size,
-        f"evaluation takes {loader.dataset_words} one by one",
-        "kernels of one sample take microseconds, less than their launch; without gradients a device holds many",
+        f"the evaluation processes {loader.dataset_words} one sample at a time",
+        "kernels for one sample take microseconds, less than their launch; without gradients the device has room "
+        "for many samples",
         SUSPECTED,
     )
 
@@ -176,7 +177,7 @@ def _of_functions(module: Module, project: Project) -> Iterator[Match]:
                     and _is_configured_elsewhere(module, project, definition)
                 ):
                     assert size is not None  # noqa: S101  it has a value
-                    yield _match(module, size, f"the training hands `{definition.node.name}` a setting")
+                    yield _match(module, size, f"the training passes a setting to `{definition.node.name}`")
 
 
 def _hands_literal(call: ast.Call) -> bool:
@@ -205,18 +206,18 @@ def _is_configured_elsewhere(module: Module, project: Project, definition: Defin
 
 
 def _match(module: Module, size: ast.expr, because: str) -> Match:
-    return Match(size, f"evaluation in batches of {module.quote(size)}, a number in the code", because, LIKELY)
+    return Match(size, f"the evaluation uses batches of {module.quote(size)}, a number in the code", because, LIKELY)
 
 
 RULE = Rule(
     id="literal-eval-batch-size",
     severity=Severity.NOTE,
-    summary="Evaluation has a small batch size of its own in the code.",
-    cause="It stays small when the configuration grows: evaluation then takes longer than it need, and holds up "
-    "the training.",
-    change="Take it from the configuration too; without gradients twice the training's batch usually fits.",
-    expected="evaluation 5 times faster, or more, for large models whose training batch is small",
-    source="FARM's maintainers, 5 to 10 times: https://github.com/deepset-ai/FARM/issues/604",
+    summary="The evaluation has its own small batch size in the code.",
+    cause="It stays small when the configured batch size grows. The evaluation then takes longer than necessary and "
+    "delays the training.",
+    change="Take it from the configuration too. Without gradients, twice the training's batch size usually fits.",
+    expected="evaluation 5 times faster or more for large models with a small training batch",
+    source="FARM's maintainers report 5 to 10 times: https://github.com/deepset-ai/FARM/issues/604",
     before="DataLoader(test_set, batch_size=1)",
     after="DataLoader(test_set, batch_size=2 * args.batch_size)",
     look=look,

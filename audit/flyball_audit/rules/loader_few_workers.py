@@ -18,28 +18,27 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if one and not streams(project, loader) and not costs_little(project, loader):
             yield Match(
                 loader.call,
-                f"`{module.quote(loader.call)}` has one worker",
-                f"a single process makes all batches of {loader.dataset_words}, one after the other",
+                f"`{module.quote(loader.call)}` has one worker process",
+                f"one process prepares all batches of {loader.dataset_words}, one after the other",
                 LIKELY,
                 edit=loader.setting("num_workers", str(WORKERS)),
             )
     for call in trainer_settings(module, project):
         given = keyword(call, "dataloader_num_workers")
         if given is not None and project.flow.value(module, given.value).literal == Literal(1):
-            yield Match(
-                given, "`dataloader_num_workers=1`", "a single process makes all of the Trainer's batches", LIKELY
-            )
+            yield Match(given, "`dataloader_num_workers=1`", "one process prepares all batches of the Trainer", LIKELY)
 
 
 RULE = Rule(
     id="loader-few-workers",
     severity=Severity.NOTE,
     summary="A DataLoader has a single worker process.",
-    cause="One process seldom reads and transforms as fast as a device trains; the others of the machine's cores idle.",
-    change=f"Begin with `num_workers={WORKERS}` a device and raise it until the wait for data stops falling; "
-    f"stay below the cores.",
-    expected="up to the whole wait for data: 4.3× where images were decoded (3 to 13 steps a second)",
-    source="from two workers to more, and a deeper queue: https://github.com/open-edge-platform/geti/pull/5958",
+    cause="One process rarely reads and transforms data as fast as a device trains, while the other CPU cores are "
+    "idle.",
+    change=f"Start with `num_workers={WORKERS}` per device and increase it until the wait for data stops falling. "
+    "Stay below the number of cores.",
+    expected="up to the whole wait for data: 4.3× for a training that decodes images (3 to 13 steps a second)",
+    source="from two workers to more, with a deeper queue: https://github.com/open-edge-platform/geti/pull/5958",
     before="DataLoader(dataset, batch_size=64, num_workers=1)",
     after=f"DataLoader(dataset, batch_size=64, num_workers={WORKERS})",
     look=look,

@@ -34,8 +34,9 @@ def look(module: Module, project: Project) -> Iterator[Match]:
         if why is not None:
             yield Match(
                 loader.call,
-                f"`{module.quote(loader.call)}` starts its workers anew in each epoch",
-                f"{why}, and `persistent_workers` is not set: each begins with starting processes and filling queues",
+                f"`{module.quote(loader.call)}` starts new workers in each epoch",
+                f"{why}, and `persistent_workers` is not set, so each epoch begins with starting processes and "
+                "filling queues",
                 LIKELY if why == _SEEN else SUSPECTED,
                 edit=loader.setting("persistent_workers", "True"),
             )
@@ -56,14 +57,15 @@ def _is_made_in_each_epoch(loader: Loader) -> bool:
 def _anew(loader: Loader) -> Match:
     return Match(
         loader.call,
-        f"`{loader.module.quote(loader.call)}` is made, and its workers are started, anew in each epoch",
-        "the loop over epochs makes it: each begins with starting processes and filling queues",
+        f"`{loader.module.quote(loader.call)}` creates a loader and starts new workers in each epoch",
+        "the loop over epochs creates it, so each epoch begins with starting processes and filling queues",
         SUSPECTED,
-        change="Make it once before that loop, with `persistent_workers=True`, unless the data set is changed.",
+        change="Create it once before the loop over epochs, with `persistent_workers=True`, unless the data set "
+        "changes between epochs.",
     )
 
 
-_SEEN = "several epochs run over it"
+_SEEN = "several epochs iterate over it"
 
 
 def _why(project: Project, loader: Loader) -> str | None:
@@ -71,10 +73,10 @@ def _why(project: Project, loader: Loader) -> str | None:
     if _has_epochs(project, loader):
         return _SEEN
     if _is_beside_epochs(project, loader):
-        return "it is handed on beside a loop over epochs"
+        return "it is passed to a function next to a loop over epochs"
     one_epoch = mentions(project, loader.module, SINGLE_EPOCH)
     if not one_epoch and is_built_for_training(project, loader) and not _has_none_of_its_own(project, loader):
-        return "it is built for what goes through it in each epoch in all likelihood, though by no loop among the files"
+        return "it probably serves several epochs, but no loop over it is in these files"
     return None
 
 
@@ -150,12 +152,12 @@ def _holds(loop: ast.AST, call: ast.Call) -> bool:
 RULE = Rule(
     id="loader-not-persistent",
     severity=Severity.NOTE,
-    summary="A DataLoader starts its workers anew in each epoch.",
-    cause="Without `persistent_workers=True` each epoch ends its processes, starts new ones, imports, opens "
-    "files and fills the queues again.",
-    change="Set `persistent_workers=True` (unless the data set is changed between epochs in the main process).",
-    expected="the workers' start, once an epoch: 10 s, or 1.25× in short epochs, on Windows, where processes are "
-    "spawned; nothing to be seen in the same training on Linux, where they are forked",
+    summary="A DataLoader starts new workers in each epoch.",
+    cause="Without `persistent_workers=True`, each epoch ends its worker processes and starts new ones, which "
+    "import modules, open files and fill the queues again.",
+    change="Set `persistent_workers=True`, unless the main process changes the data set between epochs.",
+    expected="the start of the workers, once an epoch: 10 s, or 1.25× in short epochs, on Windows, where processes "
+    "are spawned; no difference in the same training on Linux, where they are forked",
     source="https://github.com/boreshkinai/delta-interpolator/pull/3",
     before="DataLoader(dataset, batch_size=64, num_workers=8)",
     after="DataLoader(dataset, batch_size=64, num_workers=8, persistent_workers=True)",

@@ -46,8 +46,8 @@ def _match(loader: Loader, *, missing: bool) -> Match:
     return Match(
         loader.call,
         f"`{loader.module.quote(loader.call)}` has {'no `pin_memory`' if missing else '`pin_memory=False`'}",
-        f"batches of {loader.dataset_words} go to a GPU from pageable memory: the driver copies them twice, and "
-        f"the host waits",
+        f"batches of {loader.dataset_words} are copied to a GPU from pageable memory, which takes two copies while "
+        "the host waits",
         LIKELY if not missing else SUSPECTED,
         edit=loader.setting("pin_memory", "True"),
     )
@@ -56,12 +56,12 @@ def _match(loader: Loader, *, missing: bool) -> Match:
 RULE = Rule(
     id="loader-without-pinned-memory",
     severity=Severity.NOTE,
-    summary="A DataLoader's batches are not pinned.",
-    cause="CUDA first copies pageable memory into a pinned buffer of its own, while the host stands by; a loader that "
-    "pins does so in a thread beside the steps.",
+    summary="The batches of a DataLoader are not in pinned memory.",
+    cause="CUDA first copies pageable memory to its own pinned buffer while the host waits. A loader that pins its "
+    "batches does this in a thread during the steps.",
     change="Set `pin_memory=True` and copy with `non_blocking=True`.",
-    expected="up to 1.09× with `non_blocking=True`, where the device waits for copies; elsewhere nothing, or a loss",
-    source="https://github.com/metatensor/metatrain/pull/1273; slower for AllenNLP: "
+    expected="up to 1.09× with `non_blocking=True` if the device waits for copies; otherwise nothing, or a loss",
+    source="https://github.com/metatensor/metatrain/pull/1273; slower with AllenNLP: "
     "https://github.com/allenai/allennlp/issues/4670",
     before="DataLoader(dataset, batch_size=64, num_workers=4)",
     after="DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)",

@@ -31,19 +31,19 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 given,
                 "`dataloader_num_workers=0`",
-                "the Trainer's loaders make each batch in the training process",
+                "the Trainer's loaders prepare each batch in the training process",
                 LIKELY,
             )
 
 
 def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
     known = (loader.dataset_class is not None or loader.dataset_made_by is not None) and not by_default
-    what = "has no `num_workers`" if missing else "has `num_workers=0`"
-    what += " unless it is asked for more" if by_default else ""
+    what = "has `num_workers=0`" if missing else "has no `num_workers`"
+    what += " by default" if by_default else ""
     return Match(
         loader.call,
         f"`{loader.module.quote(loader.call)}` {what}",
-        f"each batch of {loader.dataset_words} is made in the training process, while the device waits",
+        f"each batch of {loader.dataset_words} is prepared in the training process while the device waits",
         LIKELY if known else SUSPECTED,
         edit=None if by_default else loader.setting("num_workers", str(WORKERS)),
     )
@@ -52,10 +52,10 @@ def _match(loader: Loader, *, missing: bool, by_default: bool) -> Match:
 def _of_rows(loader: Loader) -> Match:
     return Match(
         loader.call,
-        f"`{loader.module.quote(loader.call)}` fetches rows of what lies in memory one by one",
-        f"{loader.dataset_words} gives a row at a time, and Python puts each batch together between two steps",
+        f"`{loader.module.quote(loader.call)}` fetches rows of data in memory one at a time",
+        f"{loader.dataset_words} returns one row at a time, and Python assembles each batch between two steps",
         SUSPECTED,
-        change="Take a whole batch at once (`x[indices]` of a shuffled `torch.randperm`, on the device where there is "
+        change="Take a whole batch at once (`x[indices]` with a shuffled `torch.randperm`, on the device if it has "
         "room), or set `num_workers`.",
     )
 
@@ -64,13 +64,13 @@ RULE = Rule(
     id="loader-without-workers",
     severity=Severity.NOTE,
     summary="A DataLoader has no worker processes.",
-    cause="With `num_workers=0` reading, decoding and collating take turns with the steps, instead of running "
-    "beside them.",
-    change=f"Set `num_workers` ({WORKERS} a device to begin with, then as many as the wait needs) and "
-    f"`persistent_workers=True`.",
-    expected="up to the whole wait for data: 1.3× for graphs held in memory, 4.3× where images were decoded (3 to 13 "
-    "steps a second)",
-    source="four workers: https://github.com/harryjo97/GDSS/issues/13; from two to more: "
+    cause="With `num_workers=0`, reading, decoding and collating alternate with the steps instead of running at the "
+    "same time.",
+    change=f"Set `num_workers` (start with {WORKERS} per device and increase it until the wait for data stops "
+    "falling) and `persistent_workers=True`.",
+    expected="up to the whole wait for data: 1.3× for graphs in memory, 4.3× for a training that decodes images (3 "
+    "to 13 steps a second)",
+    source="four workers: https://github.com/harryjo97/GDSS/issues/13; from two workers to more: "
     "https://github.com/open-edge-platform/geti/pull/5958",
     before="DataLoader(dataset, batch_size=64, shuffle=True)",
     after=f"DataLoader(dataset, batch_size=64, shuffle=True, num_workers={WORKERS}, persistent_workers=True)",

@@ -217,17 +217,17 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, ask
     table = isinstance(mask, ast.Call) and last_name(mask) in _RANGES
     per_layer = any(last_name(each) in SCORING for each in forward.all(ast.Call))
     where = (
-        "each layer that runs it makes the same n × n tensor again"
+        "each layer creates the same n × n tensor again"
         if per_layer
-        else "each forward pass makes the same tensor again"
+        else "each forward pass creates the same tensor again"
     )
     fallback = _is_fallback(region, mask)
     sure = per_layer and asked and not fallback and not table
     return Match(
         mask,
-        f"`{region.module.quote(mask)}`{', and its sines,' if table else ''} is made in every forward pass",
-        f"it follows from shapes and constants alone; {where}{', unless a fused kernel is used' if fallback else ''}"
-        f"{'' if asked else '; an option leads there that shows weights, or that no file asks for'}",
+        f"`{region.module.quote(mask)}`{', with its sines,' if table else ''} is created in every forward pass",
+        f"it depends only on shapes and constants; {where}{', unless a fused kernel is used' if fallback else ''}"
+        f"{'' if asked else '; it runs only with an option that is off by default'}",
         CERTAIN if sure else SUSPECTED if fallback or not asked else LIKELY,
         Severity.WARNING if sure else Severity.NOTE,
         module=region.module,
@@ -237,12 +237,12 @@ def _match(forward: Region, region: Region, mask: ast.Call | ast.Compare, *, ask
 RULE = Rule(
     id="mask-in-forward",
     severity=Severity.WARNING,
-    summary="A mask of constant content is made in every forward pass.",
-    cause="Each call allocates and fills an n × n tensor with several small kernels, in every layer and step.",
-    change="Use `scaled_dot_product_attention(…, is_causal=True)`, or keep the mask: "
-    "`self.register_buffer('mask', …, persistent=False)`.",
-    expected="up to 1.2× in small transformers by our estimate, no published figure; with `is_causal` attention also "
-    "skips what the mask hides",
+    summary="A mask with constant content is created in every forward pass.",
+    cause="Each call allocates an n × n tensor and fills it with several small kernels, in every layer and step.",
+    change="If the mask only hides later positions, use `scaled_dot_product_attention(…, is_causal=True)`. "
+    "Otherwise create it once: `self.register_buffer('mask', …, persistent=False)`.",
+    expected="up to 1.2× for small transformers by our estimate, no published figure; with `is_causal=True`, "
+    "attention also skips the hidden part",
     source="PyTorch's documentation of `scaled_dot_product_attention`: "
     "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
     before="def forward(self, x):\n    mask = torch.tril(torch.ones(t, t, device=x.device))",

@@ -92,8 +92,8 @@ def _left(module: Module) -> set[ast.Call]:
 def _dropped(module: Module, call: ast.Call, loop: Loop) -> Match:
     return Match(
         loop,
-        f"`{module.quote(call)}` records autograd's history for nothing",
-        "what it gives is dropped, and nothing here differentiates",
+        f"`{module.quote(call)}` records autograd history that is never used",
+        "its result is discarded, and nothing here differentiates it",
         SUSPECTED,
         Severity.NOTE,
     )
@@ -103,8 +103,8 @@ def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool)
     certain = switched and loop is not None and not is_wrapped(module, call) and not _is_of_package(module, loop)
     return Match(
         call,
-        f"`{module.quote(call)}` records autograd's history for nothing",
-        "what it gives is detached or read on the host, and nothing else is made of it",
+        f"`{module.quote(call)}` records autograd history that is never used",
+        "its result is only detached or read on the host",
         LIKELY if certain else SUSPECTED,
         Severity.WARNING if certain else Severity.NOTE,
     )
@@ -113,8 +113,8 @@ def _giver(module: Module, call: ast.Call, loop: Loop | None, *, switched: bool)
 def _predicts(module: Module, call: ast.Call) -> Match:
     return Match(
         call,
-        f"`{module.quote(call)}` predicts with autograd's history on",
-        "whoever asks for a prediction gets the graph of it, too: nothing here differentiates",
+        f"`{module.quote(call)}` predicts with autograd history on",
+        "callers get the graph together with the prediction, and nothing here differentiates it",
         SUSPECTED,
         Severity.NOTE,
     )
@@ -123,8 +123,8 @@ def _predicts(module: Module, call: ast.Call) -> Match:
 def _held_out(module: Module, call: ast.Call) -> Match:
     return Match(
         call,
-        f"`{module.quote(call)}` records autograd's history for nothing",
-        "it stands among training steps, on what is kept for validation, and nothing of it is differentiated",
+        f"`{module.quote(call)}` records autograd history that is never used",
+        "it runs between training steps on validation data, and nothing differentiates its result",
         SUSPECTED,
         Severity.NOTE,
     )
@@ -133,8 +133,8 @@ def _held_out(module: Module, call: ast.Call) -> Match:
 def _unknown(module: Module, loop: Loop, call: ast.Call) -> Match:
     return Match(
         _where(module, loop, call),
-        "this evaluation goes through its batches with autograd's history on",
-        f"`{module.quote(call)}` runs a model in all likelihood, and stands in no `torch.no_grad()`",
+        "this evaluation goes through its batches with autograd history on",
+        f"`{module.quote(call)}` probably runs a model, and it is not inside `torch.no_grad()`",
         SUSPECTED,
         Severity.NOTE,
     )
@@ -186,8 +186,8 @@ def _is_recorded_there(project: Project, module: Module, call: ast.Call, region:
 def _behind_eval(module: Module, call: ast.Call) -> Match:
     return Match(
         call,
-        f"`{module.quote(call)}` evaluates with autograd's history on",
-        "the model was switched to evaluation, and what is called trains elsewhere: nothing turns history off",
+        f"`{module.quote(call)}` evaluates with autograd history on",
+        "the model was switched to evaluation and the function also serves training, but nothing turns history off",
         SUSPECTED,
         Severity.NOTE,
     )
@@ -196,11 +196,11 @@ def _behind_eval(module: Module, call: ast.Call) -> Match:
 def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
     return Match(
         turns.node,
-        "this loop evaluates too, with autograd's history on",
-        f"`{caller.quote(call)}` at {caller.path}:{call.lineno} has it run the model without `backward()`, and nothing "
-        "turns history off",
+        "this loop also evaluates, with autograd history on",
+        f"`{caller.quote(call)}` at {caller.path}:{call.lineno} makes it run the model without `backward()`, and "
+        "nothing turns history off",
         LIKELY,
-        change="Put the forward pass into `with torch.set_grad_enabled(train):`, or call the function within "
+        change="Run the forward pass within `with torch.set_grad_enabled(train):`, or call the function within "
         "`torch.no_grad()`.",
     )
 
@@ -208,10 +208,11 @@ def _shared(turns: Turns, caller: Module, call: ast.Call) -> Match:
 def _of_phases(turns: Turns, call: ast.Call) -> Match:
     return Match(
         turns.node,
-        "this loop evaluates too, with autograd's history on",
-        f"in the phases without `backward()` `{code_of(call.func)}` runs as in training, and nothing turns history off",
+        "this loop also evaluates, with autograd history on",
+        f"in the phases without `backward()`, `{code_of(call.func)}` runs as in training, and nothing turns history "
+        "off",
         LIKELY,
-        change='Put the forward pass into `with torch.set_grad_enabled(phase == "train"):`.',
+        change='Run the forward pass within `with torch.set_grad_enabled(phase == "train"):`.',
     )
 
 
@@ -298,10 +299,10 @@ def _match(project: Project, turns: Turns, call: ast.Call) -> Match:
     certain = certain and not _shares_step(project, turns)
     return Match(
         _where(module, node, call),
-        "this evaluation runs the model with autograd's history on",
-        f"`{module.quote(call)}` stands in no `torch.no_grad()`, and nothing calls `backward()`"
+        "this evaluation runs the model with autograd history on",
+        f"`{module.quote(call)}` is not inside `torch.no_grad()`, and nothing calls `backward()`"
         if call in module.all(ast.Call)
-        else "the model is called without `torch.no_grad()`, and nothing calls `backward()`",
+        else "the model is called outside `torch.no_grad()`, and nothing calls `backward()`",
         (CERTAIN if switched else LIKELY) if certain else SUSPECTED,
         Severity.WARNING if certain else Severity.NOTE,
     )
@@ -310,12 +311,12 @@ def _match(project: Project, turns: Turns, call: ast.Call) -> Match:
 RULE = Rule(
     id="no-grad-missing-in-eval",
     severity=Severity.WARNING,
-    summary="An evaluation loop records autograd's history.",
-    cause="Without `torch.no_grad()` each forward keeps its activations until the outputs are let go: more "
-    "memory, and a smaller batch.",
-    change="Decorate the function with `@torch.inference_mode()`, or put the loop into `with torch.no_grad():`.",
-    expected="memory above all, and so a larger batch: about 2 instead of 7 GB while one network was evaluated; some "
-    "time too, no published figure",
+    summary="An evaluation loop records autograd history.",
+    cause="Without `torch.no_grad()`, each forward pass keeps its activations until its outputs are freed. This "
+    "takes more memory and allows only a smaller batch.",
+    change="Decorate the function with `@torch.inference_mode()`, or put the loop within `with torch.no_grad():`.",
+    expected="mainly memory, and so a larger batch: about 2 GB instead of 7 GB in the evaluation of one network; "
+    "some time too, no published figure",
     source="https://github.com/facebookresearch/fairchem/pull/199; PyTorch's tuning guide, “Disable gradient "
     "calculation for validation or inference”: https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="model.eval()\nfor x, y in loader:\n    correct += (model(x).argmax(1) == y).sum()",

@@ -36,7 +36,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             region, call = found
             yield Match(
                 call,
-                f"`{region.module.quote(call)}` follows no clipping",
+                f"`{region.module.quote(call)}` runs without gradient clipping",
                 "a recurrent network or transformer is trained, and nothing in these files limits its gradients",
                 SUSPECTED,
                 module=region.module,
@@ -54,9 +54,9 @@ RULE = Rule(
     id="no-gradient-clipping",
     severity=Severity.NOTE,
     summary="A recurrent network or transformer is trained without gradient clipping.",
-    cause="One bad batch can throw the weights off; the run then diverges, and its time is lost.",
-    change="Before the optimizer's step: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`; its result "
-    "is the norm to log.",
+    cause="A single bad batch can make the weights diverge, and the time of the run is lost.",
+    change="Call `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)` before the optimizer's step. It returns "
+    "the norm, which can be logged.",
     expected="no time by itself; fewer runs lost to divergence",
     source="Pascanu, Mikolov and Bengio 2013, https://arxiv.org/abs/1211.5063; GPT-3 clips at 1.0, appendix B of "
     "https://arxiv.org/abs/2005.14165",

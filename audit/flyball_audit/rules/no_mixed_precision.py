@@ -28,7 +28,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{region.module.quote(call)}` computes in 32 bits",
-                "neither this file nor one beside it chooses a precision",
+                "no precision is chosen in this file or in the files around it",
                 SUSPECTED,
                 module=region.module,
             )
@@ -52,12 +52,12 @@ def _forward(project: Project, turns: Turns) -> tuple[Region, ast.Call] | None:
 RULE = Rule(
     id="no-mixed-precision",
     severity=Severity.NOTE,
-    summary="No precision is chosen: everything computes in 32 bits.",
-    cause="Tensor cores work with 16 bits, or with TF32 where that is allowed (for convolutions it is by default); "
-    "matrix products in plain float32 leave them idle, and twice the bytes move.",
-    change="Run the forward pass within `torch.autocast('cuda', dtype=torch.bfloat16)` (float16 with a GradScaler "
-    "before Ampere), or "
-    "allow TF32 by `torch.set_float32_matmul_precision('high')`. Compare the losses of a few hundred steps.",
+    summary="No precision is chosen, so everything computes in 32 bits.",
+    cause="Tensor cores compute in 16 bits, or in TF32 if it is allowed (by default only for convolutions). Matrix "
+    "products in plain float32 leave them idle and move twice as many bytes.",
+    change="Run the forward pass within `torch.autocast('cuda', dtype=torch.bfloat16)` (before Ampere: float16 with "
+    "a GradScaler), or allow TF32 with `torch.set_float32_matmul_precision('high')`. Compare the losses over "
+    "a few hundred steps.",
     expected="up to 3× on Volta and newer GPUs",
     source="PyTorch's tuning guide, “Use mixed precision and AMP”: "
     "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

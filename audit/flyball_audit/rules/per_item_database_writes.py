@@ -182,8 +182,8 @@ def _adds_one(project: Project, module: Module, call: ast.Call) -> bool:
 def _of_one(module: Module, call: ast.Call) -> Match:
     return Match(
         call,
-        f"`{module.quote(call)}` writes one thing to a store that takes lists",
-        "whoever has several calls it for each of them; each waits for the store",
+        f"`{module.quote(call)}` writes one item to a store that accepts lists",
+        "callers with several items call it once for each, and each call waits for the store",
         SUSPECTED,
         Severity.NOTE,
         module=module,
@@ -244,19 +244,19 @@ def _begins_with(project: Project, module: Module, call: ast.Call) -> str | None
 
 
 def _match(item: Item, write: ast.Call, *, usual: bool) -> Match:
-    leads = "" if write is item.call else f", which ends in `{ast.unparse(write.func)}`"
+    leads = "" if write is item.call else f"; the write is done by `{ast.unparse(write.func)}`"
     aside = _is_aside(item)
     return Match(
         item.call,
         f"`{item.module.quote(item.call)}` writes to a database once {item.in_words}",
-        f"each turn waits for the database, and for its disk where it commits{leads}{_ASIDE if aside else ''}",
+        f"each iteration waits for the database, and for its disk if it commits{leads}{_ASIDE if aside else ''}",
         SUSPECTED if aside or not usual else LIKELY,
         Severity.NOTE if aside or not usual else None,
         module=item.module,
     )
 
 
-_ASIDE = "; each turn does other things beside, which may take longer"
+_ASIDE = "; each iteration also does other work, which may take longer"
 
 
 def _is_aside(item: Item) -> bool:
@@ -273,12 +273,12 @@ RULE = Rule(
     id="per-item-database-writes",
     severity=Severity.WARNING,
     summary="A database is written to once for each item.",
-    cause="A statement costs a round trip, and a transaction waits until the disk has it; both are the same for one "
-    "row or a thousand.",
-    change="Collect rows and write them together: `executemany`, `insert_many`, `bulk_write`, a pipeline; commit once "
-    "for all.",
-    expected="up to a thousand times more rows a second: a rotating disk takes a few dozen transactions, but 50,000 "
-    "rows within one",
+    cause="A statement costs a round trip, and a transaction waits for the disk. Both take the same time for one "
+    "row as for a thousand.",
+    change="Collect the rows and write them together: `executemany`, `insert_many`, `bulk_write` or a pipeline. "
+    "Commit once for all rows.",
+    expected="up to a thousand times more rows a second: a rotating disk handles a few dozen transactions, but "
+    "50,000 rows in one transaction",
     source="SQLite's FAQ, “INSERT is really slow”: https://www.sqlite.org/faq.html#q19",
     before="for row in rows:\n    cursor.execute(INSERT, row)\n    connection.commit()",
     after="with connection:\n    connection.executemany(INSERT, rows)",

@@ -138,11 +138,12 @@ def _is_own_text(item: Item) -> bool:
 
 
 def _of_model(item: Item, request: ast.Call) -> Match:
-    leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
+    leads = "" if request is item.call else f"; the request is sent by `{ast.unparse(request.func)}`"
     return Match(
         item.call,
-        f"`{item.module.quote(item.call)}` asks a model once {item.in_words}",
-        f"who serves it is not seen here; a service takes a round trip for each, and most answer lists{leads}",
+        f"`{item.module.quote(item.call)}` calls a model once {item.in_words}",
+        "the service behind it is not in these files; each call costs a round trip, and most services accept "
+        f"lists{leads}",
         SUSPECTED,
         Severity.NOTE,
         module=item.module,
@@ -196,12 +197,12 @@ def _brings_files(item: Item) -> bool:
 
 
 def _match(item: Item, request: ast.Call, *, trains: bool) -> Match:
-    leads = "" if request is item.call else f", which ends in `{ast.unparse(request.func)}`"
+    leads = "" if request is item.call else f"; the request is sent by `{ast.unparse(request.func)}`"
     sure = trains and not item.is_conditional
     return Match(
         item.call,
-        f"`{item.module.quote(item.call)}` asks another process once {item.in_words}",
-        f"each turn waits for an answer before the next question is sent{leads}",
+        f"`{item.module.quote(item.call)}` sends a request to another process once {item.in_words}",
+        f"each iteration waits for the answer before it sends the next request{leads}",
         LIKELY if sure else SUSPECTED,
         Severity.WARNING if sure else Severity.NOTE,
         module=item.module,
@@ -211,16 +212,16 @@ def _match(item: Item, request: ast.Call, *, trains: bool) -> Match:
 RULE = Rule(
     id="per-sample-requests",
     severity=Severity.WARNING,
-    summary="One request to another process for each item, one after the other.",
-    cause="A request takes a round trip however little it asks; one after the other, they add up while the device has "
-    "nothing to do.",
-    change="Ask for the whole batch in one request; where the service cannot, send the requests together (a thread "
-    "pool, "
-    "`asyncio.gather`), keep connections open, and ask for the next batch while this one is trained.",
-    expected="9 times as many items a second with ten in a request, 66 times with a hundred (9,482, 85,479 and "
-    "622,246 over gRPC within one machine), as far as the service keeps up",
-    source="https://www.roguedb.com/blog/grpc-throughput-effects-of-batching; 3.7 times by batching in the server: "
-    "https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/optimization.html",
+    summary="Requests to another process are sent one at a time, one for each item.",
+    cause="Each request costs a round trip, however small it is. One after the other, the round trips add up while "
+    "the device is idle.",
+    change="Request the whole batch at once. If the service cannot do this, send the requests concurrently (a "
+    "thread pool, `asyncio.gather`), keep connections open, and request the next batch while this one is "
+    "trained.",
+    expected="9 times as many items a second with ten items per request, 66 times with a hundred (9,482, 85,479 and "
+    "622,246 over gRPC within one machine), if the service keeps up",
+    source="https://www.roguedb.com/blog/grpc-throughput-effects-of-batching; 3.7 times with batching in the "
+    "server: https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/optimization.html",
     before="for node in batch:\n    states.append(requests.get(f'{url}/nodes/{node}').json())",
     after="states = session.post(f'{url}/nodes', json={'nodes': batch}).json()",
     look=look,

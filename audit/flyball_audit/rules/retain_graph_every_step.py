@@ -37,11 +37,11 @@ def look(module: Module, project: Project) -> Iterator[Match]:
 
 def _match(turns: Turns, region: Region, call: ast.Call) -> Match:
     home, carried = region.module, _carried(turns.region, call) if not region.calls else None
-    once = f"the loop at {turns.module.path}:{turns.node.lineno} differentiates once a turn"
+    once = f"the loop at {turns.module.path}:{turns.node.lineno} calls `backward()` once per iteration"
     return Match(
         call,
         f"`{home.quote(call)}` keeps the graph for another backward pass",
-        once if carried is None else f"{once}; but `{carried}` is made of what it was in the turn before",
+        once if carried is None else f"{once}; but `{carried}` is computed from its value in the previous iteration",
         LIKELY if carried is None else SUSPECTED,
         None if carried is None else Severity.NOTE,
         module=home,
@@ -78,7 +78,7 @@ def _of_branches(project: Project, turns: Turns) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{turns.module.quote(call)}` keeps the graph for another backward pass",
-                "what is differentiated here is made in this branch, and nothing of it is used elsewhere",
+                "this branch creates what is differentiated, and nothing outside the branch uses it",
                 SUSPECTED,
                 Severity.NOTE,
             )
@@ -101,7 +101,7 @@ def _of_last(project: Project, turns: Turns, told: set[ast.AST]) -> Iterator[Mat
         yield Match(
             last,
             f"`{turns.module.quote(last)}` keeps the graph for another backward pass",
-            "it is the last of the turn: nothing is differentiated behind it",
+            "it is the last backward pass of the iteration",
             SUSPECTED,
             Severity.NOTE,
         )
@@ -141,7 +141,7 @@ def _of_own_graphs(module: Module) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{module.quote(call)}` keeps the graph for another backward pass",
-                f"`{graph.id}` is made and differentiated in the block at {module.path}:{block.lineno}, and once",
+                f"`{graph.id}` is created and differentiated only once, in the block at {module.path}:{block.lineno}",
                 SUSPECTED,
                 Severity.NOTE,
             )
@@ -248,13 +248,13 @@ def _hands_on(call: ast.Call) -> bool:
 RULE = Rule(
     id="retain-graph-every-step",
     severity=Severity.WARNING,
-    summary="The graph is retained though it is differentiated once.",
-    cause="Activations stay until the loss is assigned again, in the next forward pass: two steps' worth of them at "
-    "the peak.",
-    change="Leave `retain_graph` out. If PyTorch then reports a second backward pass, a tensor of the step before is "
+    summary="The graph is retained although it is differentiated only once.",
+    cause="The activations stay until the loss is assigned again in the next forward pass, so the peak holds the "
+    "activations of two steps.",
+    change="Remove `retain_graph`. If PyTorch then reports a second backward pass, a tensor of the previous step is "
     "still in the graph: detach it there.",
-    expected="up to half of the activations' memory: room for a larger batch",
-    source="what is kept, counted; PyTorch's documentation: in nearly all cases it is not needed, "
+    expected="up to half of the memory for activations, and so room for a larger batch",
+    source="number of kept activations; PyTorch's documentation: in nearly all cases it is not needed, "
     "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
     before="loss.backward(retain_graph=True)",
     after="loss.backward()",

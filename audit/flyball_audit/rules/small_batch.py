@@ -72,8 +72,8 @@ def _literal(module: Module, size: ast.expr) -> ast.expr:
 def _match(node: ast.expr, value: object) -> Match:
     return Match(
         node,
-        f"the training runs in batches of {value}",
-        "kernels of so few samples take microseconds, less than their launch; a device idles between them",
+        f"the training uses batches of {value}",
+        "kernels for so few samples take microseconds, less than their launch, so the device is idle between them",
         SUSPECTED,
     )
 
@@ -81,12 +81,12 @@ def _match(node: ast.expr, value: object) -> Match:
 RULE = Rule(
     id="small-batch",
     severity=Severity.NOTE,
-    summary="Training runs in very small batches.",
-    cause="The device computes a few samples at a time and waits for the host to launch the next kernels.",
-    change="Grow the batch until memory or the throughput says stop; lower the accumulation, or scale the "
+    summary="Training uses very small batches.",
+    cause="The device computes a few samples and then waits for the host to launch the next kernels.",
+    change="Increase the batch size until memory or throughput stops growing. Reduce the accumulation, or scale the "
     "learning rate, to match.",
-    expected="up to 2× where kernels run half of the time, by our estimate: launches cost the same for a larger "
-    "batch; no published figure fits all models",
+    expected="up to 2× if kernels run half of the time, by our estimate: launches cost the same for a larger batch; "
+    "no published figure fits all models",
     source="arithmetic: 1 ÷ the share of the time in which kernels run",
     before="DataLoader(dataset, batch_size=1)",
     after="DataLoader(dataset, batch_size=args.batch_size)",

@@ -89,14 +89,18 @@ def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
     if often is not None:
         because, severity, confidence = f"it runs {often} of {loop}", Severity.WARNING, CERTAIN
     elif count > 1:
-        because, severity, confidence = f"one of {count} waits in each step of {loop}", Severity.WARNING, LIKELY
+        because, severity, confidence = f"it is one of {count} waits in each step of {loop}", Severity.WARNING, LIKELY
     else:
-        because, severity, confidence = f"the one wait in each step of {loop}", Severity.NOTE, LIKELY
+        because, severity, confidence = f"it is the only wait in each step of {loop}", Severity.NOTE, LIKELY
     if _acts(project, turns) and not wait.value.tags & _LEARNT:
-        because, severity, confidence = f"{because}; an environment may need it at once", Severity.NOTE, SUSPECTED
+        because, severity, confidence = (
+            f"{because}; an environment may need the value at once",
+            Severity.NOTE,
+            SUSPECTED,
+        )
     if rarity is Rarity.RANK:
         because, severity, confidence = (
-            f"in each step of {loop}, on one rank, for which the others wait",
+            f"it runs in each step of {loop} on one rank, and the other ranks wait for that rank",
             Severity.NOTE,
             SUSPECTED,
         )
@@ -125,7 +129,7 @@ def _often(project: Project, turns: Turns, site: Site) -> str | None:
     """How a wait runs several times an optimizer step, if it does."""
     region, wait, rarity, _ = site
     if project.loops.is_over_parameters(region, wait.node):
-        return "for each parameter, in each step"
+        return "once for each parameter in each step"
     if project.loops.is_micro(region, wait.node):
         return "in each micro-step"
     if project.loops.accumulates(turns) and rarity is not Rarity.ACCUMULATED:
@@ -139,14 +143,14 @@ RULE = Rule(
     id="sync-every-step",
     severity=Severity.WARNING,
     summary="The host reads a value from the device in every training step.",
-    cause="`.item()`, `.cpu()`, `float()`, `print`, `if` on a tensor of the device stop the host until all "
-    "queued kernels are "
-    "done; the device then idles until the host has queued new ones.",
+    cause="`.item()`, `.cpu()`, `float()`, `print` and `if` on a tensor of the device stop the host until all "
+    "queued kernels are done. The device is then idle until the host has queued new ones.",
     change="Keep the sum on the device (`total += loss.detach()`) and read it every N steps, or once after the loop.",
-    expected="up to 2×, where host and device have equally much to do; most reports are of 1.05 to 1.1×",
+    expected="up to 2× if host and device have equally much to do; most reports are of 1.05 to 1.1×",
     source="a wait costs the shorter of both times; 15 waits, 152.2 to 144.6 ms a step: "
     "https://github.com/facebookresearch/fairchem/pull/2203; 1.05 to 1.1×: "
-    "https://github.com/openvdb/fvdb-reality-capture/pull/144; 2×: https://github.com/jolibrain/joliGEN/pull/374",
+    "https://github.com/openvdb/fvdb-reality-capture/pull/144; 2×: "
+    "https://github.com/jolibrain/joliGEN/pull/374",
     before="for x, y in loader:\n    loss = step(x, y)\n    total += loss.item()",
     after="total = torch.zeros((), device=device)\nfor x, y in loader:\n    loss = step(x, y)\n    total += "
     "loss.detach()\n"

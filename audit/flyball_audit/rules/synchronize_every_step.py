@@ -56,8 +56,8 @@ def _in_timer(module: Module, project: Project, holder: ast.ClassDef) -> Iterato
             if words is not None:
                 yield Match(
                     call,
-                    f"`{module.quote(call)}` whenever `{holder.name}` measures: {words}",
-                    "a step that is measured by it waits for the device",
+                    f"`{module.quote(call)}` runs whenever `{holder.name}` measures: {words}",
+                    "every step that it measures waits for the device",
                     SUSPECTED,
                     Severity.NOTE,
                 )
@@ -93,12 +93,12 @@ _MEASURING = re.compile(r"bench|profil", re.IGNORECASE)
 
 def _match(turns: Turns, region: Region, call: ast.Call, words: str) -> Match:
     rarity = region.rarity(call)
-    loop = f"each turn of the loop at {turns.module.path}:{turns.node.lineno} runs it"
+    loop = f"each iteration of the loop at {turns.module.path}:{turns.node.lineno} runs it"
     often = rarity in _OFTEN
     sure = often and not _measures(region, call)
     return Match(
         call,
-        f"`{region.module.quote(call)}` in every step: {words}",
+        f"`{region.module.quote(call)}` runs in every step: {words}",
         loop if often else f"{loop}, under a condition",
         (CERTAIN if rarity is None else LIKELY) if sure else SUSPECTED,
         Severity.WARNING if sure else Severity.NOTE,
@@ -112,8 +112,10 @@ def _waits(project: Project, region: Region, call: ast.Call) -> str | None:
         return None
     path = project.origins.of(region.module, call.func) or ""
     if _DEVICE.search(path) or _BY_KIND.search(code_of(call.func)):
-        return "the host waits until the device has done all that was queued"
-    return "every rank waits for the slowest" if _RANKS.search(path) or _STRATEGY.search(code_of(call.func)) else None
+        return "the host waits until the device has finished all queued work"
+    return (
+        "every rank waits for the slowest one" if _RANKS.search(path) or _STRATEGY.search(code_of(call.func)) else None
+    )
 
 
 def _waits_by_helper(project: Project, region: Region, call: ast.Call) -> str | None:
@@ -137,12 +139,12 @@ def _only_call(function: Function) -> ast.Call | None:
 RULE = Rule(
     id="synchronize-every-step",
     severity=Severity.WARNING,
-    summary="The device or all ranks are waited for in every step.",
-    cause="Kernels are queued ahead of the device so that it never idles; a synchronisation drains the queue, and a "
-    "barrier adds each rank's delays to those of all others.",
-    change="Remove it: operations on a stream run in order, and the gradients' exchange keeps ranks together. To "
+    summary="The host waits for the device, or for all ranks, in every step.",
+    cause="Kernels are queued in advance so that the device is never idle. A synchronisation drains the queue, and "
+    "a barrier delays every rank by the slowest one.",
+    change="Remove it. Operations on a stream run in order, and the exchange of gradients keeps ranks together. To "
     "measure a step, record `torch.cuda.Event`s and read them every N steps.",
-    expected="up to 2×, where host and device have equally much to do; 1.25× reported for point clouds",
+    expected="up to 2× if host and device have equally much to do; 1.25× reported for point clouds",
     source="a wait costs the shorter of both times; https://github.com/HuguesTHOMAS/KPConv-PyTorch/issues/22",
     before="for x in loader:\n    step(x)\n    torch.cuda.synchronize()",
     after="for x in loader:\n    step(x)",

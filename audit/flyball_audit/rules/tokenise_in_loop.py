@@ -66,9 +66,9 @@ def _in_samples(project: Project, loader: Loader) -> Iterator[Match]:
         if region is not None and _encodes(project, region, call) is not None and region.rarity(call) in _OFTEN:
             yield Match(
                 call,
-                f"`{region.module.quote(call)}` turns text into tokens sample by sample, in each epoch anew",
-                f"the loader at {loader.module.path}:{loader.call.lineno} has no workers: the training process does it "
-                "between two steps",
+                f"`{region.module.quote(call)}` tokenises text one sample at a time, again in each epoch",
+                f"the loader at {loader.module.path}:{loader.call.lineno} has no workers, so the training process "
+                "does it between two steps",
                 SUSPECTED,
                 Severity.NOTE,
                 module=region.module,
@@ -97,9 +97,8 @@ def _is_of_kind(region: Region, call: ast.Call) -> bool:
 def _match(turns: Turns, region: Region, call: ast.Call, *, plain: bool) -> Match:
     return Match(
         call,
-        f"`{region.module.quote(call)}` turns text into tokens in each "
-        + ("training step" if plain else "step that comes here"),
-        f"what runs at {turns.module.path}:{turns.node.lineno} does it between two steps, in one process",
+        f"`{region.module.quote(call)}` tokenises text in each " + ("training step" if plain else "step that runs it"),
+        f"the code at {turns.module.path}:{turns.node.lineno} does this between two steps, in one process",
         LIKELY if plain else SUSPECTED,
         None if plain else Severity.NOTE,
         module=region.module,
@@ -130,13 +129,13 @@ RULE = Rule(
     id="tokenise-in-loop",
     severity=Severity.WARNING,
     summary="Text is tokenised in the training loop.",
-    cause="The loop's one process tokenises each batch anew, in every epoch, while the device waits for it.",
-    change="Tokenise once ahead (`dataset.map(..., batched=True, num_proc=N)`), or in the loader's `collate_fn` with "
-    "workers.",
-    expected="up to all the time that tokenising takes: without it in the loop, a ModernBERT trained 3.3 times as "
-    "fast on an H100",
-    source="30 % of the speed with it: https://github.com/AnswerDotAI/ModernBERT/issues/236; how: "
-    "https://huggingface.co/learn/nlp-course/chapter5/3",
+    cause="The process of the training loop tokenises each batch again in every epoch, while the device waits.",
+    change="Tokenise in advance (`dataset.map(..., batched=True, num_proc=N)`), or in the loader's `collate_fn` "
+    "with workers.",
+    expected="up to the whole time of tokenisation: without it in the loop, a ModernBERT trained 3.3 times as fast "
+    "on an H100",
+    source="30 % of the speed with tokenisation in the loop: https://github.com/AnswerDotAI/ModernBERT/issues/236; "
+    "how to avoid it: https://huggingface.co/learn/nlp-course/chapter5/3",
     before="for texts, labels in loader:\n    inputs = tokenizer(texts, padding=True, return_tensors='pt')",
     after="data = data.map(lambda rows: tokenizer(rows['text']), batched=True, num_proc=8)\n"
     "for inputs in DataLoader(data, num_workers=4): ...",

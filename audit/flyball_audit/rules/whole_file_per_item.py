@@ -165,7 +165,7 @@ def _same(sample: Sample, call: ast.Call, *, opens: bool) -> Match:
     return Match(
         call,
         f"`{region.module.quote(call)}` {does} for each {_unit(sample)}",
-        f"`{sample.maker.name}` runs it, and the file does not depend on what is asked for",
+        f"`{sample.maker.name}` runs it, and the file does not depend on the requested index",
         LIKELY if plain else SUSPECTED,
         None if plain else Severity.NOTE,
         change=_CHANGE_OPENING if opens else None,
@@ -180,7 +180,8 @@ def _one_of_many(sample: Sample, call: ast.Call, place: ast.expr) -> Match:
     return Match(
         call,
         f"`{module.quote(call)}` reads a whole file for one entry of it",
-        f"`{sample.maker.name}` takes `[{module.quote(place)}]` of it and lets the rest go, for each {_unit(sample)}",
+        f"`{sample.maker.name}` takes `[{module.quote(place)}]` from it and discards the rest, for each "
+        f"{_unit(sample)}",
         LIKELY if plain else SUSPECTED,
         None if plain else Severity.NOTE,
         module=module,
@@ -192,18 +193,19 @@ def _unit(sample: Sample) -> str:
 
 
 _CHANGE_OPENING = (
-    "Open it once in each worker, when the first sample is asked for, and keep it: "
-    "`if self.file is None: self.file = …`."
+    "Open it once in each worker, when the first sample is requested, and keep it: `if self.file is None: self.file "
+    "= …`."
 )
 
 RULE = Rule(
     id="whole-file-per-item",
     severity=Severity.WARNING,
-    summary="A data set reads, or opens, one file anew for each sample.",
-    cause="Every sample costs reading and parsing everything; an epoch reads the file as often as it has samples.",
-    change="Read it once in `__init__`, or map it (`np.load(path, mmap_mode='r')`, Arrow, HDF5) and take the row.",
-    expected="up to as many times less reading as there are samples",
-    source="counting reads",
+    summary="A data set reads or opens the same file again for each sample.",
+    cause="Every sample costs the reading and parsing of the whole file, so an epoch reads it once per sample.",
+    change="Read the file once in `__init__`, or map it (`np.load(path, mmap_mode='r')`, Arrow, HDF5) and take the "
+    "row.",
+    expected="reading reduced by up to the number of samples",
+    source="number of reads",
     before="def __getitem__(self, index):\n    return pd.read_csv(self.path).iloc[index]",
     after="def __init__(self, path):\n    self.frame = pd.read_csv(path)\n\ndef __getitem__(self, index):\n    return "
     "self.frame.iloc[index]",

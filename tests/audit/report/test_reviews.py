@@ -128,13 +128,13 @@ def test_markdown_says_what_matters_first() -> None:
         "Warnings (2)",
         "Notes (2)",
         "Withdrawn by measurements",
-        "Not read",
+        "Skipped files",
         "Remaining work",
         "Checklist",
     ]
-    assert "| Found | 1 error, 2 warnings and 2 notes in 1 of 2 files |" in text
+    assert "| Findings | 1 error, 2 warnings and 2 notes in 1 of 2 files |" in text
     assert "| waiting for the host | 40 % | 3× | 13 % | sync-every-step |" in text
-    assert "| Root cause | `loss` is on the device, and the host waits for it in every step |" in text
+    assert "| Cause | `loss` is on the device, and the host waits for it in every step |" in text
     assert "```diff\n--- a/train.py\n+++ b/train.py\n" in text
     assert "- [ ] sync-every-step in train.py:8:14: add up `loss.detach()`" in text
     assert text.index("### sync-every-step") < text.index("### zero-grad-to-zero")
@@ -149,9 +149,9 @@ def test_what_found_nothing_says_so() -> None:
     text = render(review, ReviewFormat.MARKDOWN, sample_patch)
     assert (
         text
-        == "# Audit of a.py\n\n## Executive summary\n\n|  |  |\n| --- | --- |\n| Found | nothing found in 1 file |\n"
+        == "# Audit of a.py\n\n## Executive summary\n\n|  |  |\n| --- | --- |\n| Findings | no findings in 1 file |\n"
     )
-    assert render(review, ReviewFormat.TERMINAL, sample_patch) == "nothing found in 1 file.\n"
+    assert render(review, ReviewFormat.TERMINAL, sample_patch) == "no findings in 1 file.\n"
 
 
 class _Page(HTMLParser):
@@ -193,7 +193,7 @@ def test_the_terminal_gets_lines_that_fit(width: int, verbose: bool) -> None:
     for review in (sample_review(), _hostile()):
         lines = plain(terminal(review, width, verbose=verbose)).split("\n")
         assert all(line.isprintable() for line in lines)
-        assert all(len(line) <= max(width, 52) for line in lines if line.startswith("  "))
+        assert all(len(line) <= max(width, 53) for line in lines if line.startswith("  "))
         text = "\n".join(lines)
         assert "8 │     total += loss.item()" in text
         assert ("  3 │ for x, y in loader:\n    │             ^^^^^^" in text) is (verbose and review.files == 2)
@@ -202,7 +202,7 @@ def test_the_terminal_gets_lines_that_fit(width: int, verbose: bool) -> None:
 def test_findings_of_a_severity_are_ordered_by_what_they_bring() -> None:
     """The greatest gain that is sure stands first."""
     text = render(sample_review(), ReviewFormat.MARKDOWN, sample_patch)
-    first = text[text.index("| first |") :].split("\n")[2:5]
+    first = text[text.index("| rule | change first |") :].split("\n")[2:5]
     rules = ["clip-before-unscale", "sync-every-step", "zero-grad-to-zero"]
     assert [line.removeprefix("| ").split(" | ")[0] for line in first] == rules
 

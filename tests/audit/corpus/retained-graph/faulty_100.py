@@ -12,10 +12,10 @@ def train(model, loader, optimizer, criterion, device):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        history[step] = loss  # expect: retained-graph@warning
-        running = torch.add(running, loss)  # expect: retained-graph@warning
-        smooth = smooth.add(loss)  # expect: retained-graph@warning
-        sums.add_(loss)  # expect: retained-graph@warning
-        rows.append((step, {"loss": loss}))  # expect: retained-graph@warning
+        history[step] = loss  # expect: retained-graph@note
+        running = torch.add(running, loss)  # expect: retained-graph@note
+        smooth = smooth.add(loss)  # expect: retained-graph@note
+        sums.add_(loss)  # expect: retained-graph@note
+        rows.append((step, {"loss": loss}))  # expect: retained-graph@note
         step += 1
     return history, running, smooth, sums, rows

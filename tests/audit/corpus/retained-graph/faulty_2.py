@@ -17,5 +17,5 @@ class Trainer:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-            self.epoch_loss = self.epoch_loss + loss * len(batch)  # expect: retained-graph@warning
-            self.history.append(loss)  # expect: retained-graph@warning
+            self.epoch_loss = self.epoch_loss + loss * len(batch)  # expect: retained-graph@note
+            self.history.append(loss)  # expect: retained-graph@note

@@ -24,6 +24,6 @@ class Detector:
             total, error = 0, 0
             for x in loader:
                 loss, part = self._step(x.to(self.device))
-                total += loss  # expect: retained-graph@warning
-                error += part  # expect: retained-graph@warning
+                total += loss  # expect: retained-graph@note
+                error += part  # expect: retained-graph@note
             print(total / len(loader), error / len(loader))

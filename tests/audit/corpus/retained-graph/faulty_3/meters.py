@@ -4,7 +4,7 @@ class AverageMeter:
         self.count = 0
 
     def update(self, value, n=1):
-        self.sum += value * n  # expect: retained-graph@warning
+        self.sum += value * n  # expect: retained-graph@note
         self.count += n
 
     @property

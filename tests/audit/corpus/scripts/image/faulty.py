@@ -70,7 +70,7 @@ def train(train_loader, model, criterion, optimizer, epoch, args):
         acc1, _acc5 = accuracy(output, target)
         losses.update(loss.item(), images.size(0))  # expect: sync-every-step@warning
         top1.update(acc1.item(), images.size(0))  # expect: sync-every-step@warning
-        running += loss  # expect: retained-graph@warning
+        running += loss  # expect: retained-graph@note
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
