@@ -132,8 +132,8 @@ flyball audit src --fail-on warning                       # fails the job
 | `sarif` | `.sarif` | SARIF 2.1.0: findings, fixes and skipped files; a finding's fingerprint survives moved lines |
 
 The JSON document has `schema_version`, `findings`, `files` (number of files read), `errors` (files that could not be
-read), `withdrawn` (findings that measurements contradict, each with its `reason`), `estimate`, and the findings that
-`--fix` has fixed. A finding has `rule`, `path`, `line`, `column`, `end_line`, `end_column`, `cell` (in a notebook),
+read), `withdrawn` (findings that measurements contradict, each with its `reason`), `estimate` and `fixed` (findings
+that `--fix` has fixed). A finding has `rule`, `path`, `line`, `column`, `end_line`, `end_column`, `cell` (in a notebook),
 `severity`, `confidence` (0 to 1), `message`, `because` (the cause), `change`, `expected`, `up_to_ratio` and `time`
 (null if there is no figure), `diff` (a patch, or empty) and `safe`. Within a major version fields are added, never
 renamed.

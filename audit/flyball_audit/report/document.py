@@ -27,7 +27,7 @@ def document(review: Review, patch_of: PatchOf) -> dict[str, Any]:
         "files": review.files,
         "errors": [*map(_error, review.unreadable), *({"message": each} for each in review.failures)],
         "withdrawn": [{**_finding(each.finding, None), "reason": each.reason} for each in review.withdrawn],
-        "mended": [_finding(each, None) for each in review.fixed],
+        "fixed": [_finding(each, None) for each in review.fixed],
         "estimate": _estimate(estimate) if estimate else None,
     }
 

@@ -40,7 +40,7 @@ def sections(review: Review, patch_of: PatchOf) -> tuple[Section, ...]:
         _summary(review),
         _estimate(review),
         *(each for severity in reversed(Severity) for each in _findings(review, severity, patch_of)),
-        _mended(review),
+        _fixed(review),
         _withdrawn(review),
         _unread(review),
         _remaining(review),
@@ -135,7 +135,7 @@ def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     return Section(title, tables=tables, code=tuple(code), tone=TONES[finding.severity], level=3)
 
 
-def _mended(review: Review) -> Section:
+def _fixed(review: Review) -> Section:
     points = tuple(f"{each.place}: {each.rule}: {each.message}" for each in review.fixed)
     return Section("Fixed in this run", points=points, tone="good")
 
