@@ -21,12 +21,12 @@ def read_batch() -> list[float]:
 
 def batches() -> Iterator[list[float]]:
     """Yield batches for ever; each reader works on one batch at a time."""
-    with ThreadPoolExecutor(READERS) as pool:
-        reads = deque(pool.submit(read_batch) for _ in range(READERS))
-        while True:
-            batch = reads.popleft().result()
-            reads.append(pool.submit(read_batch))
-            yield batch
+    pool = ThreadPoolExecutor(READERS)
+    reads = deque(pool.submit(read_batch) for _ in range(READERS))
+    while True:
+        batch = reads.popleft().result()
+        reads.append(pool.submit(read_batch))
+        yield batch
 
 
 def train(weight: float, batch: list[float]) -> float:

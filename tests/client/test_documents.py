@@ -1,4 +1,4 @@
-"""What the documents say holds: every link leads somewhere, every command line is one that the program takes."""
+"""Test the documents: links work, every page can be reached, command lines and settings are valid."""
 
 import argparse
 import re
@@ -13,50 +13,106 @@ from typer.exceptions import TyperException
 
 import flyball_agent.command as agent_command
 import flyball_collector.command as collector_command
-from flyball.command import build
+from flyball.command import SUMMARIES, build
+from flyball_agent.settings import AgentSettings
+from flyball_collector.settings import CollectorSettings
+from flyball_daemon.settings import load
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCS = ROOT / "docs"
+INDEX = DOCS / "README.md"
+FOLDERS = ("docs", "deploy", "examples", "grafana")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_IMAGE_SOURCE = re.compile(r"(?:src|href)=\"([^\"]+)\"")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+_TOML = re.compile(r"^ *```toml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(flyball(?:-agent|-collector)? [^`]*)`")
-_COMMAND = re.compile(r"^(?:\.venv/bin/|/opt/flyball/bin/|sudo )*(flyball(?:-agent|-collector)?(?: .*)?)$")
+_COMMAND = re.compile(
+    r"^(?:- run: |\$ |# |sudo |\.venv/bin/|/opt/flyball(?:-[0-9.]+)?/bin/)*(flyball(?:-agent|-collector)?(?: .*)?)$"
+)
+
+
+def _links(page: Path) -> Iterator[str]:
+    """Yield the targets of a page's links and images, without links to other sites."""
+    text = _CODE.sub("", page.read_text(encoding="utf-8"))
+    for link in [*_LINK.findall(text), *_IMAGE_SOURCE.findall(text)]:
+        if not re.match(r"[a-z]+:", link):
+            yield link
 
 
 def _anchors(text: str) -> set[str]:
-    """The names that a page's headings get where it is shown."""
+    """Return the anchors of a page's headings."""
     headings = _HEADING.findall(_CODE.sub("", text))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+def _broken(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return not target.exists() or bool(anchor and anchor not in _anchors(target.read_text(encoding="utf-8")))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_link_leads_somewhere(name: str) -> None:
-    """Files and folders exist, and so do the headings that are named behind a `#`."""
+def test_relative_links_work(name: str) -> None:
+    """The file or folder of each relative link exists, and so does the heading after a `#`."""
     page = ROOT / name
-    for link in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{name}: {link}"
-        assert not anchor or anchor in _anchors(target.read_text(encoding="utf-8")), f"{name}: {link}"
+    assert [link for link in _links(page) if _broken(page, link)] == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    """A missing file, a missing heading and a missing image are reported; other sites and code are not."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Here\n[a](missing.md) [b](#there) [c](#here) [d](https://flyball.example/x)\n```\n[e](missing.md)\n```\n"
+        '<img src="missing.svg">\n'
+    )
+    assert [link for link in _links(page) if _broken(page, link)] == ["missing.md", "#there", "missing.svg"]
+
+
+def _reachable(page: Path) -> set[Path]:
+    """Return the files that can be reached from a page by following links."""
+    found, waiting = {page}, [page]
+    while waiting:
+        current = waiting.pop()
+        for link in _links(current) if current.suffix == ".md" else ():
+            target = (current.parent / link.partition("#")[0]).resolve()
+            if target.is_file() and target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
+
+
+def test_every_file_in_docs_can_be_reached_from_the_index() -> None:
+    """No page, drawing or schema is hidden from a reader who begins at docs/README.md."""
+    files = {path for path in DOCS.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert sorted(str(path.relative_to(ROOT)) for path in files - _reachable(INDEX)) == []
+
+
+def test_the_readme_leads_to_the_index() -> None:
+    """A reader of the README finds the index."""
+    assert INDEX in _reachable(ROOT / "README.md")
 
 
 def _commands(text: str) -> Iterator[str]:
-    """Command lines of blocks and of the running text; a comment behind one, and what is piped, is not of it."""
+    """Yield the command lines of code blocks and inline code, without comments and what they are piped into.
+
+    Inline code that only names a command needs no arguments; `--help` after it checks that the command exists.
+    """
     for block in _CODE.findall(text):
         for line in block.splitlines():
-            for part in line.split("#")[0].split("&&"):
+            for part in line.strip().split("  #")[0].split(" && "):
                 if found := _COMMAND.match(part.strip()):
-                    yield found[1].split("|")[0].strip()
-    yield from _INLINE.findall(_CODE.sub("", text))
+                    yield re.split(r" [|>] ", found[1])[0].strip()
+    for inline in _INLINE.findall(_CODE.sub("", text)):
+        yield f"{inline} --help" if re.fullmatch(r"flyball [a-z]+( [a-z]+)?", inline) else inline
 
 
-def _given(command: str) -> Iterator[list[str]]:
-    """The words of a command line; what stands in brackets may be left out, so both ways must be right."""
+def _variants(command: str) -> Iterator[list[str]]:
+    """Yield the words of a command line without the parts in brackets, and with them."""
     cleaned = re.sub(r"\$\([^)]*\)", "x", command).replace("…", "").replace("`", "")
     yield shlex.split(re.sub(r"\[[^\]]*\]", "", cleaned))
     if "[" in cleaned:
@@ -66,16 +122,16 @@ def _given(command: str) -> Iterator[list[str]]:
 _CASES = [(name, command) for name in NAMES for command in _commands((ROOT / name).read_text(encoding="utf-8"))]
 
 
-def test_the_documents_show_commands() -> None:
-    """The pattern finds them: otherwise nothing below would be tested."""
-    assert len(_CASES) > 30
-    assert {"README.md", "docs/operating.md", "docs/security.md", "docs/http-api.md"} <= {name for name, _ in _CASES}
+def test_the_documents_contain_commands() -> None:
+    """The pattern finds command lines in the pages that have some."""
+    assert len(_CASES) > 60
+    assert {"README.md", "docs/tutorial/README.md", "docs/how-to/fleet.md"} <= {name for name, _ in _CASES}
 
 
 @pytest.mark.parametrize(("name", "command"), _CASES, ids=[f"{name}:{command}" for name, command in _CASES])
-def test_every_command_line_is_one_that_the_program_takes(name: str, command: str) -> None:
-    """Commands and options exist, and no argument is missing or one too many."""
-    for words in _given(command):
+def test_command_lines_are_valid(name: str, command: str) -> None:
+    """Commands and options exist, and the number of arguments is right."""
+    for words in _variants(command):
         problem = _problem(words)
         assert problem is None, f"{name}: {command}: {problem}"
 
@@ -85,11 +141,9 @@ def _problem(words: list[str]) -> str | None:
     daemons = {"agent": agent_command, "collector": collector_command}
     if program in daemons:
         return _daemon_problem(daemons[program]._parser(), rest[1:] if rest[:1] == [program] else rest)
-    if not rest or rest == ["--help"]:
+    if not rest or rest in (["--help"], ["--version"]):
         return None
-    group = typer.main.get_command(build())
-    assert isinstance(group, TyperGroup)
-    return _click_problem(group, rest)
+    return _command_problem(build(), rest)
 
 
 def _daemon_problem(parser: argparse.ArgumentParser, words: list[str]) -> str | None:
@@ -100,14 +154,17 @@ def _daemon_problem(parser: argparse.ArgumentParser, words: list[str]) -> str | 
     return None
 
 
-def _click_problem(group: TyperGroup, words: list[str]) -> str | None:
-    """Parse without running, group after group."""
+def _command_problem(group: TyperGroup, words: list[str]) -> str | None:
+    """Parse a command line without running it, group after group."""
     name, rest = words[0], words[1:]
-    command = group.commands.get(name)
+    try:
+        command = group.get_command(typer.Context(group), name)
+    except ModuleNotFoundError:
+        command = None
     if command is None:
         return f"there is no command {name}"
     if isinstance(command, TyperGroup):
-        return _click_problem(command, rest) if rest else None  # of the group is spoken
+        return _command_problem(command, rest) if rest and rest != ["--help"] else None
     try:
         command.make_context(name, rest)
     except TyperException as error:
@@ -128,6 +185,46 @@ def _click_problem(group: TyperGroup, words: list[str]) -> str | None:
         "config show x y z",
     ],
 )
-def test_a_wrong_command_line_would_be_found(wrong: str) -> None:
-    """Otherwise the test above could not fail."""
+def test_a_wrong_command_line_is_found(wrong: str) -> None:
+    """An unknown command, an unknown option and a surplus argument are reported."""
     assert _problem(["flyball", *wrong.split()]) is not None
+
+
+def test_the_reference_of_commands_lists_them_all() -> None:
+    """docs/commands.md has a row for each command of the command line."""
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in SUMMARIES if f"| `flyball {name}" not in page] == []
+
+
+_SETTINGS = [
+    (name, text) for name in NAMES for text in _TOML.findall((ROOT / name).read_text(encoding="utf-8"))
+    if re.search(r"^ *\[(grpc|http|notify|tls)", text, re.MULTILINE)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [text for _, text in _SETTINGS], ids=[name for name, _ in _SETTINGS])
+def test_settings_in_documents_are_valid(text: str, tmp_path: Path) -> None:
+    """Keys of a daemon's settings exist and have values of the right type."""
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    if "[tls]" in text:
+        load(AgentSettings, file=file)
+    else:
+        load(CollectorSettings, file=file)
+
+
+def test_the_alerts_are_those_of_the_runbooks() -> None:
+    """docs/alerts.md lists each runbook with the summary and the severities that the runbook opens with."""
+    row = re.compile(r"^\| \[(\w+)\]\(runbooks/\1\.md\) \| (.*) \| (.*) \|$", re.MULTILINE)
+    rows = row.findall((DOCS / "alerts.md").read_text(encoding="utf-8"))
+    listed = {alert: f"{summary} Severity: {severity}." for alert, severity, summary in rows}
+    assert listed == {path.stem: path.read_text().splitlines()[2] for path in (DOCS / "runbooks").glob("*.md")}
+
+
+def test_the_tutorial_shows_lines_of_its_script() -> None:
+    """Every Python line on the page of the tutorial is a line of docs/tutorial/train.py."""
+    page = (DOCS / "tutorial/README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script = {line.strip() for line in (DOCS / "tutorial/train.py").read_text(encoding="utf-8").splitlines()}
+    assert blocks
+    assert [line for block in blocks for line in block.splitlines() if line.strip() not in script] == []

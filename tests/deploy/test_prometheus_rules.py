@@ -1,4 +1,4 @@
-"""The alert rules: each one fires, keeps quiet, clears and forgets; has its runbook; asks for metrics that exist."""
+"""Test the alert rules: each fires, stays quiet, clears, has a runbook, and uses metrics that exist."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from flyball_agent.probes.catalogue import build_host_probes
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.exporter import about
+from flyball_collector.exporter import host_metrics
 from flyball_collector.exporter.catalogue import sample_name
 from flyball_collector.exporter.diagnosis.metrics import METRICS
 from flyball_collector.own_metrics import OwnMetrics
@@ -40,35 +40,35 @@ def rules() -> list[dict[str, Any]]:
 ALERTS = [rule for rule in rules() if "alert" in rule]
 NAMES = sorted({rule["alert"] for rule in ALERTS})
 ALWAYS = "FlyballWatchdog"
-OF_THE_COLLECTOR_ITSELF = "FlyballScrapeMissing"  # it fires when everything is gone
+NO_COLLECTOR = "FlyballScrapeMissing"  # fires when there are no series at all
 
 
-def promtool(*words: str) -> tuple[int, str]:
-    done = subprocess.run(["promtool", *words], cwd=FOLDER, capture_output=True, text=True, check=False)
+def promtool(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run(["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
 @with_promtool
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
-def test_promtool_takes_the_rules(path: Path) -> None:
-    """No error, and nothing that promtool's linter warns of."""
-    code, said = promtool("check", "rules", "--lint=all", "--lint-fatal", path.name)
-    assert code == 0, said
+def test_promtool_accepts_the_rules(path: Path) -> None:
+    """promtool reports neither an error nor a warning of its linter."""
+    code, output = promtool("check", "rules", "--lint=all", "--lint-fatal", path.name)
+    assert code == 0, output
 
 
 @with_promtool
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
-def test_the_rules_do_what_their_tests_say(path: Path) -> None:
-    """`promtool test rules` agrees with every expectation."""
-    code, said = promtool("test", "rules", path.name)
-    assert code == 0, said
+def test_the_rules_pass_their_promtool_tests(path: Path) -> None:
+    """`promtool test rules` confirms every expectation."""
+    code, output = promtool("test", "rules", path.name)
+    assert code == 0, output
 
 
 @with_promtool
-def test_promtool_takes_the_example_of_prometheus(tmp_path: Path) -> None:
-    """As it is, and with the other way of scraping and the optional rules in their comments."""
-    code, said = promtool("check", "config", "prometheus.yml")
-    assert code == 0, said
+def test_promtool_accepts_the_example_of_prometheus(tmp_path: Path) -> None:
+    """The example is valid as shipped, and with the commented-out scraping and optional rules enabled."""
+    code, output = promtool("check", "config", "prometheus.yml")
+    assert code == 0, output
     text = (FOLDER / "prometheus.yml").read_text(encoding="utf-8")
     other = re.sub(
         r"(?m)^  # (?=- |  )", "  ", text.replace("- job_name: flyball\n    scrape", "- job_name: x\n    scrape")
@@ -82,13 +82,13 @@ def test_promtool_takes_the_example_of_prometheus(tmp_path: Path) -> None:
     for path in RULES:
         shutil.copy(path, tmp_path)
     (tmp_path / "prometheus.yml").write_text(other, encoding="utf-8")
-    code, said = promtool("check", "config", str(tmp_path / "prometheus.yml"))
-    assert code == 0, said
-    assert "3 rule files found" in said
+    code, output = promtool("check", "config", str(tmp_path / "prometheus.yml"))
+    assert code == 0, output
+    assert "3 rule files found" in output
 
 
 def expectations() -> dict[str, list[tuple[dict[str, Any], list[dict[str, str]], list[str]]]]:
-    """By alert: each moment that is tested, the labels expected then, and the series that go in."""
+    """Return for each alert the tested moments, each with its expected labels and its input series."""
     found = defaultdict(list)
     for path in TESTS:
         for test in load(path)["tests"]:
@@ -101,28 +101,28 @@ def expectations() -> dict[str, list[tuple[dict[str, Any], list[dict[str, str]],
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_alert_is_tested_in_every_way(name: str) -> None:
-    """It fires in each severity; what is well stays quiet; it clears; a host that goes takes it along."""
+    """Each alert fires in each severity, stays quiet for healthy series, clears, and ends with the series of a host."""
     moments = expectations()[name]
     fired = {labels["severity"] for _, expected, _ in moments for labels in expected}
     assert fired == {rule["labels"]["severity"] for rule in ALERTS if rule["alert"] == name}
-    words = [" ".join(series) for _, _, series in moments]
-    assert all('"gone"' in text or "stale" in text for text in words)
-    if name in {ALWAYS, OF_THE_COLLECTOR_ITSELF}:
+    inputs = [" ".join(series) for _, _, series in moments]
+    assert all('"gone"' in text or "stale" in text for text in inputs)
+    if name in {ALWAYS, NO_COLLECTOR}:
         return
     firing = [expected for _, expected, _ in moments if expected]
-    who = {labels.get("instance") or labels.get("run") for expected in firing for labels in expected}
-    assert {"bad", "gone"} <= who
-    assert "good" not in who
-    assert all('"good"' in text for text in words)
-    assert moments[-1][1] == [], "at the end nothing fires"
-    assert any('"gone"' in line and line.endswith("stale") for line in moments[0][2]), "its series end"
+    subjects = {labels.get("instance") or labels.get("run") for expected in firing for labels in expected}
+    assert {"bad", "gone"} <= subjects
+    assert "good" not in subjects
+    assert all('"good"' in text for text in inputs)
+    assert moments[-1][1] == [], "nothing fires at the end"
+    assert any('"gone"' in line and line.endswith("stale") for line in moments[0][2]), "the series of gone end"
 
 
 @pytest.mark.parametrize(
     "name", sorted({rule["alert"] for rule in ALERTS if rule.get("for")} - {"FlyballScrapeMissing"})
 )
-def test_an_alert_that_waits_is_not_too_early(name: str) -> None:
-    """At a moment before its time is over some of its severities do not fire yet."""
+def test_an_alert_with_for_does_not_fire_too_early(name: str) -> None:
+    """Before the time of `for` has passed, some severities do not fire yet."""
     moments = expectations()[name]
     most = max(len(expected) for _, expected, _ in moments)
     assert len(moments[0][1]) < most
@@ -130,47 +130,54 @@ def test_an_alert_that_waits_is_not_too_early(name: str) -> None:
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
 def test_every_alert_has_the_same_form(rule: dict[str, Any]) -> None:
-    """CamelCase with our prefix, a severity, a static summary, a description, and a link to its runbook."""
+    """Each alert has a CamelCase name with our prefix, a severity, a static summary, a description and a runbook."""
     assert re.fullmatch(r"Flyball([A-Z][a-z0-9]+)+", rule["alert"])
     assert rule["labels"].keys() == {"severity"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
-    notes = rule["annotations"]
-    assert notes.keys() == {"summary", "description", "runbook_url"}
-    assert "{{" not in notes["summary"]
-    assert "{{" in notes["description"] or rule["alert"] in {ALWAYS, OF_THE_COLLECTOR_ITSELF}
-    assert notes["runbook_url"] == f"https://flyball.example/docs/runbooks/{rule['alert']}.md"
-    assert notes["summary"].endswith(".")
-    assert notes["description"].endswith(".")
+    annotations = rule["annotations"]
+    assert annotations.keys() == {"summary", "description", "runbook_url"}
+    assert "{{" not in annotations["summary"]
+    assert "{{" in annotations["description"] or rule["alert"] in {ALWAYS, NO_COLLECTOR}
+    assert annotations["runbook_url"] == f"https://flyball.example/docs/runbooks/{rule['alert']}.md"
+    assert annotations["summary"].endswith(".")
+    assert annotations["description"].endswith(".")
 
 
-def test_severities_of_one_alert_share_its_words() -> None:
-    """So that the critical one can stand for the warning that it mutes."""
+def test_severities_of_one_alert_share_their_annotations() -> None:
+    """A critical alert has the annotations of the warning that it mutes."""
     for name in NAMES:
         assert len({str(rule["annotations"]) for rule in ALERTS if rule["alert"] == name}) == 1, name
 
 
 def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
-    """Neither dangling links nor pages that nobody is sent to."""
+    """There is no runbook without an alert and no alert without a runbook."""
     assert sorted(path.stem for path in RUNBOOKS.glob("*.md")) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_runbook_answers_four_questions(name: str) -> None:
-    """Meaning, impact, diagnosis and mitigation, each with something under it, in this order."""
+def test_a_runbook_has_four_sections(name: str) -> None:
+    """Each runbook has four sections in a fixed order, none of them empty, and names the severities of its alert."""
     text = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {name}\n")
     headings = re.findall(r"(?m)^## (.*)\n(.+)", text)
-    assert [heading for heading, _ in headings] == ["Meaning", "Impact", "Diagnosis", "Mitigation"]
+    assert [heading for heading, _ in headings] == ["What it means", "What to check", "What to do", "When it clears"]
     severities = {rule["labels"]["severity"] for rule in ALERTS if rule["alert"] == name}
     assert severities <= set(re.findall(r"critical|warning|info|none", text.split("##")[0]))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_runbook_opens_with_the_summary_of_its_alert(name: str) -> None:
+    """The first line repeats the summary, so that the reader recognises the alert."""
+    (summary,) = {rule["annotations"]["summary"] for rule in ALERTS if rule["alert"] == name}
+    assert (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n\n{summary} Severity: ")
+
+
 def known_names() -> set[str]:
-    """Every series that Prometheus can have of us."""
+    """Return the names of all series that Prometheus can scrape from Flyball."""
     settings = AgentSettings()
     probes = [*build_host_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
     declared = [metric for probe in probes for metric in probe.metrics]
-    names = {sample_name(metric) for metric in (*declared, *about.METRICS, *METRICS)}
+    names = {sample_name(metric) for metric in (*declared, *host_metrics.METRICS, *METRICS)}
     for family in OwnMetrics().registry.collect():
         endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))
         names |= {family.name + ending for ending in endings}
@@ -178,21 +185,21 @@ def known_names() -> set[str]:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
-def test_expressions_ask_for_metrics_that_exist(rule: dict[str, Any]) -> None:
-    """A metric that was renamed would make an alert that never fires; so would a kind."""
+def test_expressions_use_metrics_that_exist(rule: dict[str, Any]) -> None:
+    """Metrics and kinds in expressions exist; with a wrong name an alert would never fire."""
     without_values = re.sub(r'"[^"]*"', '""', rule["expr"])
-    asked = set(re.findall(r"(?<![\w:])(?:\w+:)?flyball_\w+(?::\w+)?", without_values))
-    assert asked or rule.get("alert") == ALWAYS
-    assert asked <= known_names()
+    used = set(re.findall(r"(?<![\w:])(?:\w+:)?flyball_\w+(?::\w+)?", without_values))
+    assert used or rule.get("alert") == ALWAYS
+    assert used <= known_names()
     assert set(re.findall(r'(?:kind|risk)="(\w+)"', rule["expr"])) <= BY_NAME.keys()
 
 
 def test_runbooks_name_metrics_that_exist() -> None:
-    """A whole name in a runbook is one that Prometheus has."""
+    """Every metric that a runbook mentions exists in Prometheus."""
     for path in RUNBOOKS.glob("*.md"):
-        asked = set(re.findall(r"(?<![\w.])flyball_\w+", path.read_text(encoding="utf-8")))
+        mentioned = set(re.findall(r"(?<![\w.])flyball_\w+", path.read_text(encoding="utf-8")))
         families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in known_names()}
-        assert asked <= known_names() | families, path.name
+        assert mentioned <= known_names() | families, path.name
 
 
 @pytest.fixture
@@ -205,21 +212,20 @@ _MATCHER = re.compile(r'(\w+) (=|!=|=~|!~) "([^"]*)"')
 
 
 def matches(matchers: list[str], labels: dict[str, str]) -> bool:
-    """As Alertmanager does: all must, and a label that is not there is empty."""
+    """Match as Alertmanager does: all matchers must match, and a missing label is empty."""
     for matcher in matchers:
         found = _MATCHER.fullmatch(matcher)
         assert found, matcher
         name, operator, value = found.groups()
-        same = (
-            re.fullmatch(value, labels.get(name, "")) is not None if "~" in operator else labels.get(name, "") == value
-        )
-        if same == operator.startswith("!"):
+        label = labels.get(name, "")
+        equal = re.fullmatch(value, label) is not None if "~" in operator else label == value
+        if equal == operator.startswith("!"):
             return False
     return True
 
 
 def muted(configuration: dict[str, Any], source: dict[str, str], target: dict[str, str]) -> bool:
-    """Whether one alert mutes another."""
+    """Return True if one alert mutes another."""
     return any(
         matches(rule["source_matchers"], source)
         and matches(rule["target_matchers"], target)
@@ -233,8 +239,8 @@ def alert(name: str, severity: str, **labels: str) -> dict[str, str]:
     return {"alertname": f"Flyball{name}", "severity": severity, **labels}
 
 
-def test_the_critical_alert_mutes_its_own_warning_alone(alertmanager: dict[str, Any]) -> None:
-    """On the same GPU of the same host; never the other way round, never another alert."""
+def test_a_critical_alert_mutes_only_its_own_warning(alertmanager: dict[str, Any]) -> None:
+    """A critical alert mutes the warning on the same GPU of the same host, and nothing else."""
     critical = alert("GpuOomRisk", "critical", instance="a", gpu="1")
     assert muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="a", gpu="1"))
     assert not muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="a", gpu="2"))
@@ -243,8 +249,8 @@ def test_the_critical_alert_mutes_its_own_warning_alone(alertmanager: dict[str, 
     assert not muted(alertmanager, alert("GpuOomRisk", "warning", instance="a", gpu="1"), critical)
 
 
-def test_a_host_that_is_down_says_nothing_else(alertmanager: dict[str, Any]) -> None:
-    """Its own alerts are muted, of any severity; those of others, of runs and of the collector are not."""
+def test_a_host_that_is_down_has_no_other_alerts(alertmanager: dict[str, Any]) -> None:
+    """All other alerts of the host are muted; those of other hosts, of runs and of the collector are not."""
     down = alert("AgentDown", "critical", instance="a")
     assert muted(alertmanager, down, alert("GpuXidCritical", "critical", instance="a", gpu="1", code="79"))
     assert muted(alertmanager, down, alert("DataGap", "warning", instance="a"))
@@ -255,14 +261,14 @@ def test_a_host_that_is_down_says_nothing_else(alertmanager: dict[str, Any]) -> 
 
 
 def test_a_run_that_hangs_has_no_slow_ranks(alertmanager: dict[str, Any]) -> None:
-    """Of the same run."""
+    """A hang mutes the alerts on slow ranks of the same run, and of no other run."""
     hang = alert("RunHang", "critical", run="r")
     assert muted(alertmanager, hang, alert("RunStraggler", "warning", run="r", rank="1", instance="a"))
     assert not muted(alertmanager, hang, alert("RunStraggler", "warning", run="other", rank="1", instance="a"))
 
 
-def test_the_example_of_alertmanager_holds_together(alertmanager: dict[str, Any]) -> None:
-    """Every route has a receiver that exists, every name in a matcher is an alert, every equal label is in use."""
+def test_the_example_of_alertmanager_is_consistent(alertmanager: dict[str, Any]) -> None:
+    """Every route has a receiver that exists, and every alert name in a matcher is one of our alerts."""
     receivers = {receiver["name"] for receiver in alertmanager["receivers"]}
     routes = [alertmanager["route"], *alertmanager["route"]["routes"]]
     assert {route["receiver"] for route in routes} <= receivers
