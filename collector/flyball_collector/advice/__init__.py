@@ -1,1 +1,1 @@
-"""Advice: what to change, why, and what it should bring."""
+"""Advises what to change, with the reason and the expected effect."""

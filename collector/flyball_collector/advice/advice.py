@@ -1,4 +1,4 @@
-"""A piece of advice, and what must hold of every one."""
+"""The type of advice and the rules that every piece of advice must meet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from flyball_collector.diagnosis.subject import Subject
 
 
 class Safety(StrEnum):
-    """What a machine may do with it. None of them is acted on without the run's policy."""
+    """The safety class: whether a machine may make the change. The run's policy must always allow it."""
 
-    ADVISE = "A0"  # for people only
-    SAFE = "A1"  # changes no result, and can be taken back
-    CONSENT = "A2"  # changes results, or interrupts: only when the owner agrees
+    ADVISE = "A0"  # only for people
+    SAFE = "A1"  # does not change results and can be undone
+    CONSENT = "A2"  # changes results or interrupts the run: only with the owner's consent
 
 
 class Effort(IntEnum):
-    """What it costs a person, roughly in hours; ranking divides by it."""
+    """The cost for a person, roughly in hours. The ranking divides by it."""
 
     SETTING = 1
     CODE = 2
@@ -27,7 +27,7 @@ class Effort(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The expected speed-up as an interval of factors; 1 is none."""
+    """The expected speed-up as an interval of factors; 1 means none."""
 
     lower: float
     upper: float
@@ -39,38 +39,38 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to change about one subject. Gains of several are never added: their shares overlap."""
+    """A change to one subject. Gains of several pieces of advice are never added, because they overlap."""
 
     rule: str
     subject: Subject
-    gpu_index: int | None = None  # the number of the subject's GPU when it was told, for people
+    gpu_index: int | None = None  # the number of the subject's GPU at that time, for people
     because: str
     evidence: Mapping[str, float] = field(default_factory=dict)
     change: str
     proposed: Mapping[str, float] = field(default_factory=dict)  # the change in numbers, for machines
-    gain: Gain | None = None  # None: it prevents or repairs, it does not speed up
+    gain: Gain | None = None  # None: the advice prevents or repairs a problem
     confidence: float
     effort: Effort
     safety: Safety
     changes_results: bool = False
     caution: str = ""
     source: str
-    severity: Severity = Severity.INFO  # of what it is about
-    conditions: tuple[str, ...] = ()  # that it is built on
+    severity: Severity = Severity.INFO  # of the conditions behind it
+    conditions: tuple[str, ...] = ()  # ids of the conditions behind it
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
-            raise ValueError(f"{self.rule}: confidence of {self.confidence}")
+            raise ValueError(f"{self.rule}: confidence {self.confidence}: expected a number from 0 to 1")
         if self.changes_results and self.safety is Safety.SAFE:
-            raise ValueError(f"{self.rule}: what changes results is never safe to apply by itself")
+            raise ValueError(f"{self.rule}: advice that changes results must not have safety A1")
 
     @property
     def needs_consent(self) -> bool:
-        """Whether the owner must agree before anybody acts on it."""
+        """Return True if the owner must agree before the change is made."""
         return self.safety is Safety.CONSENT or self.changes_results
 
     @property
     def worth(self) -> float:
-        """Recoverable time (its lower bound) × confidence ÷ effort."""
+        """Return the lower bound of the time saved × confidence ÷ effort."""
         recoverable = self.gain.lower - 1.0 if self.gain is not None else 0.0
         return recoverable * self.confidence / self.effort

@@ -1,4 +1,4 @@
-"""The advisor: looks at what stands where it has changed, and at all of it once a minute, and says what to change."""
+"""Keeps the advice up to date: evaluates places where conditions changed, and all places once a minute."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.advice.advice import Advice
-from flyball_collector.advice.agenda import Agenda
-from flyball_collector.advice.board import Board
+from flyball_collector.advice.advice_list import AdviceList
 from flyball_collector.advice.checkpoint_watch import CheckpointWatch
+from flyball_collector.advice.evaluation_schedule import EvaluationSchedule
+from flyball_collector.advice.fleet_facts import FleetFacts
 from flyball_collector.advice.idle_waits import IdleWaits
 from flyball_collector.advice.rank_facts import Membership
-from flyball_collector.advice.ranking import leaves_only
+from flyball_collector.advice.ranking import without_superseded
 from flyball_collector.advice.rule import Rule
 from flyball_collector.advice.rules.catalogue import RULES
-from flyball_collector.advice.scene import Scene
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.conditions import ActiveCondition, Conditions, place_of
@@ -23,17 +23,17 @@ from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.kinds import KINDS
 from flyball_collector.diagnosis.view import View
 
-WATCH_SECONDS = 10.0
-"""How often is noted what only many looks together tell."""
+MEASURE_SECONDS = 10.0
+"""How often values are measured that are averaged over several measurements."""
 
-LOOK_SECONDS = 2.0
-"""What has become due is looked at together: half of what a look costs is the same for one host as for a hundred."""
+EVALUATE_SECONDS = 2.0
+"""Places that are due are evaluated together, because half of the cost is the same for one host as for a hundred."""
 
 _OPENED_SECONDS = 60.0
-_PLACES_A_SLICE = 32  # some milliseconds
+_PLACES_PER_SLICE = 32  # takes a few milliseconds
 
 _UNTRUSTED = ("host_lost", "data_gap")
-"""While these stand nothing is known of a host, and advice that would make it faster is out of place."""
+"""While one of these is active, nothing is known about a host. Then no advice with a gain is given."""
 
 _ORDER = {kind.name: number for number, kind in enumerate(KINDS)}
 
@@ -42,7 +42,7 @@ Flags = NDArray[np.bool_]
 
 
 class Advisor:
-    """Belongs to the loop of the diagnosis; `given` may be read between two slices."""
+    """Runs in the loop of the diagnosis. `current` can be read between two slices."""
 
     def __init__(
         self, settings: AdviceSettings, *, disabled: Iterable[str] = (), rules: Sequence[Rule] = RULES
@@ -55,93 +55,93 @@ class Advisor:
             for kind in rule.kinds:
                 self._by_kind.setdefault(kind, []).append(rule)
         self._wanted = frozenset({*self._by_kind, *_UNTRUSTED})
-        self._active: dict[str, tuple[Event, ...]] = {}  # by place, as of its last look; of wanted kinds
-        self._agenda = Agenda()
-        self._board = Board()
+        self._active: dict[str, tuple[Event, ...]] = {}  # by place; only kinds that rules need
+        self._schedule = EvaluationSchedule()
+        self._list = AdviceList()
         self._checkpoints = CheckpointWatch()
         self._waits = IdleWaits()
         self._opened = Growth(_OPENED_SECONDS, 6)
         self._members = Membership()
-        self._watched = self._looked = float("-inf")
+        self._measured = self._evaluated = float("-inf")
 
     @property
-    def given(self) -> tuple[Advice, ...]:
-        """The latest, the most urgent first; one object as long as nothing else is said."""
-        return self._board.given
+    def current(self) -> tuple[Advice, ...]:
+        """The current advice, most urgent first. It stays the same object until the advice changes."""
+        return self._list.current
 
     def slices(self, view: View, conditions: Conditions) -> Iterator[None]:
-        """Look where it is time, in slices between which a loop may serve others; call it each second."""
-        self._checkpoints.look(view)
-        self._take(conditions, view.now)
-        if not self._watched <= view.now < self._watched + WATCH_SECONDS:
-            self._watched = view.now
+        """Evaluate what is due, in slices between which an event loop can run. Call it each second."""
+        self._checkpoints.update(view)
+        self._take_changes(conditions, view.now)
+        if not self._measured <= view.now < self._measured + MEASURE_SECONDS:
+            self._measured = view.now
             yield
             self._membership(view)
             yield
-            yield from self._watch(view)
-        if not self._looked <= view.now < self._looked + LOOK_SECONDS:
-            yield from self._look_around(view)
-        self._board.sort()
+            yield from self._measure(view)
+        if not self._evaluated <= view.now < self._evaluated + EVALUATE_SECONDS:
+            yield from self._evaluate_due(view)
+        self._list.sort()
 
     def consider(self, view: View, active: Iterable[ActiveCondition]) -> tuple[Advice, ...]:
-        """The advice for what stands now, all of it at once."""
+        """Return the advice for these active conditions, without slices."""
         by_place: dict[str, list[Event]] = {}
         for item in active:
             by_place.setdefault(place_of(item.subject), []).append(item.event)
         for place in self._active.keys() | by_place.keys():
-            self._stand(place, by_place.get(place, ()))
-        for _ in self._watch(view):
+            self._set_active(place, by_place.get(place, ()))
+        for _ in self._measure(view):
             pass
-        self._look(self._scene(view), tuple(self._active), view.now)
-        self._board.sort()
-        return self.given
+        self._evaluate(self._facts(view), tuple(self._active), view.now)
+        self._list.sort()
+        return self.current
 
-    def _take(self, conditions: Conditions, now: float) -> None:
-        """Follow what was raised, has changed, or was cleared."""
+    def _take_changes(self, conditions: Conditions, now: float) -> None:
+        """Take the conditions that were raised, changed or cleared."""
         other = [
             place
-            for place in sorted(conditions.touched())
-            if self._stand(place, (item.event for item in conditions.active_of(place)))
+            for place in sorted(conditions.pop_changed_places())
+            if self._set_active(place, (item.event for item in conditions.active_of(place)))
         ]
-        self._agenda.changed(other, now)
+        self._schedule.changed(other, now)
 
-    def _stand(self, place: str, events: Iterable[Event]) -> bool:
-        """What stands at a place; whether it has to be looked at because of it."""
+    def _set_active(self, place: str, events: Iterable[Event]) -> bool:
+        """Set the active conditions of a place. Return True if it has to be evaluated."""
         wanted = tuple(sorted((e for e in events if e.kind.name in self._wanted), key=lambda e: _ORDER[e.kind.name]))
         before = self._active.get(place, ())
         if wanted:
             self._active[place] = wanted
         else:
             self._active.pop(place, None)
-            self._agenda.forget([place])
-            self._board.put(place, ())
+            self._schedule.forget([place])
+            self._list.put(place, ())
         return bool(wanted) and wanted != before
 
-    def _watch(self, view: View) -> Iterator[None]:
-        """What is seen over some looks only, of all hosts."""
+    def _measure(self, view: View) -> Iterator[None]:
+        """Measure the values that are averaged over several measurements, for all hosts."""
         matters: Flags = np.zeros(len(view.hosts), dtype=bool)
         matters[[at for subject, at in view.hosts.places.items() if subject.host in self._active]] = True
-        yield from self._waits.look(view, lambda: self._membership(view), matters)
+        yield from self._waits.update(view, lambda: self._membership(view), matters)
         self._count_opened(view)
 
     def _count_opened(self, view: View) -> Floats:
-        """Connections opened a second, along hosts."""
+        """Return the connections opened a second, along hosts."""
         return self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
 
-    def _scene(self, view: View) -> Scene:
+    def _facts(self, view: View) -> FleetFacts:
         waits, opened = self._waits.shares(view), self._count_opened(view)
-        return Scene(view, waits, opened, self._checkpoints.habits(), self._membership(view))
+        return FleetFacts(view, waits, opened, self._checkpoints.habits(), self._membership(view))
 
-    def _look_around(self, view: View) -> Iterator[None]:
-        """Every place that is due."""
-        due = self._agenda.due(view.now)
+    def _evaluate_due(self, view: View) -> Iterator[None]:
+        """Evaluate all places that are due."""
+        due = self._schedule.due(view.now)
         if due:
-            self._looked = view.now
+            self._evaluated = view.now
             yield
-            scene = self._scene(view)
-            yield from scene.prepare()
-            for first in range(0, len(due), _PLACES_A_SLICE):
-                self._look(scene, due[first : first + _PLACES_A_SLICE], view.now)
+            facts = self._facts(view)
+            yield from facts.prepare()
+            for first in range(0, len(due), _PLACES_PER_SLICE):
+                self._evaluate(facts, due[first : first + _PLACES_PER_SLICE], view.now)
                 yield
 
     def _membership(self, view: View) -> Membership:
@@ -149,20 +149,20 @@ class Advisor:
             self._members = Membership(view.ranks.keys)
         return self._members
 
-    def _look(self, scene: Scene, places: Sequence[str], now: float) -> None:
-        """What rules say of some places. One at which they fail has had its look; those after it stay due."""
+    def _evaluate(self, facts: FleetFacts, places: Sequence[str], now: float) -> None:
+        """Apply the rules to some places. A place at which a rule fails counts as evaluated; later ones stay due."""
         active = {place: self._active[place] for place in places if place in self._active}
-        situations = scene.situations(event for events in active.values() for event in events)
+        situations = facts.situations(event for events in active.values() for event in events)
         for place in active:
-            self._agenda.looked(place, now)
-            self._board.put(place, leaves_only(self._of(next(situations)), self._by_name))
+            self._schedule.evaluated(place, now)
+            self._list.put(place, without_superseded(self._advice(next(situations)), self._by_name))
 
-    def _of(self, situation: Situation) -> Iterator[Advice]:
-        asked: Mapping[str, Rule] = {
+    def _advice(self, situation: Situation) -> Iterator[Advice]:
+        matching: Mapping[str, Rule] = {
             rule.name: rule for kind in situation.active for rule in self._by_kind.get(kind, ())
         }
-        blind = situation.stands(*_UNTRUSTED)
-        for rule in asked.values():
+        blind = situation.has(*_UNTRUSTED)
+        for rule in matching.values():
             advice = rule.advise(situation, self._settings)
             if advice is not None and not (blind and advice.gain is not None):
                 yield advice

@@ -1,4 +1,4 @@
-"""What the latest reports of ranks say of the host or run that they belong to, for many of these at once."""
+"""Computes facts about hosts and runs from the latest reports of their ranks, for many of them at once."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 REPORTS = 16
-"""Of each rank: the latest steps."""
+"""The number of latest steps of each rank."""
 
-_NOBODY: Places = np.empty(0, dtype=np.int64)
+_NO_RANKS: Places = np.empty(0, dtype=np.int64)
 
 
 class Membership:
-    """Where the ranks of each host and each run stand in the table, as long as nobody comes or goes."""
+    """The ranks of each host and each run, as rows in the table of ranks."""
 
     def __init__(self, keys: tuple[RankKey, ...] = ()) -> None:
         self.keys = keys
@@ -32,21 +32,21 @@ class Membership:
             of_run[run].append(place)
         self._of_host = {host: np.array(places) for host, places in of_host.items()}
         self._of_run = {run: np.array(places) for run, places in of_run.items()}
-        self._hosts: tuple[Subjects | None, Places] = None, _NOBODY
+        self._hosts: tuple[Subjects | None, Places] = None, _NO_RANKS
 
     def of(self, subject: Subject) -> Places:
-        """The ranks of a host, or of a run where no host is named."""
-        return self._of_host.get(subject.host, _NOBODY) if subject.host else self._of_run.get(subject.run, _NOBODY)
+        """Return the ranks of a host, or of a run if no host is named."""
+        return self._of_host.get(subject.host, _NO_RANKS) if subject.host else self._of_run.get(subject.run, _NO_RANKS)
 
     def run_of(self, places: Places) -> str:
-        """The run of these ranks; empty where there are several, or none."""
+        """Return the run of these ranks, or an empty string if there are several runs or none."""
         if not len(places):
             return ""
         first, last = self.keys[places[0]].run, self.keys[places[-1]].run  # the table is sorted by run
         return first if first == last else ""
 
     def hosts(self, hosts: Subjects) -> Places:
-        """Where each rank's host stands; −1: nowhere. Remembered for the same hosts."""
+        """Return the position of each rank's host, or −1. The result is cached for the same hosts."""
         if self._hosts[0] is not hosts:
             self._hosts = hosts, self._find(hosts)
         return self._hosts[1]
@@ -59,7 +59,7 @@ class Membership:
 
 
 def facts_of(ranks: Ranks, groups: Sequence[Places]) -> list[dict[str, Any]]:
-    """Facts of each group of ranks, as far as they say so."""
+    """Return the known facts of each group of ranks."""
     facts: list[dict[str, Any]] = [{} for _ in groups]
     some = [number for number, group in enumerate(groups) if len(group)]
     if some:
@@ -76,7 +76,7 @@ def facts_of(ranks: Ranks, groups: Sequence[Places]) -> list[dict[str, Any]]:
 
 
 def _columns(ranks: Ranks, places: Places, sizes: Places) -> dict[str, list[float]]:
-    """A number of each group, NaN where it is unknown; `places` holds one group after the other."""
+    """Return values for each group, NaN if unknown; `places` holds one group after the other."""
     starts = np.cumsum(sizes) - sizes
     of = np.repeat(np.arange(len(sizes)), sizes)
     steps = ranks.ring("step_seconds", REPORTS, places)
@@ -92,7 +92,7 @@ def _columns(ranks: Ranks, places: Places, sizes: Places) -> dict[str, list[floa
 
 
 def shares(part: NDArray[np.float32], whole: NDArray[np.float32], of: Places, count: int) -> Floats:
-    """The share of `whole` that a part takes in each of `count` groups, over the reports that name both.
+    """Return the share of `whole` that a part takes in each of `count` groups, over the reports with both values.
 
     Both are report × rank; `of` holds the group of each rank.
     """
@@ -105,10 +105,10 @@ def shares(part: NDArray[np.float32], whole: NDArray[np.float32], of: Places, co
 
 
 def medians(values: NDArray[np.float32], of: Places, count: int) -> Floats:
-    """The median of each of `count` groups; values are not negative.
+    """Return the median of each of `count` groups. Values must not be negative.
 
-    They are sorted as whole numbers of group and bits (floats that are not negative are ordered as their bits are),
-    which is many times as fast as sorting by two keys.
+    They are sorted as integers made of the group and the bits of the float, which is many times faster than sorting by
+    two keys. Floats that are not negative have the same order as their bits.
     """
     known = ~np.isnan(values)
     groups = np.broadcast_to(of, values.shape)[known]

@@ -1,4 +1,4 @@
-"""Which advice to give, and in which order."""
+"""Selects advice and ranks it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,14 +7,14 @@ from flyball_collector.advice.rule import Rule
 from flyball_collector.diagnosis.kinds import Severity
 
 
-def leaves_only(advice: Iterable[Advice], rules: Mapping[str, Rule]) -> list[Advice]:
-    """Without advice that another one about the same host or run says more precisely: shares overlap."""
-    given = list(advice)
-    places = {(one.rule, _place(one)) for one in given}
+def without_superseded(advice: Iterable[Advice], rules: Mapping[str, Rule]) -> list[Advice]:
+    """Leave out advice if a more specific rule applies to the same host or run: their shares overlap."""
+    candidates = list(advice)
+    places = {(one.rule, _place(one)) for one in candidates}
     return [
         one
-        for one in given
-        if not any((leaf, _place(one)) in places for leaf in (rules[one.rule].leaves if one.rule in rules else ()))
+        for one in candidates
+        if not any((name, _place(one)) in places for name in (rules[one.rule].yields_to if one.rule in rules else ()))
     ]
 
 
@@ -22,12 +22,12 @@ Rank = tuple[int, float, str, tuple[str, ...]]
 
 
 def ranked(advice: Iterable[Advice]) -> tuple[Advice, ...]:
-    """The most urgent first."""
+    """Sort advice, most urgent first."""
     return tuple(sorted(advice, key=rank))
 
 
 def rank(one: Advice) -> Rank:
-    """What threatens the run first, worst first; then by recoverable time × confidence ÷ effort."""
+    """Return the sort key: threats to the run first, worst first; then time saved × confidence ÷ effort."""
     return -_urgency(one), -one.worth, one.rule, tuple(map(str, one.subject))
 
 

@@ -1,4 +1,4 @@
-"""A rule: from a situation to advice, pure."""
+"""Defines rules: pure functions from a situation to advice."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,43 +12,43 @@ from flyball_collector.diagnosis.subject import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What a rule finds; what is the same for all its advice is the rule's."""
+class AdviceDraft:
+    """The finding of a rule. `Rule.advise` adds what is the same for all its advice."""
 
     because: str
     change: str
-    evidence: Mapping[str, float | None] = field(default_factory=dict)  # what is unknown is left out
+    evidence: Mapping[str, float | None] = field(default_factory=dict)  # unknown values are left out
     proposed: Mapping[str, float] = field(default_factory=dict)
     gain: Gain | None = None
-    confidence: float | None = None  # None: as sure as the conditions behind it
-    safety: Safety | None = None  # None: the rule's
+    confidence: float | None = None  # None: the confidence of the conditions
+    safety: Safety | None = None  # None: the safety of the rule
     caution: str = ""
-    subject: Subject | None = None  # None: whom the conditions behind it are about
-    events: tuple[Event, ...] | None = None  # None: everything that stands of the rule's kinds
+    subject: Subject | None = None  # None: the subject of the conditions
+    events: tuple[Event, ...] | None = None  # None: all active conditions of the rule's kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One way to help. It is asked where a condition of one of its kinds stands."""
+    """One kind of advice. The rule is evaluated where a condition of one of its kinds is active."""
 
     name: str
-    about: str  # one line, for people
+    description: str  # one line, for people
     kinds: tuple[str, ...]
     effort: Effort
     safety: Safety
     source: str
-    find: Callable[[Situation, AdviceSettings], Draft | None]
-    leaves: tuple[str, ...] = ()  # rules that say the same more precisely: beside them this one is silent
+    find: Callable[[Situation, AdviceSettings], AdviceDraft | None]
+    yields_to: tuple[str, ...] = ()  # more specific rules that replace this one
     changes_results: bool = False
 
     def advise(self, situation: Situation, settings: AdviceSettings) -> Advice | None:
-        """The advice for this situation, if it has any."""
-        draft = self.find(situation, settings) if situation.stands(*self.kinds) else None
+        """Return the advice for a situation, or None."""
+        draft = self.find(situation, settings) if situation.has(*self.kinds) else None
         if draft is None or (draft.gain is not None and draft.gain.upper < settings.least_gain):
             return None
         events = situation.events(*self.kinds) if draft.events is None else draft.events
-        surest = max((event.confidence for event in events), default=0.0)
-        subject = draft.subject or situation.about(events)
+        highest = max((event.confidence for event in events), default=0.0)
+        subject = draft.subject or situation.subject_of(events)
         return Advice(
             rule=self.name,
             subject=subject,
@@ -58,7 +58,7 @@ class Rule:
             change=draft.change,
             proposed=draft.proposed,
             gain=draft.gain,
-            confidence=surest if draft.confidence is None else min(draft.confidence, surest),
+            confidence=highest if draft.confidence is None else min(draft.confidence, highest),
             effort=self.effort,
             safety=draft.safety or self.safety,
             changes_results=self.changes_results,
@@ -70,5 +70,5 @@ class Rule:
 
 
 def share(value: float | None) -> str:
-    """For people; unknown is said, not hidden."""
+    """Format a share for people; unknown stays visible."""
     return "unknown" if value is None else f"{value:.0%}"

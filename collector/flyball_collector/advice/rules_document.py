@@ -1,4 +1,4 @@
-"""Writes `docs/advice.md` from the rules: `python -m flyball_collector.advice.rules_document docs/advice.md`."""
+"""Writes `docs/advice.md`: `python -m flyball_collector.advice.rules_document docs/advice.md`."""
 
 import inspect
 import sys
@@ -12,27 +12,29 @@ from flyball_collector.advice.rules.catalogue import GROUPS
 HEAD = """\
 # Rules of advice
 
-Everything that may be advised, generated from the rules
-(`python -m flyball_collector.advice.rules_document docs/advice.md`; a test holds this page to it).
-How advice comes about, how it is ranked and what it never does: [diagnosis](diagnosis.md#advice).
+These are all rules of advice. The page is generated from the code
+(`python -m flyball_collector.advice.rules_document docs/advice.md`; a test keeps it up to date).
+Background: [how advice is made](explanation/advice.md).
 
-- A rule is asked where a condition of one of its [kinds](kinds.md) stands, and speaks if its own facts bear it out.
-- *May be done by*: **A0** people only; **A1** also by a machine, where the run's policy allows it: it changes no result
-  and can be taken back; **A2** only when the owner agrees, for it changes results, or interrupts.
-- *Silent beside*: rules that say the same more precisely.
-- Names may be put into `diagnosis.disabled` of the collector's settings; thresholds are in `diagnosis.advice`.
+- A rule is evaluated where a condition of one of its [kinds](kinds.md) is active. It gives advice if the facts of the
+  host or run support it.
+- *Allowed for*: **A0** people only; **A1** also for a machine if the run's policy allows it: the change affects no
+  results and can be undone; **A2** only with the owner's consent: the change affects results, or interrupts the run.
+- *Yields to*: more specific rules, which replace this one.
+- To disable a rule, add its name to `diagnosis.disabled` in the collector's settings. Thresholds are in
+  `diagnosis.advice`.
 """
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([HEAD, *(line for module in GROUPS for line in _section(module))])
 
 
 def _section(module: ModuleType) -> Iterator[str]:
     title = (inspect.getdoc(module) or "").rstrip(".")
     yield f"## {title}\n"
-    yield "| rule | speaks when | asked where stands | may be done by | effort | silent beside | sources |"
+    yield "| rule | problem | conditions | allowed for | effort | yields to | sources |"
     yield "|---|---|---|---|---|---|---|"
     yield from (_row(rule) for rule in module.RULES)
     yield ""
@@ -40,14 +42,14 @@ def _section(module: ModuleType) -> Iterator[str]:
 
 def _row(rule: Rule) -> str:
     kinds = ", ".join(f"`{kind}`" for kind in rule.kinds)
-    leaves = ", ".join(f"`{leaf}`" for leaf in rule.leaves)
+    yields_to = ", ".join(f"`{name}`" for name in rule.yields_to)
     consent = f"{rule.safety}, changes results" if rule.changes_results else rule.safety
     effort = rule.effort.name.lower()
-    return f"| `{rule.name}` | {rule.about} | {kinds} | {consent} | {effort} | {leaves} | {rule.source} |"
+    return f"| `{rule.name}` | {rule.description} | {kinds} | {consent} | {effort} | {yields_to} | {rule.source} |"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page to the file named, or print it."""
+    """Write the page to the given file, or print it."""
     if arguments:
         Path(arguments[0]).write_text(document(), encoding="utf-8")
     else:

@@ -12,30 +12,35 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class AdviceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a change is worth a word, and what is assumed where nothing was measured."""
+    """Limits for giving advice, and assumptions for values that were not measured."""
 
     least_gain: Annotated[
-        float, Meta(ge=1, description="A speed-up that even at best stays below this is not worth a word.")
+        float, Meta(ge=1, description="Advice is not given if its speed-up is below this factor even at best.")
     ] = 1.05
-    data_wait_share: Annotated[Share, Meta(description="Share of a step that waiting for input may take.")] = 0.05
-    communication_share: Annotated[Share, Meta(description="Share of a step that collectives may take.")] = 0.1
-    cpu_idle_share: Annotated[Share, Meta(description="Busy share below which a CPU counts as waiting.")] = 0.3
+    data_wait_share: Annotated[Share, Meta(description="Share of a step that may be spent waiting for input.")] = 0.05
+    communication_share: Annotated[Share, Meta(description="Share of a step that may be spent in collectives.")] = 0.1
+    cpu_idle_share: Annotated[Share, Meta(description="A CPU with a utilisation below this counts as waiting.")] = 0.3
     worker_memory_bytes: Annotated[
-        int, Meta(gt=0, description="RAM that one more loader worker is assumed to take where it was not measured.")
+        int, Meta(gt=0, description="Assumed RAM of one more loader worker, if it was not measured.")
     ] = 2 * GIB
     worker_shared_memory_bytes: Annotated[
-        int, Meta(ge=0, description="Space in /dev/shm that one more loader worker is assumed to take.")
+        int, Meta(ge=0, description="Assumed space in /dev/shm of one more loader worker, if it was not measured.")
     ] = GIB // 4
     memory_reserve_share: Annotated[
-        Share, Meta(description="Share of RAM and of /dev/shm that more workers must leave free.")
+        Share, Meta(description="Share of RAM and of /dev/shm that must stay free when workers are added.")
     ] = 0.2
-    most_workers: Annotated[int, Meta(gt=0, description="Workers for each GPU (or training process) at most.")] = 8
+    most_workers: Annotated[
+        int, Meta(gt=0, description="The most loader workers for each GPU (or training process).")
+    ] = 8
     collective_timeout_seconds: Annotated[
-        Seconds, Meta(description="After how long collectives give up; a pause stays below a quarter of it.")
+        Seconds, Meta(description="Timeout of collectives. A pause takes at most a quarter of it.")
     ] = 600.0
     gpu_hours_between_failures: Annotated[
         float, Meta(gt=0, description="Mean GPU hours between interruptions, for the checkpoint interval.")
     ] = 50_000.0
     checkpoint_change_share: Annotated[
-        Share, Meta(description="How far a checkpoint interval may be from the best before it is mentioned.")
+        Share,
+        Meta(
+            description="Another checkpoint interval is advised if it differs from the current one by more than this."
+        ),
     ] = 0.25

@@ -1,4 +1,4 @@
-"""The facts that rules may use about one host or run. `None` is unknown, and an unknown promises nothing."""
+"""The facts that rules can use about one host or run. `None` is unknown; unknown facts never support advice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ from flyball_collector.diagnosis.subject import Subject
 
 
 class WorkerRoom(NamedTuple):
-    """How many more workers the memory holds, and by what assumption."""
+    """The number of additional workers that fit into memory, and the assumption behind it."""
 
     workers: int
-    memory_bytes: float  # a worker
-    shared_bytes: float  # a worker
+    memory_bytes: float  # for each worker
+    shared_bytes: float  # for each worker
     assumed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One host (or one run, when `subject` names no host) with what stands for it. Shares are of a step's time."""
+    """One host, or one run if `subject` names no host, with its active conditions. Shares are of a step's time."""
 
     subject: Subject
     active: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)  # by kind
@@ -31,13 +31,13 @@ class Situation:
     data_wait_share: float | None = None
     communication_share: float | None = None
     accumulation_steps: int | None = None
-    allocated_peak_bytes: float | None = None  # of the framework's allocator, per GPU
+    allocated_peak_bytes: float | None = None  # of the framework's allocator, for each GPU
     reserved_peak_bytes: float | None = None
 
     # its GPUs
     gpus: int = 0
     gpu_busy_share: float | None = None
-    waiting_while_idle_share: float | None = None  # of the time: input waited for while the GPU idled
+    waiting_while_idle_share: float | None = None  # of the time: waiting for input while the GPU idled
     gpu_power_share: float | None = None  # of the limit
     gpu_memory_total_bytes: float | None = None
     tensor_active_share: float | None = None
@@ -46,7 +46,7 @@ class Situation:
 
     # the host
     cpu_busy_share: float | None = None
-    cores: float | None = None  # that may be used
+    cores: float | None = None  # that the run may use
     io_stalled_share: float | None = None
     disk_busy_share: float | None = None
     memory_available_bytes: float | None = None  # the smaller of the host's and the control group's
@@ -67,24 +67,24 @@ class Situation:
     connections_opened_per_second: float | None = None
 
     # its checkpoints
-    checkpoint_seconds: float | None = None  # that training stands
+    checkpoint_seconds: float | None = None  # time that training stops
     checkpoint_interval_seconds: float | None = None
     checkpoint_share: float | None = None
 
-    def stands(self, *kinds: str) -> bool:
-        """Whether a condition of one of these kinds stands."""
+    def has(self, *kinds: str) -> bool:
+        """Return True if a condition of one of these kinds is active."""
         return any(kind in self.active for kind in kinds)
 
     def events(self, *kinds: str) -> tuple[Event, ...]:
-        """What stands of these kinds."""
+        """Return the active conditions of these kinds."""
         return tuple(event for kind in kinds for event in self.active.get(kind, ()))
 
     def confidence(self, *kinds: str) -> float:
-        """Of the surest of them."""
+        """Return the highest confidence of the active conditions of these kinds."""
         return max((event.confidence for event in self.events(*kinds)), default=0.0)
 
     def evidence(self, *names: str) -> float | None:
-        """A number behind anything that stands, by the first of these names that is there."""
+        """Return the first of these numbers that is in the evidence of any active condition."""
         for name in names:
             for events in self.active.values():
                 for event in events:
@@ -92,40 +92,39 @@ class Situation:
                         return event.evidence[name]
         return None
 
-    def about(self, events: tuple[Event, ...]) -> Subject:
-        """Whom these events together are about: the one subject, or the host (the run) as a whole."""
+    def subject_of(self, events: tuple[Event, ...]) -> Subject:
+        """Return the common subject of these events, or the whole host (or run) if they differ."""
         subjects = {event.subject for event in events}
         return subjects.pop() if len(subjects) == 1 else self.subject
 
-    def first_words(self, events: tuple[Event, ...]) -> str:
-        """Why the first of these stands."""
-        return self.words_of(events[0], events)
+    def first_reason(self, events: tuple[Event, ...]) -> str:
+        """Return the reason of the first event."""
+        return self.reason_of(events[0], events)
 
-    def words_of(self, event: Event, among: tuple[Event, ...]) -> str:
-        """Why it stands; with its name, where the advice on all of these is not about that one alone."""
-        alone = self.about(among) == event.subject
+    def reason_of(self, event: Event, among: tuple[Event, ...]) -> str:
+        """Return the reason of an event, with its subject if the advice is not about this subject alone."""
+        alone = self.subject_of(among) == event.subject
         return event.because if alone else f"{event.words()}: {event.because}"
 
     def gpu_index_of(self, subject: Subject, events: tuple[Event, ...]) -> int | None:
-        """The number of the GPU that this is about, by the newest of these events that is about the same."""
-        told = [event for event in events if event.subject == subject]
-        return max(told, key=lambda event: event.time_ns).gpu_index if told else None
+        """Return the number of the subject's GPU from the newest of these events about it."""
+        matching = [event for event in events if event.subject == subject]
+        return max(matching, key=lambda event: event.time_ns).gpu_index if matching else None
 
-    def about_words(self, events: tuple[Event, ...]) -> str:
-        """Whom these events together are about, for people."""
-        about = self.about(events)
-        return about.words(self.gpu_index_of(about, events))
+    def subject_words(self, events: tuple[Event, ...]) -> str:
+        """Describe the common subject of these events for people."""
+        subject = self.subject_of(events)
+        return subject.words(self.gpu_index_of(subject, events))
 
     @property
     def idle_share(self) -> float | None:
-        """Share of the time in which GPUs idled."""
+        """The share of time in which GPUs idled."""
         return None if self.gpu_busy_share is None else max(0.0, 1.0 - self.gpu_busy_share)
 
     def recoverable(self, share: float | None) -> float | None:
-        """As much of a share of waiting as GPUs idled at the same time; without GPUs all of it.
+        """Return the part of a share of waiting during which GPUs idled; without GPUs, the whole share.
 
-        The training launches nothing while it waits, but a wait that the GPU does not notice costs nothing: so the
-        share counts only as far as idle time was measured with it.
+        The training launches no work while it waits, but a wait during which the GPU is busy costs nothing.
         """
         if share is None:
             return None

@@ -1,11 +1,11 @@
-"""How many more workers fit: predicted before they are advised."""
+"""Predicts how many more loader workers fit, before they are advised."""
 
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation, WorkerRoom
 
 
 def room_for_workers(situation: Situation, settings: AdviceSettings) -> WorkerRoom | None:
-    """How many more workers RAM and /dev/shm hold beside the reserve; nothing where either is unknown."""
+    """Return how many more workers fit into RAM and /dev/shm with the reserve; None if either is unknown."""
     s = situation
     known = (
         s.memory_available_bytes,
@@ -21,14 +21,14 @@ def room_for_workers(situation: Situation, settings: AdviceSettings) -> WorkerRo
     memory = max(s.worker_memory_bytes or settings.worker_memory_bytes, 1.0)
     measured_shared = s.worker_shared_memory_bytes
     shared = settings.worker_shared_memory_bytes if measured_shared is None else measured_shared
-    fit = (available - reserve * total) / (memory + shared)  # what lies in /dev/shm is RAM too
+    fit = (available - reserve * total) / (memory + shared)  # /dev/shm uses RAM too
     if shared > 0:
         fit = min(fit, (shared_free - reserve * shared_total) / shared)
     return WorkerRoom(max(0, int(fit)), memory, float(shared), not (measured and measured_shared is not None))
 
 
 def more_workers(situation: Situation, settings: AdviceSettings) -> tuple[int, WorkerRoom] | None:
-    """How many to add: as many as fit, as idle cores can feed, and as the settings allow; nothing for none."""
+    """Return how many workers to add: limited by memory, idle cores and the settings; None for none."""
     room = room_for_workers(situation, settings)
     if room is None or situation.cores is None or situation.cpu_busy_share is None:
         return None

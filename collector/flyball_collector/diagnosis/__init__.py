@@ -1,1 +1,1 @@
-"""What bounds each host and run, what will break it, and how sure that is: pure functions of the fleet's window."""
+"""Find what limits each host and run and what will fail: pure functions of the fleet's recent readings."""

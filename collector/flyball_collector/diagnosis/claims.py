@@ -1,4 +1,4 @@
-"""What one detector says of one kind of condition at one moment, over all its subjects at once."""
+"""The claims of a detector: its findings about one kind of condition for all subjects at one moment."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 Evidence = Mapping[str, Floats]
-"""Numbers behind a claim, by names with units; NaN is unknown."""
+"""The numbers behind a claim, by names that include the unit. NaN is unknown."""
 
 
-def _without_words(_: int) -> str:
+def _no_text(_: int) -> str:
     return ""
 
 
@@ -24,9 +24,9 @@ def _without_words(_: int) -> str:
 class Claims:
     """Arrays along `subjects`.
 
-    `enters`: the level at which the condition begins is reached; `stays`: the lower level at which it ends is not yet
-    left (where `enters` is true, `stays` counts as true). `known`: there was enough data to say so; where it is false
-    the condition stands as it was. `because` is called only for those that are told.
+    `enters`: the entry level is reached. `stays`: the value is above the exit level (`enters` implies `stays`).
+    `known`: there was enough data to decide; where it is false, the condition stays as it was. `because` is called only
+    for conditions that are reported.
     """
 
     kind: EventKind
@@ -35,21 +35,21 @@ class Claims:
     stays: Flags
     confidence: Floats  # 0 … 1
     known: Flags | None = None  # None: everywhere
-    level: Floats | None = None  # 0 … 1: how much of the time or of the resource; ranks bottlenecks
-    severity: NDArray[np.int8] | None = None  # a `Severity` each; None: the kind's
-    seconds_left: Floats | None = None  # NaN: no such time
+    level: Floats | None = None  # 0 … 1: the share of the time or of the resource; ranks bottlenecks
+    severity: NDArray[np.int8] | None = None  # a `Severity` for each subject; None: the kind's severity
+    seconds_left: Floats | None = None  # NaN: no forecast
     seconds_left_low: Floats | None = None
     seconds_left_high: Floats | None = None
-    because: Callable[[int], str] = _without_words  # words for the subject at this place, with numbers
+    because: Callable[[int], str] = _no_text  # describes the finding for the subject at this position, with numbers
     evidence: Evidence = field(default_factory=dict)
 
     def severity_of(self, place: int) -> Severity:
-        """How bad it is for this subject."""
+        """Return the severity for the subject at this position."""
         return Severity(int(self.severity[place])) if self.severity is not None else self.kind.severity
 
 
 def at(values: Floats | None, place: int) -> float | None:
-    """One value of an optional array; `None` is unknown."""
+    """Return one value of an optional array; `None` is unknown."""
     if values is None:
         return None
     value = float(values[place])

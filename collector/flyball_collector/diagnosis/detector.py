@@ -1,4 +1,4 @@
-"""What every detector is: it looks at one second of the fleet and says what it sees."""
+"""The protocol of detectors: a detector reads one second of the fleet and returns claims."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -9,20 +9,22 @@ from flyball_collector.diagnosis.view import View
 
 
 class Detector(Protocol):
-    """Says of each of its kinds, over all subjects at once, whether the condition is there."""
+    """Evaluate the detector's conditions for all hosts, GPUs, runs or ranks at once."""
 
     @property
     def name(self) -> str:
-        """For people: logs and metrics."""
+        """The name in logs and metrics."""
 
     @property
     def kinds(self) -> Sequence[EventKind]:
-        """What it can say."""
+        """The kinds of condition that it can claim."""
 
     @property
     def needs(self) -> Sequence[str]:
-        """Metrics (or `ANY_…`, see `SeenMetrics`) without all of which it can neither say nor learn anything, so that it is not
-        asked before one of them was met; none: it is asked from the start."""
+        """The metrics (or `ANY_…`, see `SeenMetrics`) of which the detector needs at least one.
+
+        It is not called before any of them was seen in the fleet. If this is empty, it is called from the start.
+        """
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Claims of this second; a kind that is left out stays as it was. No clock, no I/O."""
+        """Return the claims for this second. A kind without claims stays as it was. No clock, no I/O."""

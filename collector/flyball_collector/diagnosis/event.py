@@ -1,4 +1,4 @@
-"""An event: a condition was raised, has changed, or was cleared."""
+"""Events: a condition was raised, changed or cleared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from flyball_collector.diagnosis.subject import Subject
 
 
 class State(StrEnum):
-    """What became of the condition."""
+    """The change of a condition that an event reports."""
 
     RAISED = "raised"
     CHANGED = "changed"
@@ -18,14 +18,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One entry of the timeline. All events of one condition, from raised to cleared, share `condition`."""
+    """An entry of the timeline. All events of one condition, from raised to cleared, share the id in `condition`."""
 
     condition: str  # hexadecimal
     time_ns: int  # collector time
     state: State
     kind: EventKind
     subject: Subject
-    gpu_index: int | None = None  # the number that the subject's GPU had on its host at that time
+    gpu_index: int | None = None  # the number of the subject's GPU on its host at that time
     severity: Severity
     confidence: float  # 0 … 1
     seconds_left: float | None = None
@@ -37,5 +37,5 @@ class Event:
     raised_ns: int = 0  # when the condition was raised
 
     def words(self) -> str:
-        """Whom it is about, for people."""
+        """Describe the subject for people."""
         return self.subject.words(self.gpu_index)

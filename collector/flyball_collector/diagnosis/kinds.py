@@ -1,11 +1,11 @@
-"""The closed list of what diagnosis can say: every kind of condition, what it means, and what explains it away."""
+"""The complete list of conditions that the diagnosis can report, with their meaning and their possible causes."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 
 class Severity(IntEnum):
-    """How much of a person's attention it wants."""
+    """The urgency of a condition."""
 
     INFO = 0
     WARNING = 1
@@ -13,22 +13,22 @@ class Severity(IntEnum):
 
     @property
     def word(self) -> str:
-        """For people and labels."""
+        """The severity's name in lower case, for people and labels."""
         return self.name.lower()
 
 
 class Group(StrEnum):
-    """What sort of statement it is."""
+    """The class of a condition."""
 
-    BOTTLENECK = "bottleneck"  # a resource bounds the training
+    BOTTLENECK = "bottleneck"  # a resource limits the training
     RISK = "risk"  # something will break
     HEALTH = "health"  # something is broken
-    RUN = "run"  # a run does not go as it did, or as its peers
-    DATA = "data"  # what we see is not to be trusted, or missing
+    RUN = "run"  # a run is slower than before, or a rank is slower than its peers
+    DATA = "data"  # readings are missing or cannot be trusted
 
 
 class Scope(StrEnum):
-    """What its subjects are."""
+    """The type of a condition's subject."""
 
     HOST = "host"
     GPU = "gpu"
@@ -41,10 +41,11 @@ class Scope(StrEnum):
 class EventKind:
     """One kind of condition.
 
-    It is raised when its entry level has held for `raise_after_seconds`, and cleared when its exit level has been left
-    for `clear_after_seconds`. It is not raised, and ends, while a kind of `explained_by` stands for the same host (the
-    same GPU where both name one; the same run where neither names a host). Where both cost time (`costs_time`: the
-    level is a share of the training's), not while the explanation costs clearly less.
+    A condition is raised after its entry level has held for `raise_after_seconds`. It is cleared after its value has
+    been below the exit level for `clear_after_seconds`. While a kind in `explained_by` is active for the same host (for
+    the same GPU if both name one; for the same run if neither names a host), the condition is not raised, and is
+    cleared if active. If both cost time (`costs_time`: the level is a share of the training's time), this applies only
+    unless the cause costs clearly less than the effect.
     """
 
     name: str
@@ -65,8 +66,8 @@ _ABOVE_MEMORY = (*_BROKEN, *_SLOWED)
 _ABOVE_INPUT = (*_ABOVE_MEMORY, "bottleneck_memory", "bottleneck_swap")
 _INPUT = ("bottleneck_cpu", "bottleneck_disk", "bottleneck_network", "bottleneck_service", "bottleneck_host")
 _ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *_INPUT, "bottleneck_data_wait", "bottleneck_checkpoint")
-_ABOVE_GPU = ("stuck_telemetry",)  # readings that are repeated say nothing of what bounds it
-_OF_USE = ("numa", "interconnect")  # as for GPUs, their levels tell how much of something is used: that may be no loss
+_ABOVE_GPU = ("stuck_telemetry",)  # repeated readings do not show what limits a GPU
+_MEASURE_USE = ("numa", "interconnect")  # like the kinds of GPUs, their level is use of a resource, not lost time
 _ABOVE_BATCH = (
     *_ABOVE_GPU,
     *_ABOVE_COMMUNICATION,
@@ -79,7 +80,7 @@ _ABOVE_BATCH = (
 def _bottleneck(
     name: str, scope: Scope, meaning: str, explained_by: tuple[str, ...], raise_after_seconds: float = 4.0
 ) -> EventKind:
-    of_use = scope is Scope.GPU or name in _OF_USE
+    measures_use = scope is Scope.GPU or name in _MEASURE_USE
     return EventKind(
         f"bottleneck_{name}",
         Group.BOTTLENECK,
@@ -90,30 +91,26 @@ def _bottleneck(
         clear_after_seconds=30.0,
         explained_by=explained_by,
         notifies=False,
-        costs_time=not of_use,
+        costs_time=not measures_use,
     )
 
 
 BOTTLENECKS: tuple[EventKind, ...] = (
-    _bottleneck("cpu", Scope.HOST, "Work waits for processor time.", _ABOVE_MEMORY),
+    _bottleneck("cpu", Scope.HOST, "Work waits for CPU time.", _ABOVE_MEMORY),
     _bottleneck(
-        "memory", Scope.HOST, "Work waits while the kernel looks for memory.", (*_ABOVE_MEMORY, "bottleneck_swap")
+        "memory", Scope.HOST, "Work waits while the kernel reclaims memory.", (*_ABOVE_MEMORY, "bottleneck_swap")
     ),
-    _bottleneck("swap", Scope.HOST, "Pages travel to and from swap while work waits for them.", _ABOVE_MEMORY),
-    _bottleneck("disk", Scope.HOST, "Work waits for reads or writes of a disk.", _ABOVE_INPUT),
+    _bottleneck("swap", Scope.HOST, "Work waits while pages are read from or written to swap.", _ABOVE_MEMORY),
+    _bottleneck("disk", Scope.HOST, "Work waits for disk reads or writes.", _ABOVE_INPUT),
+    _bottleneck("network", Scope.HOST, "Work waits for the network because of latency or a full link.", _ABOVE_INPUT),
     _bottleneck(
-        "network", Scope.HOST, "Work waits for the network: its latency, or a link that is full.", _ABOVE_INPUT
+        "service", Scope.HOST, "Work waits for calls to a service: many small calls, one after the other.", _ABOVE_INPUT
     ),
-    _bottleneck(
-        "service", Scope.HOST, "Work waits for many small calls to a service, one after the other.", _ABOVE_INPUT
-    ),
-    _bottleneck(
-        "data_wait", Scope.HOST, "Steps wait for their input; why is not known.", (*_ABOVE_INPUT, *_INPUT), 7.0
-    ),
+    _bottleneck("data_wait", Scope.HOST, "Steps wait for input. The cause is unknown.", (*_ABOVE_INPUT, *_INPUT), 7.0),
     _bottleneck(
         "host",
         Scope.HOST,
-        "One thread prepares the GPU's work and is at its limit (interpreter lock).",
+        "The one thread that launches the GPU's work is at its limit (interpreter lock).",
         _ABOVE_INPUT,
         10.0,
     ),
@@ -121,29 +118,31 @@ BOTTLENECKS: tuple[EventKind, ...] = (
         "sync", Scope.HOST, "The GPU and its host thread wait for each other at every step.", _ABOVE_INPUT, 10.0
     ),
     _bottleneck(
-        "numa", Scope.HOST, "Much of the memory traffic crosses to the other socket.", _ABOVE_COMMUNICATION, 60.0
+        "numa", Scope.HOST, "A large share of new memory pages comes from the other socket.", _ABOVE_COMMUNICATION, 60.0
     ),
-    _bottleneck("checkpoint", Scope.HOST, "Training stands while checkpoints are written.", _ABOVE_INPUT, 30.0),
+    _bottleneck("checkpoint", Scope.HOST, "Training stops while checkpoints are written.", _ABOVE_INPUT, 30.0),
     _bottleneck("communication", Scope.RUN, "Steps wait for collectives.", _ABOVE_COMMUNICATION),
-    _bottleneck("interconnect", Scope.HOST, "NVLink or InfiniBand runs at its limit.", _ABOVE_COMMUNICATION, 10.0),
+    _bottleneck("interconnect", Scope.HOST, "InfiniBand runs at its limit.", _ABOVE_COMMUNICATION, 10.0),
     _bottleneck(
         "pcie",
         Scope.GPU,
-        "Transfers between host and GPU run at the link's limit.",
+        "Transfers between host and GPU run at the PCIe link's limit.",
         (*_ABOVE_GPU, *_ABOVE_COMMUNICATION),
         10.0,
     ),
     _bottleneck(
         "gpu_compute",
         Scope.GPU,
-        "The GPU computes all the time: what a training should be bound by.",
+        "The GPU computes all the time. This is the normal limit of a training.",
         _ABOVE_BATCH,
         120.0,
     ),
-    _bottleneck("gpu_memory", Scope.GPU, "The GPU's memory bandwidth is the limit.", _ABOVE_BATCH, 15.0),
-    _bottleneck("small_batch", Scope.GPU, "The GPU is busy with kernels too small for it.", _ABOVE_BATCH, 15.0),
+    _bottleneck("gpu_memory", Scope.GPU, "GPU memory bandwidth is the limit.", _ABOVE_BATCH, 15.0),
     _bottleneck(
-        "idle_gpu", Scope.GPU, "A GPU that a run holds does nothing, and nothing else explains it.", _ABOVE_BATCH, 30.0
+        "small_batch", Scope.GPU, "The GPU is busy with kernels that are too small for it.", _ABOVE_BATCH, 15.0
+    ),
+    _bottleneck(
+        "idle_gpu", Scope.GPU, "A GPU held by a run is idle, and no other condition explains it.", _ABOVE_BATCH, 30.0
     ),
 )
 
@@ -153,7 +152,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.RESOURCE,
         Severity.CRITICAL,
-        "Memory (of a GPU, the host, a cgroup or /dev/shm) will be used up.",
+        "Memory of a GPU, the host, a cgroup or /dev/shm will run out.",
         clear_after_seconds=120.0,
     ),
     EventKind(
@@ -161,7 +160,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.RESOURCE,
         Severity.WARNING,
-        "Memory grows steadily and is not given back.",
+        "Memory use grows steadily and is not released.",
         clear_after_seconds=600.0,
         explained_by=("memory_exhaustion",),
     ),
@@ -170,7 +169,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.GPU,
         Severity.CRITICAL,
-        "A GPU is about to be, or is, slowed down by its temperature.",
+        "A GPU is throttled by heat, or soon will be.",
         clear_after_seconds=60.0,
     ),
     EventKind(
@@ -178,7 +177,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.RESOURCE,
         Severity.WARNING,
-        "A file system is full, or will be.",
+        "A file system is full, or soon will be.",
         clear_after_seconds=300.0,
     ),
     EventKind(
@@ -186,7 +185,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.HOST,
         Severity.WARNING,
-        "Work stalls for want of memory so much that the kernel may kill it.",
+        "Tasks stall for lack of memory so much that the kernel may kill them.",
         raise_after_seconds=10.0,
     ),
 )
@@ -200,21 +199,21 @@ HEALTH: tuple[EventKind, ...] = (
         "The driver reported an error (XID).",
         clear_after_seconds=600.0,
     ),
-    EventKind("gpu_lost", Group.HEALTH, Scope.GPU, Severity.CRITICAL, "A GPU no longer answers."),
-    EventKind("gpu_ecc", Group.HEALTH, Scope.GPU, Severity.CRITICAL, "Uncorrected memory errors of a GPU."),
+    EventKind("gpu_lost", Group.HEALTH, Scope.GPU, Severity.CRITICAL, "A GPU no longer responds."),
+    EventKind("gpu_ecc", Group.HEALTH, Scope.GPU, Severity.CRITICAL, "A GPU has uncorrected memory errors."),
     EventKind(
         "gpu_row_remap",
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "A GPU's memory row waits to be remapped, or could not be.",
+        "A memory row of a GPU waits to be remapped, or could not be remapped.",
     ),
     EventKind(
         "power_brake",
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "The power supply slows a GPU down.",
+        "The power supply slows down a GPU (power brake).",
         raise_after_seconds=5.0,
     ),
     EventKind(
@@ -222,7 +221,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "A GPU is held at its power limit and is slower than its peers for it.",
+        "A GPU is at its power limit and therefore slower than its peers, or than before.",
         raise_after_seconds=30.0,
         explained_by=("thermal_slowdown", "power_brake"),
     ),
@@ -231,7 +230,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.INFO,
-        "A GPU is hotter than its peers at equal work.",
+        "A GPU is hotter than its peers under the same load.",
         raise_after_seconds=60.0,
     ),
     EventKind("nvlink_down", Group.HEALTH, Scope.GPU, Severity.WARNING, "NVLinks of a GPU are down or report errors."),
@@ -240,7 +239,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "A GPU's PCIe link is slower than it could be, under load.",
+        "A GPU's PCIe link is slower under load than GPU and slot allow.",
         raise_after_seconds=30.0,
     ),
     EventKind(
@@ -248,7 +247,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.RESOURCE,
         Severity.WARNING,
-        "An InfiniBand port goes down again and again.",
+        "An InfiniBand port is down, or goes down repeatedly.",
         clear_after_seconds=600.0,
     ),
     EventKind(
@@ -256,7 +255,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.RESOURCE,
         Severity.WARNING,
-        "An interface loses or damages packets.",
+        "A network interface drops or damages packets, or TCP retransmits many segments.",
         raise_after_seconds=30.0,
     ),
     EventKind(
@@ -264,14 +263,14 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.RESOURCE,
         Severity.CRITICAL,
-        "The kernel has withdrawn the right to write a file system.",
+        "The kernel remounted a file system read-only.",
     ),
     EventKind(
         "oom_kill",
         Group.HEALTH,
         Scope.HOST,
         Severity.CRITICAL,
-        "The kernel killed a process for want of memory.",
+        "The kernel killed a process because memory ran out.",
         clear_after_seconds=600.0,
     ),
     EventKind(
@@ -279,7 +278,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "Another user's process takes memory or time of a GPU that a run holds.",
+        "Another user's process uses memory or time of a GPU held by a run.",
         raise_after_seconds=10.0,
     ),
 )
@@ -290,7 +289,7 @@ RUN: tuple[EventKind, ...] = (
         Group.RUN,
         Scope.RANK,
         Severity.WARNING,
-        "One rank is slower than the others, and holds them up.",
+        "One rank is slower than the others, and all ranks wait for it.",
         explained_by=_BROKEN,
     ),
     EventKind(
@@ -298,7 +297,7 @@ RUN: tuple[EventKind, ...] = (
         Group.RUN,
         Scope.RANK,
         Severity.WARNING,
-        "A rank became slower than it was, and stays so.",
+        "A rank became slower than before and stays slower.",
         explained_by=_BROKEN,
     ),
     EventKind(
@@ -306,17 +305,17 @@ RUN: tuple[EventKind, ...] = (
         Group.RUN,
         Scope.RUN,
         Severity.WARNING,
-        "All ranks became slower together; nobody alone is to blame.",
+        "All ranks became slower together. No single rank is the cause.",
         explained_by=("straggler", "run_hang"),
     ),
-    EventKind("run_hang", Group.RUN, Scope.RUN, Severity.CRITICAL, "No step ends any more."),
-    EventKind("slow_start", Group.RUN, Scope.RUN, Severity.WARNING, "A run holds GPUs and has not made a step."),
+    EventKind("run_hang", Group.RUN, Scope.RUN, Severity.CRITICAL, "A run no longer completes steps."),
+    EventKind("slow_start", Group.RUN, Scope.RUN, Severity.WARNING, "A run holds GPUs but has not completed a step."),
     EventKind(
         "load_imbalance",
         Group.RUN,
         Scope.RUN,
         Severity.INFO,
-        "Ranks are given unequal work.",
+        "Ranks get unequal amounts of work.",
         raise_after_seconds=60.0,
         explained_by=("straggler",),
     ),
@@ -325,11 +324,11 @@ RUN: tuple[EventKind, ...] = (
         Group.RUN,
         Scope.RUN,
         Severity.INFO,
-        "Single steps take many times the usual.",
+        "Single steps take many times as long as usual.",
         clear_after_seconds=300.0,
         notifies=False,
     ),
-    EventKind("loss_not_finite", Group.RUN, Scope.RUN, Severity.CRITICAL, "The loss is no number."),
+    EventKind("loss_not_finite", Group.RUN, Scope.RUN, Severity.CRITICAL, "The loss is NaN or infinite."),
 )
 
 DATA: tuple[EventKind, ...] = (
@@ -338,7 +337,7 @@ DATA: tuple[EventKind, ...] = (
         Group.DATA,
         Scope.HOST,
         Severity.WARNING,
-        "No record of a host came although its agent did not say goodbye.",
+        "A host sends no records although its agent did not shut down.",
         explained_by=("host_lost",),
         clear_after_seconds=5.0,
     ),
@@ -347,7 +346,7 @@ DATA: tuple[EventKind, ...] = (
         Group.DATA,
         Scope.HOST,
         Severity.CRITICAL,
-        "A host is gone: neither records nor a connection.",
+        "A host has no connection and sends no records.",
         clear_after_seconds=5.0,
     ),
     EventKind(
@@ -355,20 +354,20 @@ DATA: tuple[EventKind, ...] = (
         Group.DATA,
         Scope.GPU,
         Severity.WARNING,
-        "A GPU's readings stand still: they are repeated, not measured.",
+        "A GPU's readings are frozen: they are repeated, not measured.",
     ),
     EventKind(
         "gpu_not_reporting",
         Group.DATA,
         Scope.HOST,
         Severity.WARNING,
-        "The GPU driver does not answer, or failed.",
+        "The GPU driver does not respond, or failed.",
         raise_after_seconds=30.0,
     ),
     EventKind(
         "clock_skew", Group.DATA, Scope.HOST, Severity.WARNING, "A host's clock is wrong.", raise_after_seconds=60.0
     ),
-    EventKind("duplicate_host", Group.DATA, Scope.HOST, Severity.WARNING, "Two machines report under one name."),
+    EventKind("duplicate_host", Group.DATA, Scope.HOST, Severity.WARNING, "Two machines report under the same name."),
     EventKind(
         "agent_degraded",
         Group.DATA,

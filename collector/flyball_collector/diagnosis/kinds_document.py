@@ -1,4 +1,4 @@
-"""Writes `docs/kinds.md` from the list: `python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`."""
+"""Writes `docs/kinds.md`: `python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,37 +9,38 @@ from flyball_collector.diagnosis.kinds import KINDS, EventKind, Group
 HEAD = """\
 # Kinds of condition
 
-Everything that the diagnosis can say: the closed list, generated from the code that says it
-(`python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`; a test holds this page to it).
-How each is recognised, and what it does not see: [diagnosis](diagnosis.md).
+These are all conditions that the diagnosis can report. The page is generated from the code
+(`python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`; a test keeps it up to date).
+Background: [how each kind is recognised](explanation/detectors.md).
 
-- A condition is *raised* when its entry level has held for the time in the column, and *cleared* when its exit level
-  has been left for the other. While it stands it may *change*.
-- The severity is the usual one; what a single condition has may be higher or lower, and says so.
-- A condition is not raised, and ends, while one that *explains* it stands at the same place. Of two bottlenecks that
-  cost time (those of hosts and runs without `numa` and `interconnect`) the one explains the other only while its score
-  is not clearly smaller: not below a third for 10 s. Where both stand, the cause ends the effect when it has had two
-  thirds of its score for half a minute.
-- Names may be put into `diagnosis.disabled` of the collector's settings.
+- A condition is *raised* after its entry level has held for the time in the column "raised after". It is *cleared*
+  after its value has been below the exit level for the time in the column "cleared after". In between, it may *change*.
+- The table shows the usual severity. A single condition may have a higher or lower one.
+- A condition is not raised while a condition that *explains* it is active in the same place. If it is already active,
+  it is cleared. Each problem is thus reported once, under its root cause.
+- Bottlenecks of hosts and runs cost time (except `numa` and `interconnect`). Between two of these, the cause explains
+  the effect unless the cause's score has been below a third of the effect's score for 10 s. Then both are active. The
+  effect is cleared once the cause has had two thirds of its score for 30 s.
+- To disable a condition, add its name to `diagnosis.disabled` in the collector's settings.
 """
 
 TITLES = {
-    Group.BOTTLENECK: "Bottlenecks: what bounds the training",
-    Group.RISK: "Risks: what will break it",
+    Group.BOTTLENECK: "Bottlenecks: what limits the training",
+    Group.RISK: "Risks: what will fail",
     Group.HEALTH: "Health: what is broken",
-    Group.RUN: "Runs: what does not go as it did",
-    Group.DATA: "Data: what we cannot see",
+    Group.RUN: "Runs: what is slow or stuck",
+    Group.DATA: "Data: what is missing or cannot be trusted",
 }
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([HEAD, *(line for group in Group for line in _section(group))])
 
 
 def _section(group: Group) -> Iterator[str]:
     yield f"## {TITLES[group]}\n"
-    yield "| kind | of a | severity | meaning | raised after | cleared after | explained by |"
+    yield "| kind | scope | severity | meaning | raised after | cleared after | explained by |"
     yield "|---|---|---|---|---|---|---|"
     yield from (_row(kind) for kind in KINDS if kind.group is group)
     yield ""
@@ -52,7 +53,7 @@ def _row(kind: EventKind) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page to the file named, or print it."""
+    """Write the page to the given file, or print it."""
     if arguments:
         Path(arguments[0]).write_text(document(), encoding="utf-8")
     else:

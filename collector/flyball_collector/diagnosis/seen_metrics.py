@@ -1,4 +1,4 @@
-"""What has ever been met in a fleet: who lives on something that nobody has yet need not be asked."""
+"""The metrics seen in the fleet so far. Detectors that need other metrics are not called."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -8,11 +8,11 @@ from flyball_collector.fleet.host import HostState
 ANY_GPU, ANY_STEP, ANY_AGENT, ANY_EVENT, ANY_UNAVAILABLE = (
     "any GPU", "any step", "any agent", "any event", "any unavailable reading",
 )  # fmt: skip
-"""Stand among the metrics for what is no metric; a recording has no agent, and often no more than one of the others."""
+"""Names for data that is not a metric. A recording has no agent, and often only one or none of the others."""
 
 
 class SeenMetrics:
-    """Names of metrics that any host has had so far, and of `ANY_…`; nothing is ever forgotten."""
+    """The names of all metrics that any host has had so far, and of `ANY_…`. Names are never removed."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -21,15 +21,15 @@ class SeenMetrics:
         return len(self._names)
 
     def any_of(self, names: Sequence[str]) -> bool:
-        """Whether one of these was met; also true where none is asked for."""
+        """Return True if one of these was seen, or if the list is empty."""
         return not names or any(name in self._names for name in names)
 
-    def meet(self, names: Iterable[str]) -> None:
-        """From now on these are known."""
+    def add(self, names: Iterable[str]) -> None:
+        """Add names of metrics."""
         self._names.update(names)
 
-    def look(self, states: Sequence[HostState], ranks: int) -> None:
-        """What hosts tell beside their readings; each is looked for until it is met."""
+    def update(self, states: Sequence[HostState], ranks: int) -> None:
+        """Add the `ANY_…` names that apply. Each is checked until it was seen."""
         if ranks:
             self._names.add(ANY_STEP)
         for name, attribute in ((ANY_AGENT, "agent_version"), (ANY_EVENT, "events"), (ANY_UNAVAILABLE, "unavailable")):

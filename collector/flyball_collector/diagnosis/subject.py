@@ -1,4 +1,4 @@
-"""What a diagnosis is about: a host, one of its GPUs, one of its resources, a run, or a rank of a run."""
+"""The subjects of a diagnosis: a host, one of its GPUs or resources, a run, or a rank of a run."""
 
 import re
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _UUID = re.compile(r"([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-"""As RFC 9562 writes it; people tell GPUs apart by its first eight digits."""
+"""The format of RFC 9562. The first eight digits are enough to distinguish GPUs."""
 
 
 class Subject(NamedTuple):
-    """Names that are empty do not apply; `resource` is a mount, a device, an interface."""
+    """The subject of a condition. Empty names do not apply; `resource` is a mount, a device or an interface."""
 
     host: str = ""
     gpu: str = ""
@@ -24,7 +24,10 @@ class Subject(NamedTuple):
     resource: str = ""
 
     def words(self, gpu_index: int | None = None) -> str:
-        """For people: the innermost name with where it is; `gpu_index` is the GPU's number, where it is known."""
+        """Describe the subject for people, innermost name first.
+
+        `gpu_index` is the GPU's number on its host, if known.
+        """
         rank = f"rank {self.rank}" if self.rank is not None else ""
         run = f"run {self.run}" if self.run else ""
         inner = ", ".join(word for word in (self.resource, gpu_words(self.gpu, gpu_index), rank, run) if word)
@@ -32,7 +35,7 @@ class Subject(NamedTuple):
 
 
 def gpu_words(gpu: str, index: int | None = None) -> str:
-    """GPU 3; where its number is unknown the beginning of its UUID. For people only: programs are told the UUID."""
+    """Describe a GPU for people: by its number, or by the start of its UUID. Programs use the full UUID."""
     if not gpu:
         return ""
     name = _UUID.sub(r"\1", gpu).removeprefix("GPU-") if index is None else str(index)
@@ -41,9 +44,9 @@ def gpu_words(gpu: str, index: int | None = None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Subjects:
-    """Subjects in a fixed order; `hosts` holds the position of each one's host in the view (−1: none of its own).
+    """Subjects in a fixed order. `hosts` holds the position of each subject's host in the view; −1 means no host.
 
-    One object stands for one order: whoever keeps arrays along it compares by identity.
+    Each order is one object. Code that keeps arrays along it compares orders by identity.
     """
 
     names: tuple[Subject, ...]
@@ -57,11 +60,14 @@ class Subjects:
 
     @cached_property
     def places(self) -> dict[Subject, int]:
-        """Where each stands."""
+        """Map each subject to its position."""
         return {subject: place for place, subject in enumerate(self.names)}
 
     def shared_with(self, others: "Subjects") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Places here and there of the subjects that are in both; remembered for as long as the others are there."""
+        """Return the positions, here and in `others`, of the subjects in both.
+
+        The result is cached while `others` lives.
+        """
         shared = self._shared.get(others)
         if shared is None:
             pairs = [(here, others.places[name]) for here, name in enumerate(self.names) if name in others.places]
@@ -71,6 +77,6 @@ class Subjects:
 
 
 def subjects(names: Sequence[Subject], hosts: Sequence[int] | NDArray[np.int64] | None = None) -> Subjects:
-    """Subjects from a list; without `hosts` none has a host of its own."""
+    """Build `Subjects` from a list. Without `hosts`, no subject has a host."""
     positions = np.full(len(names), -1, dtype=np.int64) if hosts is None else np.asarray(hosts, dtype=np.int64)
     return Subjects(tuple(names), positions)

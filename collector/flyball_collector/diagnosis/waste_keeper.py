@@ -1,4 +1,4 @@
-"""Keeps the sums of lost GPU time in the store, so that a restart goes on where they were."""
+"""Keeps the totals of lost GPU time in the store, so that they continue after a restart."""
 
 import asyncio
 import time
@@ -17,18 +17,18 @@ _log = structlog.get_logger(__name__)
 
 KIND, ID = "waste", "totals"
 EVERY_SECONDS = 60.0
-_AGAIN_SECONDS = 10.0
+_RETRY_SECONDS = 10.0
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """The document: seconds by host or run, and by cause."""
+    """The stored document: seconds by host or run, and by cause."""
 
     hosts: dict[str, dict[str, float]] = {}
     runs: dict[str, dict[str, float]] = {}
 
 
 class WasteKeeper:
-    """Loads once, then saves once a minute what has changed. What the store has is never written over unread."""
+    """Loads the totals once, then saves changes every minute. It never overwrites stored totals before loading them."""
 
     def __init__(
         self,
@@ -36,27 +36,27 @@ class WasteKeeper:
         store: Store,
         *,
         every_seconds: float = EVERY_SECONDS,
-        again_seconds: float = _AGAIN_SECONDS,
+        retry_seconds: float = _RETRY_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._ledger = ledger
         self._store = store
         self._every_seconds = every_seconds
-        self._again_seconds = again_seconds
+        self._retry_seconds = retry_seconds
         self._now = now
         self._loaded = False
         self._failing = False
         self._written = b""
 
     async def run(self) -> None:
-        """Never returns."""
+        """Load and save until cancelled."""
         while True:
             loaded = await self.load()
-            await asyncio.sleep(self._every_seconds if loaded else self._again_seconds)
+            await asyncio.sleep(self._every_seconds if loaded else self._retry_seconds)
             await self.save()
 
     async def load(self) -> bool:
-        """Add what was counted before a restart to what has been counted since; false: the store is away."""
+        """Add the stored totals to those counted since the start. Return False if the store is not available."""
         if self._loaded:
             return True
         try:
@@ -69,7 +69,7 @@ class WasteKeeper:
         return True
 
     async def save(self) -> None:
-        """Write the sums if they grew."""
+        """Save the totals if they changed."""
         if not self._loaded:
             return
         body = encode(self._ledger)
@@ -86,7 +86,7 @@ class WasteKeeper:
         try:
             totals = msgspec.json.decode(body, type=Totals) if body else Totals()
         except msgspec.DecodeError as error:
-            _log.warning("waste_not_read", reason=str(error))
+            _log.warning("waste_unreadable", reason=str(error))
             return
         for host, lost in totals.hosts.items():
             self._ledger.hosts.put(host, _seconds(lost), self._now())
@@ -96,17 +96,17 @@ class WasteKeeper:
 
     def _fail(self, error: StoreError) -> None:
         if not self._failing:
-            _log.warning("waste_not_kept", reason=str(error))
+            _log.warning("waste_not_saved", reason=str(error))
         self._failing = True
 
 
 def encode(ledger: WasteLedger) -> bytes:
-    """The document of what was lost so far."""
+    """Return the totals as the document to store."""
     hosts = {host: by_name(NAMES, lost) for host, lost in ledger.hosts.all().items()}
     runs = {run: by_name(NAMES, lost) for run, lost in ledger.runs.all().items()}
     return msgspec.json.encode(Totals(hosts, runs), order="sorted")
 
 
 def _seconds(lost: Mapping[str, float]) -> NDArray[np.float64]:
-    """Along the causes; what a newer version calls otherwise is left out."""
+    """Return the seconds along the causes. Causes that only a newer version knows are left out."""
     return np.array([max(0.0, lost.get(name, 0.0)) for name in NAMES])

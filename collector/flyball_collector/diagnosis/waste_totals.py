@@ -1,44 +1,44 @@
-"""Sums of lost GPU time: along the hosts of the fleet and those that left it lately, and of runs."""
+"""Totals of lost GPU time by host and by run, including hosts that left recently."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.subject import Subject, Subjects
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 FORGET_SECONDS = 86_400.0
-"""A host or a run that is gone this long begins anew."""
+"""The totals of a host or run are forgotten after this time without it."""
 
 MAX_RUNS = 4096
 
 
 class HostTotals:
-    """Seconds along hosts × causes. A host that leaves and comes back goes on where it was."""
+    """Seconds by host and cause. A host that leaves and comes back continues with its totals."""
 
     def __init__(self, causes: int) -> None:
         self._causes = causes
-        self._kept = Kept(lost=((causes,), 0.0))
-        self._gone: dict[str, tuple[float, Floats]] = {}  # since when, and what
-        self.names: tuple[str, ...] = ()  # of the hosts
+        self._kept = SubjectArrays(lost=((causes,), 0.0))
+        self._gone: dict[str, tuple[float, Floats]] = {}  # host → (when it left, its totals)
+        self.names: tuple[str, ...] = ()  # names of the hosts
 
     @property
     def subjects(self) -> Subjects:
-        """Along which `lost` lies."""
+        """The hosts along which `lost` is stored."""
         return self._kept.subjects
 
     @property
     def lost(self) -> Floats:
-        """Host × cause."""
+        """The seconds: host × cause."""
         values: Floats = self._kept["lost"]
         return values
 
     def align(self, hosts: Subjects, now: float) -> None:
-        """Follow the fleet."""
+        """Follow changes of the fleet."""
         before, lost = self.subjects, self.lost
         if self._kept.align(hosts) is None:
             return
@@ -52,13 +52,13 @@ class HostTotals:
         self._gone = {host: entry for host, entry in self._gone.items() if now - entry[0] <= FORGET_SECONDS}
 
     def add(self, hosts: Places, causes: Places, seconds: Floats) -> None:
-        """Add amounts; a pair may come again."""
+        """Add amounts. A pair of host and cause may occur several times."""
         if len(seconds):
             flat = np.bincount(hosts * self._causes + causes, seconds, self.lost.size)
             self.lost[...] += flat.reshape(self.lost.shape)
 
     def put(self, host: str, seconds: Floats, now: float) -> None:
-        """Add what was counted before, whether the host is there by now or not."""
+        """Add totals from before a restart, whether or not the host is back."""
         place = self.subjects.places.get(Subject(host))
         if place is not None:
             self.lost[place] += seconds
@@ -66,29 +66,29 @@ class HostTotals:
             self._gone[host] = (now, seconds + self._gone.get(host, (now, np.zeros(self._causes)))[1])
 
     def forget(self, host: str) -> None:
-        """Nothing was ever lost there."""
+        """Remove the totals of a host."""
         self._gone.pop(host, None)
         place = self.subjects.places.get(Subject(host))
         if place is not None:
             self.lost[place] = 0.0
 
     def all(self) -> Mapping[str, Floats]:
-        """Hosts that have lost anything, those that left included."""
+        """Return the totals of all hosts that lost time, including hosts that left."""
         here = {self.subjects.names[place].host: self.lost[place] for place in np.flatnonzero(self.lost.any(axis=1))}
         return {**{host: lost for host, (_, lost) in self._gone.items()}, **here}
 
 
 class RunTotals:
-    """Seconds along runs × causes; a run has a code while it is known."""
+    """Seconds by run and cause. A run has a row while it is known."""
 
     def __init__(self, causes: int) -> None:
         self._lost = np.zeros((0, causes))
-        self._seen = np.zeros(0)  # when it last held a GPU or lost anything
+        self._seen = np.zeros(0)  # when the run last held a GPU or lost time
         self._codes: dict[str, int] = {}
         self._free: list[int] = []
 
     def code(self, run: str, now: float) -> int:
-        """A run's place, new if it must be; −1: there are too many."""
+        """Return the row of a run and add one if needed; −1 if there are too many runs."""
         code = self._codes.get(run)
         if code is None:
             code = self._take(now)
@@ -100,34 +100,34 @@ class RunTotals:
         return code
 
     def known(self, run: str) -> int:
-        """A run's place; −2, which nothing has, where there is none."""
+        """Return the row of a run; −2, which no GPU has, if the run is unknown."""
         return self._codes.get(run, -2)
 
     def add(self, runs: Places, causes: Places, seconds: Floats, now: float) -> None:
-        """Add amounts; those of no run have the place −1."""
+        """Add amounts. Those without a run have the row −1."""
         of_run = runs >= 0
         if of_run.any():
             np.add.at(self._lost, (runs[of_run], causes[of_run]), seconds[of_run])
             self._seen[runs[of_run]] = now
 
     def put(self, run: str, seconds: Floats, now: float) -> None:
-        """Add what was counted before."""
+        """Add totals from before a restart."""
         code = self.code(run, now)
         if code >= 0:
             self._lost[code] += seconds
 
     def touch(self, runs: Places, now: float) -> None:
-        """They are still there."""
+        """Note that these runs still exist."""
         self._seen[np.unique(runs[runs >= 0])] = now
 
     def forget(self, now: float) -> list[str]:
-        """Let go of runs that have been gone for long."""
+        """Forget runs that ended long ago, and return their names."""
         old = [run for run, code in self._codes.items() if now - self._seen[code] > FORGET_SECONDS]
         self._free += [self._codes.pop(run) for run in old]
         return old
 
     def all(self) -> Mapping[str, Floats]:
-        """Runs that have lost anything."""
+        """Return the totals of all runs that lost time."""
         return {run: self._lost[code] for run, code in self._codes.items() if self._lost[code].any()}
 
     def _take(self, now: float) -> int:
@@ -146,5 +146,5 @@ class RunTotals:
 
 
 def by_name(names: Sequence[str], seconds: Floats) -> dict[str, float]:
-    """Only what is more than nothing."""
+    """Return the amounts above zero by name."""
     return {name: round(float(value), 3) for name, value in zip(names, seconds, strict=True) if value > 0}

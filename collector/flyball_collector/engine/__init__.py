@@ -1,1 +1,1 @@
-"""Run the diagnosis: once a second every detector, then advice and the accounts, over a live fleet or a recording."""
+"""Runs the diagnosis once a second over a live fleet or a recording: all detectors, then advice and the accounts."""

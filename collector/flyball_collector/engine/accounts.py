@@ -1,4 +1,4 @@
-"""What is added up beside the diagnosis: lost GPU time, when XIDs were reported, and detectors that failed."""
+"""Accounts kept with the diagnosis: lost GPU time, times of XIDs, and failures of detectors."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -7,7 +7,7 @@ import structlog
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste import WasteLedger
-from flyball_collector.diagnosis.xids import XidTimes
+from flyball_collector.diagnosis.xid_times import XidTimes
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.own_metrics import OwnMetrics
 
@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Accounts:
-    """Goes along with the diagnosis, second by second."""
+    """Runs the diagnosis and updates the accounts, second by second."""
 
     def __init__(self, diagnosis: Diagnosis, metrics: OwnMetrics) -> None:
         self.waste = WasteLedger()
@@ -26,32 +26,35 @@ class Accounts:
         self._failed = False
 
     def slices(
-        self, now_ns: int, tell: Callable[[Sequence[Event]], object], *, hurried: bool = False
+        self, now_ns: int, report: Callable[[Sequence[Event]], object], *, urgent_only: bool = False
     ) -> Iterator[None]:
-        """One second of the diagnosis, and what follows from it, in slices; `hurried`: only what is urgent."""
+        """Run one second of the diagnosis in slices, then update the accounts.
 
-        def hear(events: Sequence[Event]) -> None:
-            self.waste.hear(events)
-            tell(events)
+        `urgent_only` skips all that can wait.
+        """
 
-        if hurried:
-            yield from self._diagnosis.hurried(now_ns, hear)
+        def on_events(events: Sequence[Event]) -> None:
+            self.waste.on_events(events)
+            report(events)
+
+        if urgent_only:
+            yield from self._diagnosis.urgent_slices(now_ns, on_events)
             return
-        yield from self._diagnosis.slices(now_ns, hear)
+        yield from self._diagnosis.slices(now_ns, on_events)
         yield
         view = self._diagnosis.view
         if view is not None:
-            self._look(view)
+            self._update(view)
         for name, failures in self._diagnosis.failures.items():
             self._metrics.detector_failures.labels(name).inc(failures - self._failures.get(name, 0))
             self._failures[name] = failures
 
-    def _look(self, view: View) -> None:
+    def _update(self, view: View) -> None:
         conditions = self._diagnosis.conditions
         try:
-            self.xids.look(view.states, view.now)
-            self.waste.account(view, lambda: [active.event for active in conditions.active()])
-        except Exception as error:  # noqa: BLE001  as with detectors: it must not stop the diagnosis
+            self.xids.update(view.states, view.now)
+            self.waste.add_second(view, lambda: [active.event for active in conditions.active()])
+        except Exception as error:  # noqa: BLE001  it must not stop the diagnosis
             if not self._failed:
                 _log.exception("accounts_failed", error=repr(error))
             self._failed = True

@@ -1,4 +1,4 @@
-"""Plays recorded series through the very same fleet, window, detectors and conditions, by the input's time."""
+"""Plays recorded series through the same fleet, window, detectors and conditions, by the time of the input."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.settings import DiagnosisSettings
-from flyball_collector.fleet.events import recall
+from flyball_collector.fleet.events import add_events_of
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.window import Window
 from flyball_collector.tick import KnownLayout, Tick
@@ -24,33 +24,33 @@ Floats = NDArray[np.float64]
 
 _SECOND = 10**9
 EPOCH = 10**9
-"""Where series that count from zero begin, in seconds: a time of zero means never, elsewhere."""
+"""The start, in seconds, for series that count from zero. Elsewhere, a time of zero means never."""
 
 _FINE = 1_000_000
-"""Readings keep this many parts of one; bytes and hertz are whole anyway."""
+"""Readings keep this many parts of one. Bytes and hertz are whole numbers."""
 
 _ENOUGH_GAPS = 8
-"""Between a host's samples tell how often it is read."""
+"""Gaps between the samples of a host that are enough to determine its interval."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""A column: its metric's name, and its labels in order."""
+"""A column: the name of its metric, and its labels in order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What one host said at one instant; a reading that is missing is unknown."""
+class RecordedSample:
+    """The readings of one host at one instant. Missing readings are unknown."""
 
     seconds: float
     host: str
     readings: Mapping[Key, float]
     steps: Sequence[pb.StepReport] = ()
-    text: str = ""  # the instant in the input's own words
-    tenancy: int = 0  # digest of who holds which GPU; 0: not known
+    text: str = ""  # the instant as written in the input
+    tenancy: int = 0  # digest of the tenancy (which process holds which GPU); 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What records refer to by digest, and what the hosts are."""
+class RecordingContext:
+    """Data that records refer to by digest, and the inventories of hosts."""
 
     unavailable: dict[int, tuple[UnavailableReading, ...]] = field(default_factory=dict)
     tenancies: dict[int, pb.Tenancy] = field(default_factory=dict)
@@ -58,65 +58,67 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """Series of one or more hosts as records, in rising time, that are gone through once."""
+class RecordedStream:
+    """Records of one or more hosts in ascending time, to be read once."""
 
     ticks: Iterable[Tick]
-    intervals: Mapping[str, float] = field(default_factory=dict)  # of each host: the usual seconds from one record to
-    # the next; one that is not named is read each second
-    hold_seconds: float = 1.0  # how long a reading stands while nothing newer comes
-    about: About = field(default_factory=About)
-    ends: Mapping[str, int] = field(default_factory=dict)  # when each host's last record was taken, in nanoseconds;
-    # a host that is not named lived on: this is a piece of its life
+    intervals: Mapping[str, float] = field(
+        default_factory=dict
+    )  # by host: the usual seconds between two records; 1 s for
+    # hosts without an entry
+    hold_seconds: float = 1.0  # how long a reading is valid if no newer one follows
+    about: RecordingContext = field(default_factory=RecordingContext)
+    ends: Mapping[str, int] = field(default_factory=dict)  # by host: the time of its last record in nanoseconds; hosts
+    # without an entry continued after the recording
 
 
 @dataclass(frozen=True, slots=True)
-class Recording(Stream):
-    """The same with all records at hand."""
+class Recording(RecordedStream):
+    """A stream with all its records in memory."""
 
     ticks: Sequence[Tick]
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What must be known of samples before the first of them is played."""
+    """Data about the samples that is needed before the first one is played."""
 
     first_seconds: float
-    intervals: Mapping[str, float]  # of each host: the usual seconds from one sample to the next
-    keys: Mapping[str, Collection[Key]]  # of each host: every column that it ever has
-    newest: Mapping[str, float]  # of each host: the seconds of its last sample
-    about: About = field(default_factory=About)
+    intervals: Mapping[str, float]  # by host: the usual seconds between two samples
+    keys: Mapping[str, Collection[Key]]  # by host: all columns that occur
+    newest: Mapping[str, float]  # by host: the seconds of its last sample
+    about: RecordingContext = field(default_factory=RecordingContext)
 
 
-def recording(samples: Sequence[Sample], counters: Collection[str] = ()) -> Recording:
-    """Samples in rising time as records, which are all there is. `counters` names the metrics that only grow."""
-    stream = streamed(samples, _outline(samples), counters)
+def recording(samples: Sequence[RecordedSample], counters: Collection[str] = ()) -> Recording:
+    """Turn a complete list of samples in ascending time into records. `counters` names metrics that only grow."""
+    stream = stream_of(samples, _outline(samples), counters)
     return Recording(list(stream.ticks), stream.intervals, ends=stream.ends)
 
 
-def streamed(samples: Iterable[Sample], outline: Outline, counters: Collection[str] = ()) -> Stream:
-    """The same of samples that are read while they are played. Series that count from zero are moved to `EPOCH`."""
+def stream_of(samples: Iterable[RecordedSample], outline: Outline, counters: Collection[str] = ()) -> RecordedStream:
+    """Turn samples into records while they are played. Series that count from zero are moved to `EPOCH`."""
     shift = 0 if outline.first_seconds >= EPOCH else EPOCH
     forms = {host: _Form(_layout(keys, counters)) for host, keys in outline.keys.items()}
     ticks = (_tick(sample, forms[sample.host], number, shift) for number, sample in enumerate(samples))
     ends = {host: _nanoseconds(shift + seconds) for host, seconds in outline.newest.items()}
-    return Stream(ticks, outline.intervals, about=outline.about, ends=ends)
+    return RecordedStream(ticks, outline.intervals, about=outline.about, ends=ends)
 
 
 class Player:
-    """Plays one recording. Nothing is told twice, nothing waits: an hour takes seconds."""
+    """Plays one recording. It does not wait: an hour of data takes seconds."""
 
     def __init__(
-        self, recorded: Stream, settings: DiagnosisSettings | None = None, *, events_only: bool = False
+        self, recorded: RecordedStream, settings: DiagnosisSettings | None = None, *, events_only: bool = False
     ) -> None:
-        """`events_only`: neither scores nor advice are made."""
+        """Prepare the fleet and the diagnosis. With `events_only` there are no scores and no advice."""
         self._recorded = recorded
         window = Window(hold_seconds=recorded.hold_seconds, hold_intervals=0, gap_seconds=self._gap_seconds())
         self.fleet = Fleet(sys.maxsize, window)
         self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings(), events_only=events_only)
 
     def play(self) -> Iterator[tuple[Sequence[Tick], list[Event]]]:
-        """Each second that has records: these, and the events of that second."""
+        """Yield, for each second with records, these records and the events of that second."""
         for second, together in groupby(self._recorded.ticks, key=lambda tick: tick.corrected_ns // _SECOND):
             ticks = list(together)
             for tick in ticks:
@@ -129,13 +131,13 @@ class Player:
         state = self.fleet.ensure(tick.host)
         state.interval_ms = round(1000 * self._recorded.intervals.get(tick.host, 1.0))
         state.connected = True
-        state.said_goodbye = tick.corrected_ns == self._recorded.ends.get(tick.host)
-        about = self._recorded.about
-        state.unavailable = about.unavailable.get(tick.unavailable, ())
-        state.tenancy = about.tenancies.get(tick.tenancy)
-        state.inventory = about.inventories.get(tick.host)
-        if tick.told is not None:
-            state.events = recall(state.events, tick.told)
+        state.goodbye = tick.corrected_ns == self._recorded.ends.get(tick.host)
+        context = self._recorded.about
+        state.unavailable = context.unavailable.get(tick.unavailable, ())
+        state.tenancy = context.tenancies.get(tick.tenancy)
+        state.inventory = context.inventories.get(tick.host)
+        if tick.parsed_extras is not None:
+            state.events = add_events_of(state.events, tick.parsed_extras)
         self.fleet.apply(tick)
 
     def _gap_seconds(self) -> float:
@@ -143,7 +145,7 @@ class Player:
 
 
 class _Form:
-    """A layout, and where the values of each key go, times what."""
+    """A layout, with the position and scale of each key."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = KnownLayout(layout)
@@ -153,13 +155,13 @@ class _Form:
         }
 
 
-def _tick(sample: Sample, form: _Form, number: int, shift: int) -> Tick:
+def _tick(sample: RecordedSample, form: _Form, number: int, shift: int) -> Tick:
     values, valid = [0] * form.layout.count, [False] * form.layout.count
     for key, value in sample.readings.items():
         place, scale = form.places[key]
         values[place], valid[place] = round(value * scale), True
     at_ns = _nanoseconds(shift + sample.seconds)
-    told = pb.Record(steps=sample.steps) if sample.steps else None
+    record = pb.Record(steps=sample.steps) if sample.steps else None
     return Tick(
         host=sample.host,
         epoch=b"recorded" * 2,
@@ -173,9 +175,9 @@ def _tick(sample: Sample, form: _Form, number: int, shift: int) -> Tick:
         received_ns=at_ns,
         unavailable=0,
         tenancy=sample.tenancy,
-        extras=told.SerializeToString() if told is not None else b"",
+        extras=record.SerializeToString() if record is not None else b"",
         live=True,
-        told=told,
+        parsed_extras=record,
     )
 
 
@@ -195,7 +197,7 @@ def _column(key: Key, counters: Collection[str]) -> Column:
     return Column(metric, tuple(value for _, value in labels))
 
 
-def _outline(samples: Sequence[Sample]) -> Outline:
+def _outline(samples: Sequence[RecordedSample]) -> Outline:
     keys: dict[str, dict[Key, None]] = {}
     newest: dict[str, float] = {}
     gaps: dict[str, list[float]] = {}
@@ -209,7 +211,7 @@ def _outline(samples: Sequence[Sample]) -> Outline:
 
 
 def usual_intervals(gaps: Mapping[str, Sequence[float] | Floats], least: float = 1.0) -> dict[str, float]:
-    """The usual time between two samples of each host, in seconds; of a host with few, what is usual among all."""
+    """Return the usual seconds between samples of each host. Hosts with few samples get the median of all hosts."""
     together = np.concatenate([np.asarray(own) for own in gaps.values()]) if gaps else np.empty(0)
     if not len(together):
         return {}

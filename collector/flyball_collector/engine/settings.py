@@ -1,4 +1,4 @@
-"""Settings of the diagnosis: thresholds, and what is switched off. They are the section `[diagnosis]`."""
+"""Settings of the diagnosis: the section `[diagnosis]`."""
 
 from typing import Annotated
 
@@ -15,11 +15,9 @@ from flyball_collector.diagnosis.waste_settings import WasteSettings
 
 
 class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What counts as too much."""
+    """Thresholds, and the conditions and rules that are disabled."""
 
-    disabled: Annotated[
-        tuple[str, ...], Meta(description="Kinds of condition and rules of advice that are not to be told.")
-    ] = ()
+    disabled: Annotated[tuple[str, ...], Meta(description="Kinds of condition and rules of advice to disable.")] = ()
     advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()

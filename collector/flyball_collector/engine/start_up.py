@@ -1,16 +1,14 @@
-"""How far the collector has come since it started."""
+"""The progress of the collector's start-up."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class StartUp:
-    """Shared by the diagnosis, which holds back until both are true, and by what loads and warms up."""
+    """Start-up progress. The diagnosis holds back until both are true; the code that loads data sets them."""
 
-    conditions_loaded: bool = (
-        True  # the conditions that were active before the restart are known: urgent ones are raised
-    )
-    windows_warm: bool = True  # the last minutes of readings are loaded too: everything is raised and cleared
+    conditions_loaded: bool = True  # conditions from before the restart are loaded: urgent ones can be raised
+    windows_warm: bool = True  # the last minutes of readings are loaded too: everything can be raised and cleared
 
     @classmethod
     def cold(cls) -> "StartUp":

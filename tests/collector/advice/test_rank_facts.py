@@ -1,4 +1,4 @@
-"""Facts of many hosts and runs at once are those of each alone."""
+"""Facts of many hosts and runs computed together equal those computed one by one."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as npst
 
 from flyball_collector.advice.rank_facts import Membership, facts_of, medians, shares
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.engine.testing.hosts import Stage
+from flyball_collector.engine.testing.hosts import SimulatedFleet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _SECONDS = st.one_of(st.just(float("nan")), st.floats(0.0, 1e6, width=32))
@@ -18,7 +18,7 @@ _GROUPS = npst.arrays(np.int64, 6, elements=st.integers(0, 3))
 
 @given(values=_TABLE, of=_GROUPS)
 def test_medians_are_those_of_each_group(values: np.ndarray, of: np.ndarray) -> None:
-    """Whatever is unknown, and wherever the group's ranks stand."""
+    """This holds for any unknown values and any positions of the group's ranks."""
     found = medians(values, of, 4)
     for group in range(4):
         known = values[:, of == group]
@@ -28,8 +28,8 @@ def test_medians_are_those_of_each_group(values: np.ndarray, of: np.ndarray) -> 
 
 
 @given(part=_TABLE, whole=_TABLE, of=_GROUPS)
-def test_shares_count_reports_that_name_both(part: np.ndarray, whole: np.ndarray, of: np.ndarray) -> None:
-    """Never more than the whole; unknown where no report says how long it took."""
+def test_shares_use_reports_with_both_values(part: np.ndarray, whole: np.ndarray, of: np.ndarray) -> None:
+    """They are at most one, and unknown if no report has the step time."""
     found = shares(part, whole, of, 4)
     for group in range(4):
         one, all_of_it = part[:, of == group].astype(np.float64), whole[:, of == group].astype(np.float64)
@@ -39,20 +39,20 @@ def test_shares_count_reports_that_name_both(part: np.ndarray, whole: np.ndarray
         assert found[group] == pytest.approx(expected, nan_ok=True)
 
 
-def test_facts_are_told_host_by_host_and_run_by_run() -> None:
+def test_facts_are_separate_for_each_host_and_run() -> None:
     """A host with two runs names none; a host without ranks has no facts, whatever its neighbours have."""
-    on = Stage()
+    fleet = SimulatedFleet()
     for host in ("a", "b", "c"):
-        on.host(host)
+        fleet.host(host)
     for second in range(1, 9):
         for host, run, rank, seconds in (("a", "r", 0, 1.0), ("b", "r", 1, 3.0)):
             step = pb.StepReport(run=run, rank=rank, world_size=2, step=second, steps=1, step_seconds=seconds)
             others = [pb.StepReport(run="s", rank=0, world_size=1, step=second, steps=1, step_seconds=0.5)]
-            on.report(step, *(others if host == "b" else []), host=host)
-        on.step()
-    members = Membership(on.view.ranks.keys)
+            fleet.report(step, *(others if host == "b" else []), host=host)
+        fleet.step()
+    members = Membership(fleet.view.ranks.keys)
     groups = [members.of(subject) for subject in (Subject("a"), Subject("b"), Subject("c"), Subject(run="r"))]
-    first, second_host, third, whole = facts_of(on.view.ranks, groups)
+    first, second_host, third, whole = facts_of(fleet.view.ranks, groups)
     assert first == {"world_size": 2, "step_seconds": 1.0}
     assert second_host == {"world_size": 2, "step_seconds": pytest.approx(1.75)}
     assert third == {}

@@ -1,4 +1,4 @@
-"""Every rule: it speaks where its condition stands and its facts are there, and is silent otherwise."""
+"""Every rule gives advice where its condition is active and its facts are known, and otherwise none."""
 
 import re
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flyball_collector.advice.advice import Advice, Safety
-from flyball_collector.advice.board import materially_other
+from flyball_collector.advice.advice_list import materially_other
 from flyball_collector.advice.rules.catalogue import BY_NAME, RULES
 from flyball_collector.advice.settings import GIB, AdviceSettings
 from flyball_collector.advice.situation import Situation
@@ -20,7 +20,7 @@ SETTINGS = AdviceSettings()
 
 
 def event(kind: str, *, confidence: float = 0.8, level: float | None = None, gpu: str = "", **evidence: float) -> Event:
-    """Something that stands on host a."""
+    """Return an active condition on host a."""
     scope = KINDS[kind].scope
     subject = {
         Scope.HOST: Subject("a"),
@@ -38,13 +38,13 @@ def event(kind: str, *, confidence: float = 0.8, level: float | None = None, gpu
         severity=KINDS[kind].severity,
         confidence=confidence,
         level=level,
-        because=f"words of {kind}",
+        because=f"text of {kind}",
         evidence=evidence,
     )
 
 
 def situation(*events: Event, **facts: Any) -> Situation:
-    """Host a with room for everything, as far as the facts do not say otherwise."""
+    """Return host a with room for everything, unless the facts differ."""
     active: dict[str, tuple[Event, ...]] = {}
     for one in events:
         active[one.kind.name] = (*active.get(one.kind.name, ()), one)
@@ -122,7 +122,7 @@ FIRES: dict[str, Situation] = {
     ),
 }
 
-SILENT: dict[str, Situation] = {
+NO_ADVICE: dict[str, Situation] = {
     "more_workers": replace(FIRES["more_workers"], waiting_while_idle_share=0.01),
     "faster_storage": replace(FIRES["faster_storage"], gpu_busy_share=1.0),
     "cheaper_preprocessing": replace(FIRES["cheaper_preprocessing"], cpu_busy_share=0.4),
@@ -152,20 +152,20 @@ SILENT: dict[str, Situation] = {
 }
 
 
-def test_every_rule_is_tried_here_and_named_once() -> None:
-    """No rule without a situation in which it speaks; names are unique and no kind's; leaves and kinds exist."""
+def test_every_rule_has_a_situation_here() -> None:
+    """Names are unique and not those of kinds; the rules that it yields to and its kinds exist."""
     assert FIRES.keys() == BY_NAME.keys()
     assert len(BY_NAME) == len(RULES)
     assert not BY_NAME.keys() & KINDS.keys()
     for rule in RULES:
         assert all(kind in KINDS for kind in rule.kinds), rule.name
-        assert all(leaf in BY_NAME for leaf in rule.leaves), rule.name
+        assert all(leaf in BY_NAME for leaf in rule.yields_to), rule.name
         assert rule.source, rule.name
 
 
 @pytest.mark.parametrize("name", FIRES)
-def test_a_rule_speaks_where_its_facts_are(name: str) -> None:
-    """It says why and what, is as sure as what it is built on at most, and names it."""
+def test_a_rule_gives_advice_where_its_facts_are_known(name: str) -> None:
+    """It has a reason and a change, is at most as certain as its conditions, and lists them."""
     advice = advise(name, FIRES[name])
     assert advice is not None
     assert advice.because
@@ -176,16 +176,16 @@ def test_a_rule_speaks_where_its_facts_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIRES)
-def test_a_rule_is_silent_without_its_condition(name: str) -> None:
-    """Facts alone are no reason; something must stand."""
+def test_a_rule_gives_no_advice_without_its_condition(name: str) -> None:
+    """Facts alone are not enough."""
     other = event("duplicate_host")
     assert advise(name, replace(FIRES[name], active={"duplicate_host": (other,)})) is None
 
 
-@pytest.mark.parametrize("name", SILENT)
-def test_a_rule_is_silent_where_its_facts_speak_against_it(name: str) -> None:
-    """Each threshold, on its other side."""
-    assert advise(name, SILENT[name]) is None
+@pytest.mark.parametrize("name", NO_ADVICE)
+def test_a_rule_gives_no_advice_if_its_facts_contradict_it(name: str) -> None:
+    """Each threshold is tested on its other side."""
+    assert advise(name, NO_ADVICE[name]) is None
 
 
 @pytest.mark.parametrize("name", ["more_workers", "parallel_workers"])
@@ -200,15 +200,15 @@ def test_a_rule_is_silent_where_its_facts_speak_against_it(name: str) -> None:
         "cpu_busy_share",
     ],
 )
-def test_no_worker_is_advised_where_its_room_is_unknown(name: str, fact: str) -> None:
-    """What was not read is not taken for plenty."""
+def test_no_worker_is_advised_if_memory_is_unknown(name: str, fact: str) -> None:
+    """An unknown value does not count as plenty."""
     unknown: dict[str, Any] = {fact: None}
     assert advise(name, replace(FIRES[name], **unknown)) is None
 
 
 @pytest.mark.parametrize("name", ["more_workers", "parallel_workers"])
-def test_no_worker_is_advised_that_would_not_fit(name: str) -> None:
-    """RAM or /dev/shm that is nearly used up ends it, and a measured worker counts instead of the assumed one."""
+def test_no_worker_is_advised_that_does_not_fit(name: str) -> None:
+    """RAM or /dev/shm may be almost used up; a measured worker replaces the assumed one."""
     assert advise(name, replace(FIRES[name], memory_available_bytes=201.0 * GIB)) is None
     assert advise(name, replace(FIRES[name], shared_memory_free_bytes=100.2 * GIB)) is None
     assert advise(name, replace(FIRES[name], worker_memory_bytes=301.0 * GIB)) is None
@@ -218,8 +218,8 @@ def test_no_worker_is_advised_that_would_not_fit(name: str) -> None:
     assert one.proposed["workers_added"] == 3
 
 
-def test_a_gain_counts_only_where_the_gpu_idles_at_the_same_time() -> None:
-    """A wait of 40 % that the GPU hardly notices is worth little; without a reading of the GPU nothing is promised."""
+def test_a_gain_counts_only_while_the_gpu_idles() -> None:
+    """A wait of 40 % while the GPU is busy is worth little; without a reading of the GPU there is no gain."""
     found = FIRES["more_workers"]
     large, small = advise("more_workers", found), advise("more_workers", replace(found, gpu_busy_share=0.9))
     assert large is not None
@@ -233,8 +233,8 @@ def test_a_gain_counts_only_where_the_gpu_idles_at_the_same_time() -> None:
     assert without_gpus is not None
 
 
-def test_a_pause_beyond_one_rank_is_for_all_together_and_needs_consent() -> None:
-    """A single rank may pause; many only together, well under the time-out; an unknown number counts as many."""
+def test_a_pause_of_several_ranks_is_for_all_together_and_needs_consent() -> None:
+    """A single rank may pause; many only together, well within the timeout; an unknown number counts as many."""
     for size, safety in ((1, Safety.SAFE), (8, Safety.CONSENT), (None, Safety.CONSENT)):
         advice = advise("pause_to_cool", replace(FIRES["pause_to_cool"], world_size=size))
         assert advice is not None
@@ -243,8 +243,8 @@ def test_a_pause_beyond_one_rank_is_for_all_together_and_needs_consent() -> None
         assert ("all ranks" in advice.change) is (size != 1)
 
 
-def test_the_headroom_of_a_gpu_is_unknown_without_the_framework_s_figures() -> None:
-    """The driver's figure holds caches: nothing is proposed to a machine on it; known figures are still asked about."""
+def test_gpu_headroom_is_unknown_without_the_frameworks_figures() -> None:
+    """The driver's figure includes caches, so no machine may act on it; known figures still need consent."""
     unknown = advise("grow_micro_batch", FIRES["grow_micro_batch"])
     assert unknown is not None
     assert (unknown.safety, "unknown" in unknown.because) == (Safety.ADVISE, True)
@@ -258,30 +258,30 @@ def test_the_headroom_of_a_gpu_is_unknown_without_the_framework_s_figures() -> N
     assert (known.safety, known.needs_consent) == (Safety.CONSENT, True)
 
 
-def test_an_xid_s_disputed_action_says_so() -> None:
-    """Where sources disagree the reader knows."""
+def test_a_disputed_action_of_an_xid_is_marked() -> None:
+    """If sources disagree, the advice notes it."""
     advice = advise("debug_application", situation(event("gpu_xid", xid=94)))
     assert advice is not None
     assert "disagree" in advice.caution
 
 
-def test_an_advice_that_could_bring_next_to_nothing_is_not_given() -> None:
-    """Below the least gain even at best, silence."""
+def test_advice_with_almost_no_gain_is_not_given() -> None:
+    """It is below the least gain even at best."""
     assert advise("remove_syncs", replace(FIRES["remove_syncs"], gpu_busy_share=0.96)) is None
     strict = AdviceSettings(least_gain=10.0)
     assert BY_NAME["more_workers"].advise(FIRES["more_workers"], strict) is None
 
 
-def test_what_no_training_tells_of_its_steps_is_not_spoken_of() -> None:
-    """A host on which nobody reports steps hears of its processor alone."""
+def test_without_step_reports_texts_leave_out_steps() -> None:
+    """On a host without step reports, only the CPU is mentioned."""
     found = situation(event("bottleneck_cpu"), cpu_busy_share=0.95, data_wait_share=None, gpus=0)
     advice = advise("cheaper_preprocessing", found)
     assert advice is not None
-    assert advice.because == "CPU 95% busy"
+    assert advice.because == "the CPU is 95% busy"
 
 
 def test_a_slow_rank_costs_what_it_is_slower() -> None:
-    """In synchronous training steps are alike: the rank's own work against its peers' tells."""
+    """In synchronous training steps are equally long: the rank's own work is compared with its peers'."""
     straggler, slow = (
         advise("swap_straggler", FIRES["swap_straggler"]),
         advise("inspect_slow_rank", FIRES["inspect_slow_rank"]),
@@ -293,31 +293,31 @@ def test_a_slow_rank_costs_what_it_is_slower() -> None:
         assert advice.gain.upper == pytest.approx(1.3)
 
 
-def test_the_three_levers_together_are_told_where_calls_were_counted() -> None:
-    """More than the best alone, less than the product of all; without a count nothing is said of it."""
-    found = replace(FIRES["batch_calls"], gpus=0, cpu_busy_share=0.005)
-    counted, uncounted = advise("batch_calls", found), advise("batch_calls", replace(found, calls_per_sample=None))
+def test_the_gain_of_all_levers_is_shown_if_calls_were_counted() -> None:
+    """It is more than the best one and less than the product of all; without a count it is left out."""
+    calls = replace(FIRES["batch_calls"], gpus=0, cpu_busy_share=0.005)
+    counted, uncounted = advise("batch_calls", calls), advise("batch_calls", replace(calls, calls_per_sample=None))
     assert counted is not None
     assert counted.gain is not None
     assert uncounted is not None
-    told = re.search(r"([\d.]+) to ([\d.]+)× in all", counted.caution)
-    assert told is not None
-    assert float(told[2]) >= round(counted.gain.upper, 1)
+    match = re.search(r"([\d.]+) to ([\d.]+)× in all", counted.caution)
+    assert match is not None
+    assert float(match[2]) >= round(counted.gain.upper, 1)
     assert "in all" not in uncounted.caution
 
 
-def test_advice_about_one_gpu_does_not_name_it_again() -> None:
-    """Whoever shows advice says whom it is about; where it is about several, the words say which one they fit."""
+def test_advice_about_one_gpu_does_not_repeat_its_name() -> None:
+    """The subject is shown with the advice. If there are several, the text names the one that it is about."""
     gpus = [Subject("a", "GPU-1"), Subject("a", "GPU-2")]
-    said = [
+    situations = [
         Situation(subject=Subject("a"), active={"thermal_slowdown": tuple(map(_hot, some))})
         for some in (gpus[:1], gpus)
     ]
-    assert [one.first_words(one.events("thermal_slowdown")) for one in said] == ["84 °C", "GPU 1 on a: 84 °C"]
+    assert [one.first_reason(one.events("thermal_slowdown")) for one in situations] == ["84 °C", "GPU 1 on a: 84 °C"]
 
 
 def numbered(kind: str, gpu: str, index: int | None, second: int = 0) -> Event:
-    """Something that stands of a GPU whose number is known."""
+    """Return an active condition of a GPU with a known number."""
     return replace(event(kind, gpu=gpu), gpu_index=index, time_ns=second)
 
 
@@ -325,8 +325,8 @@ def numbered(kind: str, gpu: str, index: int | None, second: int = 0) -> Event:
     ("rule", "kind"),
     [("shrink_micro_batch", "memory_exhaustion"), ("repair_nvlink", "nvlink_down"), ("restore_pcie", "pcie_degraded")],
 )
-def test_advice_names_a_gpu_by_its_number_and_is_about_its_uuid(rule: str, kind: str) -> None:
-    """A number that is not known is the beginning of the UUID; the subject is the same."""
+def test_advice_names_a_gpu_by_its_number(rule: str, kind: str) -> None:
+    """Without a known number, this is the beginning of the UUID; the subject is always the UUID."""
     gpu = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
     for index, words in ((3, "GPU 3 on a"), (None, "GPU 3f2a9c1e on a")):
         given = advise(rule, situation(replace(numbered(kind, gpu, index), subject=Subject("a", gpu))))
@@ -343,8 +343,8 @@ def test_advice_of_several_conditions_has_the_newest_number() -> None:
     assert [advice and (advice.subject.gpu, advice.gpu_index) for advice in given] == [("GPU-x", 5), ("", None)]
 
 
-def test_advice_is_told_again_when_its_gpu_has_another_number() -> None:
-    """After a reboot people would else look at the wrong one."""
+def test_advice_changes_if_its_gpu_has_another_number() -> None:
+    """Otherwise people would look at the wrong GPU after a reboot."""
     first, second = (advise("repair_nvlink", situation(numbered("nvlink_down", "GPU-x", index))) for index in (3, 5))
     assert first is not None
     assert second is not None

@@ -1,4 +1,4 @@
-"""The page of kinds."""
+"""The generated page of kinds."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from flyball_collector.diagnosis.kinds_document import document
 PAGE = Path(__file__).parents[3] / "docs/kinds.md"
 
 
-def test_the_page_is_fresh() -> None:
-    """What is committed is what the list says now."""
+def test_the_page_is_up_to_date() -> None:
+    """The committed page equals the generated one."""
     assert PAGE.read_text(encoding="utf-8") == document(), "run: make generated"
 
 
 def test_every_kind_has_one_row() -> None:
-    """Nothing is left out."""
+    """No kind is missing."""
     page = document()
     for kind in KINDS:
         assert page.count(f"\n| `{kind.name}` |") == 1, kind.name

@@ -1,4 +1,4 @@
-"""Subjects in words for people."""
+"""Descriptions of subjects for people."""
 
 import gc
 import weakref
@@ -28,7 +28,7 @@ UUID_OF_GPU = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
     ],
 )
 def test_the_innermost_name_comes_first_and_the_host_last(subject: Subject, index: int | None, words: str) -> None:
-    """A GPU is told by its number where that is known; what does not apply is left out."""
+    """A GPU is described by its number if known. Names that do not apply are left out."""
     assert subject.words(index) == words
 
 
@@ -44,18 +44,18 @@ def test_the_innermost_name_comes_first_and_the_host_last(subject: Subject, inde
     ],
 )
 def test_only_a_uuid_is_shortened(gpu: str, words: str) -> None:
-    """Of another name the beginning might be that of many; slices of one GPU stay apart."""
+    """The beginning of other names may not be unique; slices of one GPU stay distinct."""
     assert gpu_words(gpu) == words
 
 
 @given(st.lists(st.uuids(), min_size=2, max_size=8, unique_by=lambda uuid: uuid.hex[:8]))
-def test_gpus_stay_apart_in_words(uuids: list[UUID]) -> None:
-    """UUIDs that differ at their beginning differ in words."""
+def test_gpus_have_distinct_descriptions(uuids: list[UUID]) -> None:
+    """UUIDs with different beginnings have different descriptions."""
     assert len({gpu_words(f"GPU-{uuid}") for uuid in uuids}) == len(uuids)
 
 
-def test_what_is_shared_is_remembered_no_longer_than_the_others_are_there() -> None:
-    """Places are found once for each order that is asked about; an order that is gone holds no memory."""
+def test_shared_positions_are_cached_while_the_other_order_lives() -> None:
+    """Positions are computed once for each other order; an order that is gone uses no memory."""
     here = subjects([Subject("a"), Subject("b")])
     there, others = subjects([Subject("b"), Subject("c")]), subjects([Subject("a")])
     first = here.shared_with(there)

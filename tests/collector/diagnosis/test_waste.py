@@ -1,4 +1,4 @@
-"""Lost GPU time: counted once, to the innermost cause, never where it is unknown, and kept over restarts."""
+"""Lost GPU time: counted once for its innermost cause, never if unknown, and kept over restarts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def event(kind: str, subject: Subject, level: float | None = None, **evidence: f
 
 
 class Fleet:
-    """Two hosts with two GPUs each, that are held by somebody; time goes by the second."""
+    """Two hosts with two held GPUs each; time passes second by second."""
 
     def __init__(self, hosts: int = 2) -> None:
         self.machines = Machines(hosts, gpus=2)
@@ -52,7 +52,7 @@ class Fleet:
         return np.full(len(self.machines.gpus), value)
 
     def raised(self, *active: Event) -> None:
-        self.ledger.hear(active)
+        self.ledger.on_events(active)
         self.active = list(active)
 
     def go(self, seconds: int, step: float = 1.0) -> None:
@@ -63,7 +63,7 @@ class Fleet:
                 "gpu_sm_clock_hertz": self.clock,
                 "gpu_memory_used_bytes": self.used,
             }
-            self.ledger.account(ArrayView(self.machines, self.now, gpu=gpus), lambda: self.active)
+            self.ledger.add_second(ArrayView(self.machines, self.now, gpu=gpus), lambda: self.active)
 
     def run(self, host: int, run: str, gpus: Sequence[int] = (0, 1), rank: int = 0) -> None:
         names = [self.machines.gpus.names[2 * host + gpu].gpu for gpu in gpus]
@@ -86,19 +86,19 @@ def by_cause(lost: NDArray[np.float64]) -> dict[str, float]:
 @pytest.fixture
 def fleet() -> Fleet:
     fleet = Fleet()
-    fleet.go(1)  # the first look has nothing before it
+    fleet.go(1)  # the first second only sets the start
     return fleet
 
 
-def test_what_idles_for_a_cause_is_lost(fleet: Fleet) -> None:
-    """Both GPUs of the host that waits for its disk lose what they idle; the other host loses nothing."""
+def test_idle_time_with_a_cause_is_lost(fleet: Fleet) -> None:
+    """Both GPUs of the host that waits for its disk lose their idle time; the other host loses nothing."""
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.go(10)
     assert fleet.lost() == {A: {"disk": 15.0}}
 
 
 def test_without_a_cause_nothing_is_lost(fleet: Fleet) -> None:
-    """A GPU that idles for no reason that we know of is not called waste; nor is one that computes all it can."""
+    """A GPU that idles without a known cause is not waste, and neither is one that is limited by its own speed."""
     fleet.go(10)
     fleet.raised(event("bottleneck_gpu_compute", Subject(A, fleet.machines.gpus.names[0].gpu)))
     fleet.go(10)
@@ -106,7 +106,7 @@ def test_without_a_cause_nothing_is_lost(fleet: Fleet) -> None:
 
 
 def test_unknown_is_not_lost(fleet: Fleet) -> None:
-    """A GPU without readings loses nothing, nor does one that nobody holds."""
+    """A GPU without readings loses nothing, and neither does one that is not held."""
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.busy[0] = np.nan
     fleet.used[1] = 0.0
@@ -115,7 +115,7 @@ def test_unknown_is_not_lost(fleet: Fleet) -> None:
 
 
 def test_seconds_count_once(fleet: Fleet) -> None:
-    """Of several causes the first has them; a GPU's own cause leaves its neighbour to the host's."""
+    """The first of several causes gets them. A GPU's own cause leaves its neighbour to the host's cause."""
     gpu = fleet.machines.gpus.names[0].gpu
     fleet.raised(
         event("bottleneck_idle_gpu", Subject(A, gpu)),
@@ -127,20 +127,20 @@ def test_seconds_count_once(fleet: Fleet) -> None:
     assert sum(fleet.lost()[A].values()) == 2 * 10 * 0.75
 
 
-def test_a_cause_that_is_over_takes_nothing_more(fleet: Fleet) -> None:
-    """Seconds go to what stands when they pass."""
+def test_a_cause_that_is_over_takes_no_more_time(fleet: Fleet) -> None:
+    """Seconds go to the cause that is active when they pass."""
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.go(4)
     fleet.raised(event("bottleneck_cpu", Subject(A)))
     fleet.go(2)
-    fleet.ledger.hear([event("bottleneck_cpu", Subject(A))])
+    fleet.ledger.on_events([event("bottleneck_cpu", Subject(A))])
     fleet.active = []
     fleet.go(10)
     assert fleet.lost() == {A: {"disk": 6.0, "cpu": 3.0}}
 
 
-def test_a_slowed_gpu_loses_what_its_clock_lacks(fleet: Fleet) -> None:
-    """Against its own usual clock, and only while it works; one that never ran freely loses what nobody knows."""
+def test_a_slowed_gpu_loses_the_reduction_of_its_clock(fleet: Fleet) -> None:
+    """The clock is compared with its usual value while the GPU works. If that is unknown, nothing is lost."""
     fleet.busy[:] = 1.0
     fleet.go(10)
     gpu = fleet.machines.gpus.names[0].gpu
@@ -155,8 +155,8 @@ def test_a_slowed_gpu_loses_what_its_clock_lacks(fleet: Fleet) -> None:
     assert fleet.lost() == {A: {"thermal_slowdown": 5.0}}
 
 
-def test_a_capped_gpu_loses_what_its_peers_have_more(fleet: Fleet) -> None:
-    """As the condition says, while it works."""
+def test_a_capped_gpu_loses_the_difference_to_its_peers(fleet: Fleet) -> None:
+    """The condition reports the share, which counts while the GPU works."""
     fleet.busy[:] = 0.5
     fleet.raised(event("power_capped", Subject(A, fleet.machines.gpus.names[0].gpu), level=0.2))
     fleet.go(10)
@@ -164,7 +164,7 @@ def test_a_capped_gpu_loses_what_its_peers_have_more(fleet: Fleet) -> None:
 
 
 def test_a_hang_takes_the_whole_run(fleet: Fleet) -> None:
-    """GPUs that wait in a collective look busy; all the run's seconds are lost, on every host of it."""
+    """GPUs that wait in a collective look busy. All seconds of the run are lost, on each of its hosts."""
     fleet.run(0, "train")
     fleet.run(1, "train", gpus=[1], rank=2)
     fleet.busy[:] = 1.0
@@ -174,8 +174,8 @@ def test_a_hang_takes_the_whole_run(fleet: Fleet) -> None:
     assert fleet.lost_by_run() == {"train": {"run_hang": 30.0}}
 
 
-def test_a_straggler_holds_the_run_up_and_a_slow_rank_itself(fleet: Fleet) -> None:
-    """Steps that take a quarter longer lose a fifth of the time: of all ranks, or of the one that alone is slow."""
+def test_a_straggler_costs_its_run_and_a_slow_rank_only_itself(fleet: Fleet) -> None:
+    """Steps that take a quarter longer lose a fifth of the time: for all ranks, or for the slow rank alone."""
     fleet.busy[:] = 1.0
     fleet.run(0, "train")
     fleet.run(1, "train", rank=2)
@@ -187,8 +187,8 @@ def test_a_straggler_holds_the_run_up_and_a_slow_rank_itself(fleet: Fleet) -> No
     assert fleet.lost_by_run() == {"train": {"straggler": 8.0, "fail_slow": 2.0}}
 
 
-def test_a_straggler_from_the_start_loses_what_its_own_work_lasts_longer(fleet: Fleet) -> None:
-    """Where no past shows the loss, its own sections beside its peers' do."""
+def test_a_straggler_from_the_start_loses_the_excess_of_its_own_work(fleet: Fleet) -> None:
+    """If there is no past to compare with, its own sections are compared with those of its peers."""
     fleet.busy[:] = 1.0
     fleet.run(0, "train")
     own = {"step_ratio": 1.0, "own_seconds": 0.9, "peers_own_seconds": 0.6, "step_seconds": 1.0}
@@ -197,8 +197,8 @@ def test_a_straggler_from_the_start_loses_what_its_own_work_lasts_longer(fleet: 
     assert fleet.lost_by_run() == {"train": {"straggler": 6.0}}
 
 
-def test_another_run_takes_the_gpus_over(fleet: Fleet) -> None:
-    """Seconds are the run's that holds the GPU when they pass."""
+def test_gpus_may_move_to_another_run(fleet: Fleet) -> None:
+    """Seconds belong to the run that holds the GPU when they pass."""
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.run(0, "first")
     fleet.go(2)
@@ -207,8 +207,8 @@ def test_another_run_takes_the_gpus_over(fleet: Fleet) -> None:
     assert fleet.lost_by_run() == {"first": {"disk": 3.0}, "second": {"disk": 6.0}}
 
 
-def test_a_pause_of_the_collector_is_nobodys_loss(fleet: Fleet) -> None:
-    """What passed unseen counts a few seconds at most; a clock that falls back counts nothing."""
+def test_a_pause_of_the_collector_is_not_counted(fleet: Fleet) -> None:
+    """Time that was not observed counts a few seconds at most; a clock that goes back counts nothing."""
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.go(1, step=3600.0)
     assert fleet.lost() == {A: {"disk": 1.5 * LONGEST_SECONDS}}
@@ -216,8 +216,8 @@ def test_a_pause_of_the_collector_is_nobodys_loss(fleet: Fleet) -> None:
     assert fleet.lost() == {A: {"disk": 1.5 * LONGEST_SECONDS}}
 
 
-def test_a_host_that_comes_back_goes_on(fleet: Fleet) -> None:
-    """Its counters never fall while the collector lives; after a day it begins anew."""
+def test_a_returning_host_continues_with_its_totals(fleet: Fleet) -> None:
+    """Counters never fall while the collector runs. After a day, they start again."""
     fleet.raised(event("bottleneck_disk", Subject(B)))
     fleet.go(2)
     both, one = fleet.machines, Machines(1, gpus=2)
@@ -240,8 +240,8 @@ def test_a_host_that_comes_back_goes_on(fleet: Fleet) -> None:
     assert len(both.hosts) == 2
 
 
-def test_runs_that_are_gone_make_room(fleet: Fleet) -> None:
-    """There are never more than so many; the oldest that ended make room for new ones."""
+def test_ended_runs_make_room_for_new_ones(fleet: Fleet) -> None:
+    """The number of runs is limited; those that ended first are replaced."""
     runs = fleet.ledger.runs
     codes = [runs.code(f"run-{n}", 0.0) for n in range(MAX_RUNS)]
     assert len(set(codes)) == MAX_RUNS
@@ -251,8 +251,8 @@ def test_runs_that_are_gone_make_room(fleet: Fleet) -> None:
     assert runs.all().keys() == {"run-0"}
 
 
-async def test_a_restart_goes_on_where_it_was(fleet: Fleet) -> None:
-    """What was saved is added once to what has been counted since, for hosts, for those not back yet, and for runs."""
+async def test_totals_continue_after_a_restart(fleet: Fleet) -> None:
+    """Saved totals are added once to the new ones, for hosts, for hosts not back yet, and for runs."""
     store = MemoryStore()
     fleet.run(0, "train")
     fleet.raised(event("bottleneck_disk", Subject(A)), event("bottleneck_cpu", Subject(B)))
@@ -280,7 +280,7 @@ async def load_and_save(ledger: WasteLedger, store: MemoryStore) -> None:
 
 
 class Unreadable(MemoryStore):
-    """A store that cannot be read while `down` is set."""
+    """A store that fails while `down` is set."""
 
     down = False
 
@@ -290,8 +290,8 @@ class Unreadable(MemoryStore):
         return super().get_document(kind, id)
 
 
-async def test_what_was_not_read_is_not_written_over(fleet: Fleet) -> None:
-    """While the store is away at the start nothing is lost in it; it is read as soon as it is back."""
+async def test_stored_totals_are_not_overwritten_before_they_were_loaded(fleet: Fleet) -> None:
+    """If the store is not available at the start, nothing in it is lost, and it is loaded later."""
     store = Unreadable()
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.go(10)
@@ -299,7 +299,7 @@ async def test_what_was_not_read_is_not_written_over(fleet: Fleet) -> None:
     again = Fleet()
     again.raised(event("bottleneck_disk", Subject(A)))
     again.go(3)
-    keeper = WasteKeeper(again.ledger, store, every_seconds=0.01, again_seconds=0.01)
+    keeper = WasteKeeper(again.ledger, store, every_seconds=0.01, retry_seconds=0.01)
     store.down = True
     assert not await keeper.load()
     store.down = False
@@ -316,8 +316,8 @@ async def test_what_was_not_read_is_not_written_over(fleet: Fleet) -> None:
     assert again.lost() == {A: {"disk": 18.0}}
 
 
-async def test_nothing_new_is_not_written_again(fleet: Fleet) -> None:
-    """An idle fleet costs the store nothing."""
+async def test_unchanged_totals_are_not_saved_again(fleet: Fleet) -> None:
+    """An idle fleet causes no writes."""
     store = MemoryStore()
     fleet.raised(event("bottleneck_disk", Subject(A)))
     fleet.go(10)
@@ -330,8 +330,8 @@ async def test_nothing_new_is_not_written_again(fleet: Fleet) -> None:
     assert document.revision == 1
 
 
-async def test_a_document_that_makes_no_sense_is_left_out() -> None:
-    """A damaged one, or causes of another version, stop nothing."""
+async def test_an_invalid_document_is_ignored() -> None:
+    """A damaged document, or causes of another version, do not matter."""
     for body, expected in (
         (b"\xff{", {}),
         (b'{"hosts":{"%s":{"disk":2,"of_old":5}}}' % A.encode(), {A: {"disk": 2.0}}),
@@ -342,7 +342,7 @@ async def test_a_document_that_makes_no_sense_is_left_out() -> None:
         assert {host: by_cause(lost) for host, lost in ledger.hosts.all().items()} == expected
 
 
-def test_every_cause_is_a_kind_once() -> None:
-    """Names are those of conditions, without the prefix."""
+def test_every_cause_is_one_kind() -> None:
+    """Names are those of conditions without the prefix."""
     assert len(set(NAMES)) == len(NAMES)
     assert {name for name, _ in CAUSES} <= BY_NAME.keys()

@@ -1,4 +1,4 @@
-"""The engine: every detector is asked, none can stop the others."""
+"""The engine runs all detectors, and none can stop the others."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -13,10 +13,10 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.scores.quantities import SIGNALS
+from flyball_collector.diagnosis.scores.signal_list import SIGNALS
 from flyball_collector.diagnosis.view import View
-from flyball_collector.engine.engine import WORTH_A_TURN, Diagnosis, build_detectors
-from flyball_collector.engine.player import EPOCH, Key, Player, Recording, Sample, recording
+from flyball_collector.engine.engine import YIELD_AFTER_SECONDS, Diagnosis, build_detectors
+from flyball_collector.engine.player import EPOCH, Key, Player, RecordedSample, Recording, recording
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.engine.start_up import StartUp
 from flyball_collector.engine.testing.runs import step
@@ -27,7 +27,7 @@ from flyball_proto.metric import Kind, Metric
 
 
 class Broken:
-    """Fails whenever it is asked."""
+    """Fails each time it runs."""
 
     name = "broken"
     kinds: Sequence[EventKind] = ()
@@ -38,7 +38,7 @@ class Broken:
 
 
 class Busy:
-    """Says that every host with a busy processor was killed for want of memory."""
+    """Claims an OOM kill on each host with a busy CPU."""
 
     name = "busy"
     kinds = (BY_NAME["oom_kill"],)
@@ -52,7 +52,7 @@ class Busy:
 
 
 class Thorough:
-    """Takes its time before it says nothing, as two claims of nobody."""
+    """Takes its time and then makes two claims that raise nothing."""
 
     kinds = (BY_NAME["oom_kill"],)
     needs: Sequence[str] = ()
@@ -62,7 +62,7 @@ class Thorough:
         self._seconds = seconds
 
     def observe(self, view: View) -> Iterable[Claims]:
-        nobody = np.zeros(len(view.hosts), dtype=bool)
+        nothing = np.zeros(len(view.hosts), dtype=bool)
         for _ in range(2):
             begun = time.thread_time()
             while time.thread_time() - begun < self._seconds:
@@ -70,13 +70,13 @@ class Thorough:
             yield Claims(
                 kind=self.kinds[0],
                 subjects=view.hosts,
-                enters=nobody,
-                stays=nobody,
+                enters=nothing,
+                stays=nothing,
                 confidence=np.ones(len(view.hosts)),
             )
 
 
-SAMPLES = [Sample(n, "a", {("cpu_busy_ratio", ()): 1.0}) for n in range(3)]
+SAMPLES = [RecordedSample(n, "a", {("cpu_busy_ratio", ()): 1.0}) for n in range(3)]
 
 
 def events_of(detectors: list[Detector], *, holds: bool = False) -> list[str]:
@@ -87,17 +87,17 @@ def events_of(detectors: list[Detector], *, holds: bool = False) -> list[str]:
 
 
 def test_a_detector_that_fails_stops_no_other() -> None:
-    """What its neighbour sees is told, and the failures are counted."""
+    """The others' events are reported, and the failures are counted."""
     assert events_of([Broken(), Busy()]) == ["oom_kill"]
 
 
 def test_nothing_is_raised_while_the_diagnosis_holds() -> None:
-    """Until the windows are loaded detectors look, and nothing is told."""
+    """Until the windows are loaded, detectors run but nothing is reported."""
     assert events_of([Busy()], holds=True) == []
 
 
-def turns(seconds: float) -> int:
-    """How often others are served during a look in which three detectors take that long for each claim."""
+def yields(seconds: float) -> int:
+    """Return how often the diagnosis yields if three detectors take this long for each claim."""
     player = Player(recording(SAMPLES))
     for _ in player.play():
         pass
@@ -106,14 +106,14 @@ def turns(seconds: float) -> int:
     return sum(1 for _ in diagnosis.slices((EPOCH + len(SAMPLES)) * 10**9, lambda _: None))
 
 
-def test_others_are_served_while_a_look_takes_long() -> None:
-    """After each claim that took its time, not after those that were made at once."""
-    assert turns(WORTH_A_TURN) >= 6
-    assert turns(WORTH_A_TURN) - turns(0.0) >= 4
+def test_the_event_loop_can_run_during_a_long_second() -> None:
+    """The diagnosis yields after each claim that took long, not after fast ones."""
+    assert yields(YIELD_AFTER_SECONDS) >= 6
+    assert yields(YIELD_AFTER_SECONDS) - yields(0.0) >= 4
 
 
 class Starting(Diagnosis):
-    """Just started: until windows are warm it looks at everything in each fifth second, and at what is urgent else."""
+    """A diagnosis after a start: until windows are warm, it runs fully every fifth second, otherwise only urgently."""
 
     def __init__(self, fleet: Fleet, *, warm_from: int, loaded_from: int) -> None:
         self.start_up = StartUp.cold()
@@ -125,64 +125,66 @@ class Starting(Diagnosis):
         state = self.start_up
         state.windows_warm, state.conditions_loaded = second >= self.warm_from, second >= self.loaded_from
         events: list[Event] = []
-        for _ in (self.hurried if not state.windows_warm and second % 5 else self.slices)(now_ns, events.extend):
+        for _ in (self.urgent_slices if not state.windows_warm and second % 5 else self.slices)(now_ns, events.extend):
             pass
         return events
 
 
 def filling(*, warm_from: int, loaded_from: int = 0) -> list[tuple[int, str, str]]:
-    """What is told of a memory that is used up from the twentieth second to the thirtieth, and when since then."""
-    samples = [Sample(n, "a", {("memory_used_ratio", ()): min(1.0, 0.5 + 0.05 * max(0, n - 20))}) for n in range(40)]
+    """Return the events of memory that fills from the 20th to the 30th second, with the seconds since then."""
+    samples = [
+        RecordedSample(n, "a", {("memory_used_ratio", ()): min(1.0, 0.5 + 0.05 * max(0, n - 20))}) for n in range(40)
+    ]
     player = Player(recording(samples))
     player.diagnosis = Starting(player.fleet, warm_from=warm_from, loaded_from=loaded_from)
-    told = [event for _, events in player.play() for event in events]
-    return [(event.time_ns // 10**9 - EPOCH - 20, event.kind.name, event.state.value) for event in told]
+    events = [event for _, events in player.play() for event in events]
+    return [(event.time_ns // 10**9 - EPOCH - 20, event.kind.name, event.state.value) for event in events]
 
 
-def test_memory_is_told_in_time_while_the_collector_catches_up() -> None:
-    """Neither cold windows nor rests between whole looks keep it."""
-    told = filling(warm_from=40)
-    assert told[0][1:] == ("memory_exhaustion", "raised")
-    assert told[0][0] <= 10
-    assert filling(warm_from=0)[0] == told[0]
+def test_memory_is_reported_in_time_while_the_collector_catches_up() -> None:
+    """Cold windows and skipped seconds do not delay it."""
+    found = filling(warm_from=40)
+    assert found[0][1:] == ("memory_exhaustion", "raised")
+    assert found[0][0] <= 10
+    assert filling(warm_from=0)[0] == found[0]
 
 
-def test_what_can_wait_is_told_when_the_windows_are_warm() -> None:
-    """Although what stood is known."""
+def test_other_conditions_wait_for_warm_windows() -> None:
+    """This is so although the restored conditions are known."""
     player = Player(recording(SAMPLES))
     start_up = StartUp(windows_warm=False, conditions_loaded=True)
     player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy()], start_up=start_up)
     assert [event for _, events in player.play() for event in events] == []
 
 
-def test_nothing_is_told_before_what_stood_is_known() -> None:
-    """Not even what is urgent: it may stand already."""
+def test_nothing_is_reported_before_conditions_are_restored() -> None:
+    """Not even urgent conditions, because they may be active already."""
     assert filling(warm_from=40, loaded_from=40) == []
 
 
-def test_who_needs_a_metric_is_asked_once_a_host_has_it() -> None:
-    """Before, it could say nothing; afterwards it is asked also while nobody has it."""
-    idle = [Sample(n, "a", {("memory_used_ratio", ()): 0.3}) for n in range(3)]
-    player = Player(recording([*idle, *(Sample(3 + n, "b", {("cpu_busy_ratio", ()): 1.0}) for n in range(3))]))
+def test_a_detector_runs_once_a_host_has_its_metric() -> None:
+    """Before, it has no input; afterwards it runs even if no host has the metric any more."""
+    idle = [RecordedSample(n, "a", {("memory_used_ratio", ()): 0.3}) for n in range(3)]
+    player = Player(recording([*idle, *(RecordedSample(3 + n, "b", {("cpu_busy_ratio", ()): 1.0}) for n in range(3))]))
     player.diagnosis = Diagnosis(player.fleet, DiagnosisSettings(), [Busy(), Broken()])
-    asked = [(set(player.diagnosis.seconds) - {"advice"}, len(events)) for _, events in player.play()]
-    assert asked == [({"broken"}, 0)] * 3 + [({"broken", "busy"}, 1)] + [({"broken", "busy"}, 0)] * 2
+    ran = [(set(player.diagnosis.seconds) - {"advice"}, len(events)) for _, events in player.play()]
+    assert ran == [({"broken"}, 0)] * 3 + [({"broken", "busy"}, 1)] + [({"broken", "busy"}, 0)] * 2
 
 
 class Filler(NamedTuple):
-    """What is added to a recording: columns that no detector and no signal lives without, all of them unknown."""
+    """Columns added to a recording, all unknown, so that no detector or signal is skipped."""
 
     columns: tuple[Column, ...]
 
     def __call__(self, recorded: Recording) -> Recording:
-        """The same recording under layouts that have these columns as well."""
+        """Return the same recording with layouts that also have these columns."""
         layouts: dict[int, KnownLayout] = {}
         return replace(recorded, ticks=[self._wider(tick, layouts) for tick in recorded.ticks])
 
     def _wider(self, tick: Tick, layouts: dict[int, KnownLayout]) -> Tick:
         own = tick.layout
-        told = {column.metric.name for column in own.layout.columns}
-        added = [column for column in self.columns if column.metric.name not in told]
+        names = {column.metric.name for column in own.layout.columns}
+        added = [column for column in self.columns if column.metric.name not in names]
         wider = layouts.setdefault(own.digest, KnownLayout(Layout((*own.layout.columns, *added))))
         count = len(added)
         assert tick.valid is not None
@@ -191,7 +193,7 @@ class Filler(NamedTuple):
 
 
 def everything() -> Filler:
-    """A column of each metric without which somebody is not asked."""
+    """Return a column of each metric that a detector or signal needs."""
     needed = {metric for detector in build_detectors(DiagnosisSettings()) for metric in detector.needs}
     needed |= {metric for signal in SIGNALS for metric in signal.read.needs}
     kinds = {True: Kind.COUNTER, False: Kind.GAUGE}
@@ -204,8 +206,8 @@ def everything() -> Filler:
     )  # fmt: skip
 
 
-def troubled(kinds: set[str], every: float, seed: int) -> list[Sample]:
-    """A host whose memory fills, whose processor is busy, whose GPU becomes hot and idle, or whose steps slow down."""
+def troubled(kinds: set[str], every: float, seed: int) -> list[RecordedSample]:
+    """Return a host whose memory fills, CPU is busy, GPU becomes hot and idle, or steps slow down."""
     noise = np.random.default_rng(seed)
     gpu = (("gpu", "0"), ("index", "0"))
     samples = []
@@ -226,12 +228,12 @@ def troubled(kinds: set[str], every: float, seed: int) -> list[Sample]:
             readings["gpu_slowdown_temperature_celsius", gpu] = 87
         if "steps" in kinds:
             steps = [step(0, number, 0.5 * (1 + (number > 40)) + noise.normal(0, 0.004), data_wait_seconds=0.2)]
-        samples.append(Sample(every * number, "a", readings, steps))
+        samples.append(RecordedSample(every * number, "a", readings, steps))
     return samples
 
 
 def played(recorded: Recording) -> list[Event]:
-    """The events of a recording."""
+    """Return the events of a recording."""
     return [event for _, events in Player(recorded).play() for event in events]
 
 
@@ -241,7 +243,7 @@ def played(recorded: Recording) -> list[Event]:
     every=st.sampled_from([1.0, 10.0, 57.0]),
     seed=st.integers(0, 3),
 )
-def test_columns_that_never_know_anything_change_nothing(kinds: set[str], every: float, seed: int) -> None:
-    """Whoever is not asked for want of a metric would have said nothing: events are the same with all of them asked."""
+def test_unknown_columns_change_nothing(kinds: set[str], every: float, seed: int) -> None:
+    """A detector that is skipped for lack of metrics has nothing to report: the events are the same if all run."""
     recorded = recording(troubled(kinds, every, seed))
     assert played(recorded) == played(everything()(recorded))

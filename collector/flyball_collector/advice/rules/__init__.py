@@ -1,1 +1,1 @@
-"""The rules, a file for each group."""
+"""The rules of advice, one module for each group."""

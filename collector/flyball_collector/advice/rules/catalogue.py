@@ -1,4 +1,4 @@
-"""Every rule, group by group."""
+"""All rules by group."""
 
 from types import ModuleType
 

@@ -1,14 +1,14 @@
-"""Collectives, links and where memory lies."""
+"""Collectives, links and NUMA placement."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 
 
-def find_hide_communication(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """Collectives that nothing overlaps."""
+def find_hide_communication(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise hiding collectives that are not overlapped with computing."""
     exposed = (
         s.communication_share
         if s.communication_share is not None
@@ -16,10 +16,10 @@ def find_hide_communication(s: Situation, settings: AdviceSettings) -> Draft | N
     )
     if exposed is None or exposed < settings.communication_share:
         return None
-    return Draft(
-        because=f"{share(exposed)} of each step waits for collectives, all ranks alike",
+    return AdviceDraft(
+        because=f"all ranks wait for collectives in {share(exposed)} of each step",
         evidence={"communication_ratio": exposed, "world_size": _number(s.world_size)},
-        change="skip synchronisation in accumulated steps (no_sync), overlap it with the backward, grow its buckets",
+        change="accumulate without synchronisation (no_sync), overlap it with the backward pass, use larger buckets",
         gain=removal(exposed, (0.2, 0.9)),
     )
 
@@ -28,56 +28,56 @@ def _number(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def find_repair_link(s: Situation, _: AdviceSettings) -> Draft | None:
-    """A link that flaps or loses packets."""
+def find_repair_link(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise repairing a link that flaps or loses packets."""
     events = s.events("infiniband_flap", "network_errors")
-    return Draft(
+    return AdviceDraft(
         because="; ".join(f"{event.subject.resource}: {event.because}" for event in events[:3]),
-        change="drain the host at the next checkpoint, change cable or transceiver, test the port",
-        caution="when all hosts are hit alike it is the fabric, not this port",
+        change="drain the host at the next checkpoint; replace cable or transceiver, test the port",
+        caution="if all hosts are affected, the fabric is the cause and not this port",
     )
 
 
-def find_repair_nvlink(s: Situation, _: AdviceSettings) -> Draft | None:
-    """A link between GPUs is down or noisy."""
+def find_repair_nvlink(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise inspecting NVLinks that are down or have errors."""
     event = s.events("nvlink_down")[0]
-    return Draft(
+    return AdviceDraft(
         because=f"{event.words()}: {event.because}",
         change="drain the host at the next checkpoint, reset its GPUs and run the NVLink checks",
     )
 
 
-def find_restore_pcie(s: Situation, _: AdviceSettings) -> Draft | None:
-    """A link at a part of its rate."""
+def find_restore_pcie(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise repairing a PCIe link that runs below its rate."""
     event = s.events("pcie_degraded")[0]
-    return Draft(
+    return AdviceDraft(
         because=f"{event.words()}: {event.because}",
         evidence={"rate_ratio": event.evidence.get("rate_ratio")},
-        change="restart the host once; if the link stays slow, reseat the board and check riser and slot",
+        change="restart the host once; if the link stays slow, reseat the GPU, check riser and slot",
     )
 
 
-def find_pinned_transfers(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Copies between host and GPU at the link's limit."""
+def find_pinned_transfers(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise better copies between host and GPU if the link is at its limit."""
     idle = s.idle_share
     if idle is None:
         return None
-    return Draft(
+    return AdviceDraft(
         because=f"transfers run at the PCIe link's limit; the GPU idles {share(idle)} of the time",
         evidence={"gpu_idle_ratio": idle},
-        change="copy less (keep data on the GPU, smaller types), from pinned memory, while the GPU computes",
+        change="copy less (keep data on the GPU, use smaller types); copy from pinned memory while the GPU computes",
         gain=removal(idle, (0.1, 0.9)),
-        caution="pinning in the training thread itself can be slower; let the loader do it",
+        caution="pinning memory in the training thread can be slower; let the loader do it",
     )
 
 
-def find_bind_numa(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Memory on the other socket."""
+def find_bind_numa(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise binding ranks to the socket of their GPU."""
     remote = s.evidence("remote_pages_ratio")
-    return Draft(
-        because=f"{share(remote)} of the memory traffic crosses to the other socket",
+    return AdviceDraft(
+        because=f"{share(remote)} of new memory pages come from the other socket",
         evidence={"remote_pages_ratio": remote},
-        change="start each rank bound to the cores and memory of its GPU's socket (at the next start)",
+        change="at the next start, bind each rank to the cores and memory of its GPU's socket",
         gain=Gain(1.01, 1.10),
     )
 
@@ -85,7 +85,7 @@ def find_bind_numa(s: Situation, _: AdviceSettings) -> Draft | None:
 RULES = (
     Rule(
         name="hide_communication",
-        about="Steps wait for collectives.",
+        description="Steps wait for collectives.",
         kinds=("bottleneck_communication",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
@@ -94,7 +94,7 @@ RULES = (
     ),
     Rule(
         name="repair_link",
-        about="A network link flaps or loses packets.",
+        description="A network link flaps or loses packets.",
         kinds=("infiniband_flap", "network_errors"),
         effort=Effort.HARDWARE,
         safety=Safety.ADVISE,
@@ -103,7 +103,7 @@ RULES = (
     ),
     Rule(
         name="repair_nvlink",
-        about="NVLinks are down.",
+        description="NVLinks are down or have errors.",
         kinds=("nvlink_down",),
         effort=Effort.HARDWARE,
         safety=Safety.ADVISE,
@@ -112,7 +112,7 @@ RULES = (
     ),
     Rule(
         name="restore_pcie",
-        about="A PCIe link is slower than it could be.",
+        description="A PCIe link is slower than GPU and slot allow.",
         kinds=("pcie_degraded",),
         effort=Effort.HARDWARE,
         safety=Safety.ADVISE,
@@ -121,17 +121,17 @@ RULES = (
     ),
     Rule(
         name="pinned_transfers",
-        about="Transfers to the GPU are at the link's limit.",
+        description="Transfers to the GPU run at the link's limit.",
         kinds=("bottleneck_pcie",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
         source="the PyTorch tutorial on pinned memory and non_blocking",
         find=find_pinned_transfers,
-        leaves=("restore_pcie",),
+        yields_to=("restore_pcie",),
     ),
     Rule(
         name="bind_numa",
-        about="Memory lies on the other socket.",
+        description="Memory is allocated on the other socket.",
         kinds=("bottleneck_numa",),
         effort=Effort.SETTING,
         safety=Safety.SAFE,

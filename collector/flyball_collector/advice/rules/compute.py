@@ -1,8 +1,8 @@
-"""How GPUs are used: gaps between kernels, small batches, precision, idle ones."""
+"""Use of the GPUs: gaps between kernels, small batches, precision, idle GPUs."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 
@@ -10,132 +10,132 @@ _FULL = 0.9  # of a GPU's memory
 
 
 def _idle(s: Situation) -> Gain | None:
-    """What filling the GPU's gaps could bring."""
+    """Return the gain of filling the GPU's gaps."""
     return None if s.idle_share is None else removal(s.idle_share, (0.25, 0.9))
 
 
-def find_fuse_host_work(s: Situation, _: AdviceSettings) -> Draft | None:
-    """One thread cannot launch kernels as fast as the GPU ends them."""
+def find_fuse_host_work(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise less work in the launching thread if it cannot keep up with the GPU."""
     gain = _idle(s)
     if gain is None:
         return None
-    return Draft(
-        because=f"one thread is at its limit while the GPUs idle {share(s.idle_share)} of the time",
+    return AdviceDraft(
+        because=f"the launching thread is at its limit; the GPUs idle {share(s.idle_share)} of the time",
         evidence={"gpu_idle_ratio": s.idle_share},
-        change="launch less from Python: fuse operations, compile the model, or record CUDA graphs",
+        change="launch fewer kernels from Python: fuse operations, compile the model, or record CUDA graphs",
         gain=gain,
-        caution="compiling can change rounding, and pays only for steady shapes",
+        caution="compiling can change rounding; it pays off only with constant shapes",
     )
 
 
-def find_remove_syncs(s: Situation, _: AdviceSettings) -> Draft | None:
-    """GPU and host wait for each other each step."""
+def find_remove_syncs(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise fewer synchronisations if GPU and host wait for each other at each step."""
     gain = _idle(s)
     if gain is None:
         return None
-    return Draft(
-        because=f"GPU and host wait for each other; the GPUs idle {share(s.idle_share)} of the time",
+    return AdviceDraft(
+        because=f"GPU and host wait for each other at each step; the GPUs idle {share(s.idle_share)} of the time",
         evidence={"gpu_idle_ratio": s.idle_share},
-        change="read losses and norms from the GPU (.item(), .cpu(), print) every 50 steps only, not at each",
+        change="read losses and norms from the GPU (.item(), .cpu(), print) only every 50 steps",
         proposed={"log_every_steps": 50},
         gain=gain,
-        caution="confirm with one step under the framework's synchronisation warnings",
+        caution="confirm this by running one step with the framework's synchronisation warnings enabled",
     )
 
 
-def find_grow_micro_batch(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Kernels too small for the GPU: larger micro-batches, fewer of them, the same global batch."""
+def find_grow_micro_batch(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise larger micro-batches at the same global batch if kernels are too small for the GPU."""
     fits = _doubled_fits(s)
     if fits is False:
         return None
-    whole = s.accumulation_steps is not None and s.accumulation_steps >= 2 and s.accumulation_steps % 2 == 0
-    known = bool(fits) and whole
-    headroom = "unknown" if fits is None else "enough"
-    same = "halve the accumulation" if whole else "lower the accumulation accordingly, so that the global batch stays"
-    return Draft(
+    divisible = s.accumulation_steps is not None and s.accumulation_steps >= 2 and s.accumulation_steps % 2 == 0
+    known = bool(fits) and divisible
+    headroom = "unknown" if fits is None else "sufficient"
+    same = "halve the accumulation" if divisible else "reduce the accumulation so that the global batch stays the same"
+    return AdviceDraft(
         because=(
-            f"GPU {share(s.gpu_busy_share)} busy, power {share(s.gpu_power_share)} of its limit; "
-            f"memory headroom {headroom}"
+            f"the GPU is {share(s.gpu_busy_share)} busy at {share(s.gpu_power_share)} of its power limit; "
+            f"memory headroom: {headroom}"
         ),
         evidence={
             "gpu_busy_ratio": s.gpu_busy_share,
             "gpu_power_ratio": s.gpu_power_share,
             "allocated_peak_bytes": s.allocated_peak_bytes,
         },
-        change=f"double the micro-batch and {same}; stop when it brings less than 5 %",
+        change=f"double the micro-batch and {same}; stop when a step brings less than 5 %",
         proposed={"micro_batch_factor": 2.0, "accumulation_factor": 0.5},
         gain=Gain(1.0, 2.0),
         confidence=0.6,
         safety=Safety.CONSENT if known else Safety.ADVISE,
-        caution="equal results need a loss normalised over all tokens, no batch norm and no in-batch negatives",
+        caution="results stay equal only with a loss over all tokens, without batch norm and in-batch negatives",
     )
 
 
 def _doubled_fits(s: Situation) -> bool | None:
-    """Whether twice the activations fit; unknown without the framework's own figures (caches hide the truth)."""
+    """Return True if twice the activations fit; None without the framework's figures (the driver's include caches)."""
     if s.allocated_peak_bytes is None or s.gpu_memory_total_bytes is None:
         return None
     return 2.0 * s.allocated_peak_bytes <= _FULL * s.gpu_memory_total_bytes
 
 
-def find_profile_kernels(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Utilisation says that a kernel runs, not that it works."""
+def find_profile_kernels(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise profiling if the GPU is busy but does little work: utilisation only means that some kernel runs."""
     if s.gpu_busy_share is None or s.gpu_busy_share < 0.9:
         return None
     low_power = s.gpu_power_share is not None and s.gpu_power_share < 0.6
     low_use = s.sm_active_share is not None and s.sm_active_share < 0.5
     if not (low_power or low_use):
         return None
-    return Draft(
+    return AdviceDraft(
         because=(
-            f"GPU {share(s.gpu_busy_share)} busy but power {share(s.gpu_power_share)} of its limit, "
-            f"compute units {share(s.sm_active_share)} active"
+            f"the GPU is {share(s.gpu_busy_share)} busy, but at {share(s.gpu_power_share)} of its power limit and with "
+            f"{share(s.sm_active_share)} of its compute units active"
         ),
         evidence={"gpu_power_ratio": s.gpu_power_share, "sm_active_ratio": s.sm_active_share},
-        change="profile some steps: look for kernels shorter than their launch (5 to 20 µs), and for waits inside them",
+        change="profile some steps; look for kernels shorter than their launch (5 to 20 µs), and for waits inside them",
         confidence=0.6,
-        caution="kernels bound by memory bandwidth look the same and are legitimate",
+        caution="kernels that are limited by memory bandwidth look the same and are fine",
     )
 
 
-def find_mixed_precision(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Tensor cores that never work."""
+def find_mixed_precision(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise mixed precision if the tensor cores are not used."""
     if s.tensor_active_share is None or s.tensor_active_share > 0.01 or s.capability is None or s.capability < 7.0:
         return None
-    return Draft(
+    return AdviceDraft(
         because=f"tensor cores active {share(s.tensor_active_share)} of the time (compute capability {s.capability:g})",
         evidence={"tensor_active_ratio": s.tensor_active_share, "capability": s.capability},
-        change="allow TF32 for matrix products, or train in bfloat16 mixed precision",
+        change="enable TF32 for matrix products, or train in bfloat16 mixed precision",
         gain=Gain(1.0, 3.0),
         confidence=0.6,
-        caution="it changes the numbers: compare the loss over some hundred steps first",
+        caution="this changes the numerical results; compare the loss over a few hundred steps first",
     )
 
 
-def find_release_gpu(s: Situation, _: AdviceSettings) -> Draft | None:
-    """A GPU that is held and does nothing."""
+def find_release_gpu(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise releasing GPUs that are held but idle."""
     events = s.events("bottleneck_idle_gpu")
-    return Draft(
-        because=f"{len(events)} of {max(s.gpus, len(events))} GPUs are held and do nothing, and nothing explains it",
+    return AdviceDraft(
+        because=f"{len(events)} of {max(s.gpus, len(events))} GPUs are held but idle; no other condition explains it",
         evidence={"idle_gpus": float(len(events))},
-        change="ask whether the run still needs it; end forgotten processes, or use the GPU",
+        change="check whether the run still needs these GPUs; end forgotten processes",
     )
 
 
 RULES = (
     Rule(
         name="fuse_host_work",
-        about="One thread prepares the GPU's work and is at its limit.",
+        description="The thread that launches the GPU's work is at its limit.",
         kinds=("bottleneck_host",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
         source="HolisticTraceAnalysis; the PyTorch tuning guide",
         find=find_fuse_host_work,
-        leaves=("remove_syncs",),
+        yields_to=("remove_syncs",),
     ),
     Rule(
         name="remove_syncs",
-        about="GPU and host wait for each other at every step.",
+        description="GPU and host wait for each other at every step.",
         kinds=("bottleneck_sync",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
@@ -144,27 +144,27 @@ RULES = (
     ),
     Rule(
         name="grow_micro_batch",
-        about="Batches are too small for the GPU.",
+        description="Batches are too small for the GPU.",
         kinds=("bottleneck_small_batch",),
         effort=Effort.SETTING,
         safety=Safety.ADVISE,
         source="smdebug's profiler rule on batch size; DeepSpeed autotuning",
         find=find_grow_micro_batch,
-        changes_results=True,  # unless conditions hold that nobody can see from here
+        changes_results=True,  # unless conditions hold that are unknown here
     ),
     Rule(
         name="profile_kernels",
-        about="The GPU is busy and does not work.",
+        description="The GPU is busy but does little work.",
         kinds=("bottleneck_gpu_compute", "bottleneck_small_batch"),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
         source="NVML's documentation of utilization; HolisticTraceAnalysis",
         find=find_profile_kernels,
-        leaves=("grow_micro_batch",),
+        yields_to=("grow_micro_batch",),
     ),
     Rule(
         name="mixed_precision",
-        about="Tensor cores idle.",
+        description="Tensor cores are not used.",
         kinds=("bottleneck_gpu_compute",),
         effort=Effort.CODE,
         safety=Safety.CONSENT,
@@ -174,7 +174,7 @@ RULES = (
     ),
     Rule(
         name="release_gpu",
-        about="A GPU is held and does nothing.",
+        description="A held GPU is idle.",
         kinds=("bottleneck_idle_gpu",),
         effort=Effort.SETTING,
         safety=Safety.ADVISE,

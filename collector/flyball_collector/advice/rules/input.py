@@ -1,8 +1,8 @@
-"""Steps that wait for their input: storage, preprocessing, workers."""
+"""Input: storage, preprocessing and loader workers."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.advice.workers import more_workers
@@ -11,25 +11,25 @@ _BUSY = 0.9
 
 
 def _waiting(s: Situation, settings: AdviceSettings) -> Gain | None:
-    """What ending the wait for input could bring, if it is worth it."""
+    """Return the gain of ending the wait for input, if the wait is long enough."""
     found = s.recoverable(s.data_wait_share)
     return removal(found) if found is not None and found >= settings.data_wait_share else None
 
 
-def find_more_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """Loader workers, where processor and disks have room for them and the memory is predicted to hold them."""
+def find_more_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise more loader workers if CPU and disks have capacity and the workers fit into memory."""
     gain, found = _waiting(s, settings), more_workers(s, settings)
     saturated = s.disk_busy_share is not None and s.disk_busy_share >= _BUSY
     if gain is None or found is None or saturated:
         return None
     added, room = found
     basis = "assumed" if room.assumed else "measured"
-    return Draft(
-        because=f"{share(s.data_wait_share)} of each step waits for input; CPU {share(s.cpu_busy_share)} busy",
+    return AdviceDraft(
+        because=f"{share(s.data_wait_share)} of each step waits for input; the CPU is {share(s.cpu_busy_share)} busy",
         evidence={"data_wait_ratio": s.data_wait_share, "cpu_busy_ratio": s.cpu_busy_share},
         change=(
-            f"add up to {added} loader workers (from the next epoch), two first, and stop when it helps no more; "
-            f"each is {basis} to take {room.memory_bytes / 1e9:.1f} GB RAM, {room.shared_bytes / 1e9:.2f} in /dev/shm"
+            f"add up to {added} loader workers from the next epoch; start with two, stop if steps get no faster; each "
+            f"needs {room.memory_bytes / 1e9:.1f} GB RAM and {room.shared_bytes / 1e9:.2f} GB in /dev/shm ({basis})"
         ),
         proposed={
             "workers_added": added,
@@ -41,49 +41,49 @@ def find_more_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
     )
 
 
-def find_faster_storage(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """The disk is what input waits for: keep more of it nearer."""
+def find_faster_storage(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise faster storage if input waits for the disk."""
     gain = _waiting(s, settings)
     if gain is None and s.gpus:
-        return None  # the GPUs do not notice
+        return None  # the wait costs no GPU time
     stalled = s.io_stalled_share if s.io_stalled_share is not None else s.evidence("io_pressure_full_ratio")
-    return Draft(
-        because=f"everything stood still for disks {share(stalled)} of the time; disk {share(s.disk_busy_share)} busy",
+    return AdviceDraft(
+        because=f"all tasks stalled for I/O {share(stalled)} of the time; the disk is {share(s.disk_busy_share)} busy",
         evidence={
             "io_stalled_ratio": stalled,
             "disk_busy_ratio": s.disk_busy_share,
             "data_wait_ratio": s.data_wait_share,
         },
-        change="cache or pre-stage the data on local NVMe, or pack small files into larger shards, read in order",
+        change="cache the data on local NVMe, or pack small files into larger shards that are read sequentially",
         gain=gain,
-        caution="packing keeps the order of samples only if the shuffle is done over the same index",
+        caution="packing keeps the order of samples only if the same index is shuffled",
     )
 
 
-def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """The processor is what input waits for: more workers would not help."""
+def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise cheaper preprocessing if input waits for the CPU: more workers would not help."""
     gain = _waiting(s, settings)
     if (gain is None and s.gpus) or s.cpu_busy_share is None or s.cpu_busy_share < 0.8:
         return None
     steps = "" if s.data_wait_share is None else f" while {share(s.data_wait_share)} of each step waits for input"
-    return Draft(
-        because=f"CPU {share(s.cpu_busy_share)} busy{steps}",
+    return AdviceDraft(
+        because=f"the CPU is {share(s.cpu_busy_share)} busy{steps}",
         evidence={"cpu_busy_ratio": s.cpu_busy_share, "data_wait_ratio": s.data_wait_share},
-        change="do the preprocessing once and store the result, use cheaper transforms, or move them to the GPU",
+        change="preprocess the data once and store the result, use cheaper transforms, or move them to the GPU",
         gain=gain,
-        caution="transforms on the GPU may differ in rounding; an affinity or a cgroup limit may be the real cause",
+        caution="transforms on the GPU may round differently; also check CPU affinity and the cgroup limit",
     )
 
 
-def find_resize_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """More workers than cores only disturb each other. (Fewer than cores is `more_workers`.)"""
+def find_resize_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise fewer workers if there are more than twice as many as cores. (For too few, see `more_workers`.)"""
     if s.workers is None or s.cores is None or s.workers <= 2 * s.cores:
         return None
     aim = max(1, min(int(s.cores), settings.most_workers * max(s.gpus, 1)))
-    return Draft(
+    return AdviceDraft(
         because=f"{s.workers} loader workers on {s.cores:g} cores",
         evidence={"workers": float(s.workers), "cores": s.cores},
-        change=f"use {aim} loader workers (from the next epoch)",
+        change=f"use {aim} loader workers from the next epoch",
         proposed={"workers": aim},
         confidence=0.6,
     )
@@ -94,17 +94,17 @@ _WAIT_SOURCES = "pytorch/kineto's profiler advice (data loading above 5 %); Tens
 RULES = (
     Rule(
         name="more_workers",
-        about="Input is late although processor and disks have room.",
+        description="Steps wait for input although CPU and disks have capacity.",
         kinds=("bottleneck_data_wait",),
         effort=Effort.SETTING,
         safety=Safety.SAFE,
         source=_WAIT_SOURCES,
         find=find_more_workers,
-        leaves=("faster_storage", "cheaper_preprocessing", "batch_calls", "parallel_workers", "resize_workers"),
+        yields_to=("faster_storage", "cheaper_preprocessing", "batch_calls", "parallel_workers", "resize_workers"),
     ),
     Rule(
         name="faster_storage",
-        about="Input waits for disks.",
+        description="Input waits for disks.",
         kinds=("bottleneck_disk",),
         effort=Effort.REWORK,
         safety=Safety.ADVISE,
@@ -113,7 +113,7 @@ RULES = (
     ),
     Rule(
         name="cheaper_preprocessing",
-        about="Input waits for the processor.",
+        description="Input waits for the CPU.",
         kinds=("bottleneck_cpu",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
@@ -122,7 +122,7 @@ RULES = (
     ),
     Rule(
         name="resize_workers",
-        about="There are many more loader workers than cores.",
+        description="There are many more loader workers than cores.",
         kinds=("bottleneck_cpu", "bottleneck_data_wait", "memory_pressure"),
         effort=Effort.SETTING,
         safety=Safety.SAFE,

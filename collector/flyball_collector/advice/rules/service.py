@@ -1,30 +1,30 @@
-"""Training that waits for a service it calls: the three levers, and the server's own batching."""
+"""Training that waits for a service: the three levers, and batching in the server."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
 from flyball_collector.advice.levers import Levers, SampleTime, expect
-from flyball_collector.advice.rule import Draft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.advice.workers import more_workers
 
-_INTO = 4.0  # calls a sample that a batch interface leaves
-_LEAST_SHARE = 0.2  # of the time, in calls
+_INTO = 4.0  # calls for each sample through a batch interface
+_LEAST_SHARE = 0.2  # of the time spent in calls
 
 
 def service_share(s: Situation) -> float | None:
-    """Share of the time that calls take, as far as GPUs idle meanwhile."""
-    told = s.service_share if s.service_share is not None else s.evidence("service_ratio")
-    if told is None and s.stands("bottleneck_service"):
+    """Return the share of time spent in calls while GPUs idle."""
+    measured = s.service_share if s.service_share is not None else s.evidence("service_ratio")
+    if measured is None and s.has("bottleneck_service"):
         levels = [event.level for event in s.events("bottleneck_service") if event.level is not None]
-        told = max(levels, default=None)
-    if told is None and s.stands("bottleneck_service", "bottleneck_network"):
-        told = s.data_wait_share  # what the steps wait for comes from there
-    return s.recoverable(told)
+        measured = max(levels, default=None)
+    if measured is None and s.has("bottleneck_service", "bottleneck_network"):
+        measured = s.data_wait_share  # the steps wait for input from there
+    return s.recoverable(measured)
 
 
 def levers(s: Situation, settings: AdviceSettings) -> Levers | None:
-    """What each would bring by the measured shares; nothing where the share of the calls is unknown or small."""
+    """Return the gain of each lever for the measured shares; None if the share of the calls is unknown or small."""
     in_calls = service_share(s)
     if in_calls is None or in_calls < _LEAST_SHARE:
         return None
@@ -42,32 +42,32 @@ def levers(s: Situation, settings: AdviceSettings) -> Levers | None:
     )
 
 
-def find_batch_calls(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """Many small calls for one sample: carry the same items in few."""
+def find_batch_calls(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise sending the items of a sample in a few calls instead of many small ones."""
     found, calls = levers(s, settings), s.calls_per_sample
     if found is None or (calls is not None and calls < 2 * _INTO):
         return None
     count = "many small calls" if calls is None else f"{calls:.0f} calls"
-    return Draft(
-        because=f"{share(service_share(s))} of the time is spent in {count} a sample, one after the other",
+    return AdviceDraft(
+        because=f"{share(service_share(s))} of the time is spent in {count} for each sample, one after the other",
         evidence={"service_ratio": service_share(s), "calls_per_sample": calls, "call_seconds": s.call_seconds},
-        change="collect the items of a sample and send them in 2 to 4 calls (a batch endpoint, a pipeline, one query)",
+        change="send the items of a sample in 2 to 4 calls (a batch endpoint, a pipeline, a single query)",
         proposed={"calls_per_sample": _INTO},
         gain=found.batch_calls if calls is not None else removal(service_share(s) or 0.0, (0.25, 0.9)),
-        caution=f"raise the service's limits on request size and its time-outs together with it{_together(found, s)}",
+        caution=f"also raise the service's limits on request size and its timeouts{_together(found, s)}",
     )
 
 
 def _together(found: Levers, s: Situation) -> str:
-    """What all three levers bring, where the calls were counted: on what is left, not multiplied."""
+    """Describe the gain of all three levers if the calls were counted: computed in sequence, not multiplied."""
     if s.calls_per_sample is None:
         return ""
     low, high = found.together.lower, found.together.upper
     return f"; with a pool and parallel workers {low:.1f} to {high:.1f}× in all"
 
 
-def find_tune_pool(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """Calls wait for a connection, or open a new one each time."""
+def find_tune_pool(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise a connection pool if calls wait for a connection or open a new one each time."""
     found = levers(s, settings)
     fresh = s.connections_opened_per_second
     rate = None if not s.call_seconds else 1.0 / s.call_seconds
@@ -75,13 +75,13 @@ def find_tune_pool(s: Situation, settings: AdviceSettings) -> Draft | None:
     waits = s.pool_wait_share is not None and s.pool_wait_share >= 0.05
     if found is None or not (opens_each or waits):
         return None
-    opened = "" if fresh is None else f"; {fresh:.0f} connections opened a second"
-    return Draft(
-        because=f"{share(s.pool_wait_share)} of a call waits for a connection{opened}",
+    opened = "" if fresh is None else f"; {fresh:.0f} connections are opened a second"
+    return AdviceDraft(
+        because=f"calls wait for a connection {share(s.pool_wait_share)} of their time{opened}",
         evidence={"pool_wait_ratio": s.pool_wait_share, "connections_opened_per_second": fresh},
         change=(
-            "keep connections open in a pool of as many as calls are in flight, a quarter more at a time; give the "
-            "service's database cache and batch size room; set time-outs to a few times the usual call"
+            "keep as many connections open in a pool as there are calls in flight, growing it by a quarter at a time; "
+            "enlarge the service's database cache and batch size; set timeouts to a few times the usual call"
         ),
         proposed={"pool_change_ratio": 0.25},
         gain=found.tune_pool if waits else Gain(1.0, 1.15),
@@ -89,20 +89,20 @@ def find_tune_pool(s: Situation, settings: AdviceSettings) -> Draft | None:
     )
 
 
-def find_parallel_workers(s: Situation, settings: AdviceSettings) -> Draft | None:
-    """The processor waits while calls are under way: let several workers wait at the same time."""
+def find_parallel_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
+    """Advise parallel workers if the CPU is idle during calls."""
     idle = s.cpu_busy_share is not None and s.cpu_busy_share < settings.cpu_idle_share
     saturated = s.disk_busy_share is not None and s.disk_busy_share >= 0.9
     found, more = levers(s, settings), more_workers(s, settings)
     if not idle or saturated or found is None or more is None:
         return None
     added, room = more
-    return Draft(
-        because=f"the CPU is {share(s.cpu_busy_share)} busy; {share(service_share(s))} of the time waits for calls",
+    return AdviceDraft(
+        because=f"the CPU is {share(s.cpu_busy_share)} busy; calls take {share(service_share(s))} of the time",
         evidence={"cpu_busy_ratio": s.cpu_busy_share, "service_ratio": service_share(s), "cores": s.cores},
         change=(
-            f"work on samples with up to {added} more workers, each with a session and connections of its own (from "
-            "the next epoch); begin with two and stop when the service's own latency rises"
+            f"process samples with up to {added} more workers from the next epoch, each with its own session and "
+            "connections; start with two and stop when the service's latency rises"
         ),
         proposed={
             "workers_added": added,
@@ -110,20 +110,20 @@ def find_parallel_workers(s: Situation, settings: AdviceSettings) -> Draft | Non
             "shared_memory_bytes": added * room.shared_bytes,
         },
         gain=found.parallel_workers,
-        caution="only where samples do not depend on each other; a saturated service gets slower",
+        caution="only if samples are independent; a saturated service gets slower",
     )
 
 
-def find_serve_batches(s: Situation, _: AdviceSettings) -> Draft | None:
-    """Calls wait in the server's queue: let it answer several at once."""
+def find_serve_batches(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise batching in the server if calls wait in its queue."""
     queue = s.server_queue_share
     in_calls = service_share(s)
     if queue is None or in_calls is None or queue <= 0.2:
         return None
-    return Draft(
-        because=f"{share(queue)} of a call is spent in the server's queue",
+    return AdviceDraft(
+        because=f"calls spend {share(queue)} of their time in the server's queue",
         evidence={"server_queue_ratio": queue, "service_ratio": in_calls},
-        change="switch on dynamic batching in the server; keep twice its largest batch × instances in flight",
+        change="enable dynamic batching in the server; keep twice (largest batch × instances) calls in flight",
         gain=removal(in_calls * queue),
         confidence=0.6,
     )
@@ -132,7 +132,7 @@ def find_serve_batches(s: Situation, _: AdviceSettings) -> Draft | None:
 RULES = (
     Rule(
         name="batch_calls",
-        about="Many small calls to a service, one after the other.",
+        description="Many small calls to a service are made one after the other.",
         kinds=("bottleneck_service",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
@@ -141,16 +141,16 @@ RULES = (
     ),
     Rule(
         name="tune_pool",
-        about="Calls wait for connections.",
+        description="Calls wait for connections.",
         kinds=("bottleneck_service", "bottleneck_network"),
         effort=Effort.SETTING,
-        safety=Safety.ADVISE,  # whether the training owns the pool is not known
+        safety=Safety.ADVISE,  # it is unknown whether the training owns the pool
         source="gRPC performance guide; HikariCP on pool sizing; 1.15× reported",
         find=find_tune_pool,
     ),
     Rule(
         name="parallel_workers",
-        about="The processor waits while calls are under way.",
+        description="The CPU is idle during calls.",
         kinds=("bottleneck_service", "bottleneck_network"),
         effort=Effort.CODE,
         safety=Safety.SAFE,
@@ -159,7 +159,7 @@ RULES = (
     ),
     Rule(
         name="serve_batches",
-        about="Calls queue at the server.",
+        description="Calls wait in the server's queue.",
         kinds=("bottleneck_service",),
         effort=Effort.SETTING,
         safety=Safety.ADVISE,

@@ -1,1 +1,1 @@
-"""What will break, and when: memory, leaks, temperatures, disks; and readings that only seem to live."""
+"""Forecasts of memory, temperatures and disks; memory leaks; and telemetry that is frozen."""

@@ -1,9 +1,9 @@
-"""Whether a rise of memory may be the morning's, and will be over by noon.
+"""Decides whether a rise of memory may be part of a daily cycle that will level off by itself.
 
-A day's cycle that rises by a gain within a time has at least a certain range: a sine of range R rises by no more than
-R · sin(π · time / day) in a time of up to half a day, about its steepest moment. Beyond the gain, half of the rest of
-that range is still to come. Where memory has no room for so much, it fills whatever rises there. Over nine hours even
-the flattest piece of a sine bends: its outer thirds rise by 0.7 of its middle one.
+If a sine-shaped daily cycle rises by some gain within some time, its range R has a lower limit: within a time of up to
+half a day, it rises by at most R · sin(π · time / day), around its steepest point. Half of the rest of that range is
+still to come. If there is less room than that, memory runs out even if the rise is a daily cycle. Over nine hours, even
+the straightest part of a sine bends visibly: its outer thirds rise by only 0.7 of its middle third.
 """
 
 import numpy as np
@@ -17,20 +17,20 @@ Flags = NDArray[np.bool_]
 DAY_SECONDS = 86_400.0
 
 LEAST_SECONDS = 10_000.0
-"""Loading a data set is over sooner."""
+"""Shorter rises are not judged: loading a data set takes less time."""
 
 BEND_SECONDS = 8 * 3600.0
-"""From here on a sine bends so that it shows."""
+"""From this time on, a sine bends visibly."""
 
 STRAIGHT = 0.85
-"""The slowest third of what is straight rises by at least so much of the fastest."""
+"""In a straight rise, the slowest third rises by at least this share of the fastest third."""
 
 SOON = 0.75
-"""A line that fills memory within so much of the time for which it was seen will hardly rest before."""
+"""A straight rise that fills memory within this share of the time seen so far will hardly level off before."""
 
 
 def may_be_a_day(times: Floats, minima: Floats, trend: Trend, room: Floats) -> Flags:
-    """Along the series of `minima` (time × series) with this trend: a day's cycle may rise like this, and rest."""
+    """Return for each series of `minima` (time × series) whether its trend may be a daily cycle that levels off."""
     span = float(times[-1] - times[0])
     gain = trend.slope * span
     share = np.sin(np.pi * min(span, DAY_SECONDS / 2) / DAY_SECONDS)
@@ -42,7 +42,7 @@ def may_be_a_day(times: Floats, minima: Floats, trend: Trend, room: Floats) -> F
 
 
 def _straight(times: Floats, minima: Floats) -> Flags:
-    """All thirds rise about alike."""
+    """Return True if all thirds rise by about the same amount."""
     thirds = np.array_split(np.arange(len(times)), 3)
     slopes = np.array([theil_sen(times[third], minima[third], z=0.0).slope for third in thirds])
     return np.asarray(slopes.min(axis=0) >= STRAIGHT * slopes.max(axis=0))

@@ -1,28 +1,28 @@
-"""The forecasts in the order they are asked: the leak looks at what the exhaustion keeps."""
+"""Builds the forecasts in the order in which they run: the leak detector reads the history of the memory forecast."""
 
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.forecast.disk import DiskFull
-from flyball_collector.diagnosis.forecast.filling import Rules
+from flyball_collector.diagnosis.forecast.fill_forecast import FillRules
 from flyball_collector.diagnosis.forecast.leak import MemoryLeak
-from flyball_collector.diagnosis.forecast.memory import SELDOM_RULES, MemoryExhaustion
+from flyball_collector.diagnosis.forecast.memory import SPARSE_RULES, MemoryExhaustion
 from flyball_collector.diagnosis.forecast.pressure import MemoryPressure
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
-from flyball_collector.diagnosis.forecast.stuck import StuckTelemetry
-from flyball_collector.diagnosis.forecast.thermal import ThermalSlowdown
+from flyball_collector.diagnosis.forecast.stuck_telemetry import StuckTelemetry
+from flyball_collector.diagnosis.forecast.thermal_slowdown import ThermalSlowdown
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.throttled import Throttled
+from flyball_collector.diagnosis.throttled_detector import ThrottledDetector
 
 
 def build_forecasts(
-    settings: ForecastSettings, seldom: Rules | None = SELDOM_RULES, runs: Runs | None = None
+    settings: ForecastSettings, sparse_rules: FillRules | None = SPARSE_RULES, runs: Runs | None = None
 ) -> list[Detector]:
-    """Every forecast; `seldom` is how memory is judged where readings are far apart."""
-    memory = MemoryExhaustion(settings, seldom, runs)
+    """Build all forecasts. `sparse_rules` applies to memory with long times between readings."""
+    memory = MemoryExhaustion(settings, sparse_rules, runs)
     return [
         memory,
         MemoryLeak(memory, settings),
         MemoryPressure(settings),
-        Throttled(DiskFull(settings), 4, 1),
-        Throttled(ThermalSlowdown(settings), 2),
-        Throttled(StuckTelemetry(settings), 4),
+        ThrottledDetector(DiskFull(settings), 4, 1),
+        ThrottledDetector(ThermalSlowdown(settings), 2),
+        ThrottledDetector(StuckTelemetry(settings), 4),
     ]

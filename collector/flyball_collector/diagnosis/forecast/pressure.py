@@ -1,13 +1,13 @@
-"""Memory pressure: how long work stands still because the kernel looks for memory (PSI)."""
+"""Detects memory pressure: the time that tasks stall while the kernel reclaims memory (PSI)."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.figures import share
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.number_format import share
 from flyball_collector.diagnosis.view import View
 
 LEAVE = 0.8
@@ -15,7 +15,7 @@ LEAVE = 0.8
 
 
 class MemoryPressure:
-    """Rates of the kernel's stall counters; systemd-oomd kills at 60 % for 30 s by default (oomd.conf(5))."""
+    """Evaluates the kernel's stall counters. By default, systemd-oomd kills at 60 % for 30 s (oomd.conf(5))."""
 
     name = "memory_pressure"
     kinds = (BY_NAME["memory_pressure"],)
@@ -26,14 +26,14 @@ class MemoryPressure:
         self._critical = settings.pressure_critical_ratio
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Some task stalls for long, or all do for too long."""
+        """Report hosts where some task stalls often; critical if all tasks stall for too long."""
         some = view.host("pressure_seconds_total", 10, resource="memory", extent="some")
         full = view.host("pressure_seconds_total", 10, resource="memory", extent="full")
         longer = view.host("pressure_seconds_total", 60, resource="memory", extent="full")
-        kills = (full >= self._critical) & (longer >= self._critical / 2)  # some 30 s of the last minute
+        kills = (full >= self._critical) & (longer >= self._critical / 2)  # about 30 s of the last minute
 
         def because(place: int) -> str:
-            return f"in {share(some[place])} of 10 s some task stalled for memory, in {share(full[place])} every task"
+            return f"tasks stalled for memory {share(some[place])} of 10 s, all tasks together {share(full[place])}"
 
         yield Claims(
             kind=self.kinds[0], subjects=view.hosts, enters=some >= self._warning, stays=some >= LEAVE * self._warning,

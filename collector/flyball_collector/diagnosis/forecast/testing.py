@@ -1,4 +1,4 @@
-"""A view made of plain arrays, for tests and simulations that need no agents."""
+"""A view made of plain arrays, for tests and simulations without agents."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ _NO_RANKS = Ranks()
 
 
 class Machines:
-    """Hosts with equal numbers of GPUs and equal mounts: the orders that stay while the fleet is the same."""
+    """Hosts with the same number of GPUs and the same mounts. Their orders stay the same objects."""
 
     def __init__(self, hosts: int, gpus: int = 0, mounts: Sequence[str] = (), *, first: int = 0) -> None:
         names = [f"host-{number:05}" for number in range(first, first + hosts)]
@@ -33,7 +33,7 @@ class Machines:
 
 
 class ArrayView(View):
-    """One second of these machines. Means over a horizon are taken to be the newest value unless they are given."""
+    """One second of these machines. Unless given, means over a horizon equal the newest value."""
 
     def __init__(
         self,

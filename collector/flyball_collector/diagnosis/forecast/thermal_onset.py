@@ -1,4 +1,4 @@
-"""When the degrees that are left will be used up, if the warming does not come to rest before."""
+"""Computes when a temperature reaches its limit, unless the warming levels off before."""
 
 from typing import NamedTuple
 
@@ -11,33 +11,31 @@ from flyball_collector.diagnosis.forecast.trend import rises, theil_sen
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SURELY, SURELY_BY_FEW = 2.0, 4.0
-"""What the warming still promises, as a multiple of the degrees left; by fewer points than six."""
+CERTAIN, CERTAIN_BY_FEW = 2.0, 4.0
+"""The warming still expected, as a multiple of the degrees left; the second applies to fewer than six points."""
 
-SURE_SHARE = 0.25
-"""Of the newest slope: as much the lower bound and the slope before must be at least."""
+LEAST_SHARE = 0.25
+"""The lower bound of the slope and the slope before must be at least this share of the newest slope."""
 
 SENSOR = 0.3
-"""Degrees by which a sensor that tells whole ones is off, as a rule."""
+"""The usual error, in degrees, of a sensor that reports whole degrees."""
 
-CLEARLY = 0.02
-"""Degrees a second below which nothing is forecast: room temperature moves that fast."""
+LEAST_SLOPE = 0.02
+"""Degrees a second. Slower warming is not forecast, because room temperature changes this fast."""
 
 FEW = 6
 
 LEAST_WARMED = 2.0
-"""Degrees over all that is looked at."""
-
-
+"""Degrees of warming required over all points."""
 PIECE = 6
-"""Points whose slope is compared with that of the newest as many."""
+"""Points in a piece. The slope of each piece is compared with that of the newest piece."""
 
 NOISE = 0.5
-"""Degrees by which single readings are off: what a sensor's whole degrees hide, and what the load does."""
+"""The error, in degrees, of single readings: rounding by the sensor and changes of the load."""
 
 
 class Onset(NamedTuple):
-    """Along rows: the seconds until the limit is met; NaN where it is not."""
+    """The seconds until the limit is reached, along rows; NaN if it is not reached."""
 
     left: Floats
     low: Floats
@@ -45,31 +43,33 @@ class Onset(NamedTuple):
 
 
 def onset(times: Floats, margins: Floats, horizon: float | Floats) -> Onset:
-    """When margins (time × row; degrees left) reach zero, if an approach to a rest does not end before.
+    """Forecast when margins (time × row; degrees left) reach zero, unless the warming levels off before.
 
-    Temperatures approach a rest exponentially: in each part of the time they go less far than in the part before. The
-    slope's lower bound must be near the slope, and what the newest part still promises must cover the margin twice.
+    A temperature approaches its final value exponentially: in each part of the time it changes less than in the part
+    before. The lower bound of the slope must be near the slope, and the warming still expected from the newest part
+    must be at least twice the margin.
     """
     times = times if times.ndim == 2 else np.repeat(times[:, None], margins.shape[1], axis=1)
     horizon = np.broadcast_to(horizon, margins.shape[1])
     found = Onset(*(np.full(margins.shape[1], np.nan) for _ in Onset._fields))
     rows = np.flatnonzero(_may_warm(margins))
     if len(rows):
-        halves = _promise(times[:, rows], margins[:, rows], 2)
-        going_on = _goes_on(halves, margins[:, rows], horizon[rows])
-        rows = rows[going_on]
-        halves = _Promise(*(each[going_on] for each in halves))
+        halves = _trend(times[:, rows], margins[:, rows], 2)
+        continues = _continues(halves, margins[:, rows], horizon[rows])
+        rows = rows[continues]
+        halves = _Trend(*(each[continues] for each in halves))
     if len(rows):
         for whole, part in zip(found, _fit(times[:, rows], margins[:, rows], halves), strict=True):
             whole[rows] = part
     return found
 
 
-def to_come(times: Floats, margins: Floats) -> Floats:
-    """Degrees by which each row (time × row) will yet warm, if it goes on to fade as it did since its steepest piece.
+def expected_warming(times: Floats, margins: Floats) -> Floats:
+    """Return the degrees by which each row (time × row) will still warm if it levels off as it has done so far.
 
-    Of two slopes of an approach to a rest, `gap` seconds apart, the newer is exp(−gap / τ) of the older, and the rest
-    is τ times the newer one away. Infinite where nothing fades beyond noise, or too little is known.
+    Of two slopes of an exponential approach with `gap` seconds between them, the newer is exp(−gap / τ) of the older.
+    The final value is τ times the newer slope away. The result is infinite if nothing levels off beyond noise or too
+    little is known.
     """
     moments, values = (sliding_window_view(each, PIECE, axis=0) for each in (times, -margins))
     middle = moments.mean(axis=-1, keepdims=True)
@@ -83,53 +83,53 @@ def to_come(times: Floats, margins: Floats) -> Floats:
 
 
 def _may_warm(margins: Floats) -> Flags:
-    """What does not cost a fit: without it `_fit` finds nothing."""
+    """Return the rows that may be fitted. This check is cheap; for the other rows `_fit` finds nothing."""
     least = max(min(8, len(margins)), len(margins) - 3)
     known = np.count_nonzero(~np.isnan(margins), axis=0) >= least
     may: Flags = known & (margins[0] - margins[-1] >= LEAST_WARMED)
-    may[may] = rises(-margins[:, may], _sure(len(margins)))
+    may[may] = rises(-margins[:, may], _deviations(len(margins)))
     return may
 
 
-def _sure(points: int) -> float:
-    """At 99 %; of a few points no bound is surer than 95 %."""
+def _deviations(points: int) -> float:
+    """Return the width of the bounds for 99 %, or for 95 % if there are few points."""
     return 1.96 if points < FEW else 2.576
 
 
-def _goes_on(halves: "_Promise", margins: Floats, horizon: Floats) -> Flags:
-    """The newer half warms as the older did, soon enough, and promises what is left."""
+def _continues(halves: "_Trend", margins: Floats, horizon: Floats) -> Flags:
+    """Return True if the newer half warms like the older one, soon reaches the limit, and is expected to."""
     margin, late = np.maximum(margins[-1], 0.0), halves.newest
-    goes_on = (late >= CLEARLY) & (halves.before >= SURE_SHARE * late) & (margin <= horizon * late)
-    return np.asarray(goes_on & (halves.rest >= _surely(len(margins)) * margin))
+    continues = (late >= LEAST_SLOPE) & (halves.before >= LEAST_SHARE * late) & (margin <= horizon * late)
+    return np.asarray(continues & (halves.rest >= _certain(len(margins)) * margin))
 
 
-def _surely(points: int) -> float:
-    return SURELY if points >= FEW else SURELY_BY_FEW
+def _certain(points: int) -> float:
+    return CERTAIN if points >= FEW else CERTAIN_BY_FEW
 
 
-def _fit(times: Floats, margins: Floats, halves: "_Promise") -> Onset:
-    """Of those that go on."""
-    trend, thirds = theil_sen(times, -margins, z=_sure(len(times))), _promise(times, margins, 3)
+def _fit(times: Floats, margins: Floats, halves: "_Trend") -> Onset:
+    """Fit the rows whose warming continues."""
+    trend, thirds = theil_sen(times, -margins, z=_deviations(len(times))), _trend(times, margins, 3)
     late, rest = halves.newest, np.fmin(halves.rest, thirds.rest)
     margin = np.maximum(margins[-1], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         left, low, high = margin / late, margin / np.fmax(trend.high, late), margin / np.fmin(trend.low, late)
         share = np.clip(margin / rest, 0, 0.99)
-        high = np.where(share > 0, np.fmax(high, left * -np.log1p(-share) / share), high)  # slower towards a rest
-    warms = (trend.low >= SURE_SHARE * late) & (rest >= _surely(len(times)) * margin)
+        high = np.where(share > 0, np.fmax(high, left * -np.log1p(-share) / share), high)  # slower as it levels off
+    warms = (trend.low >= LEAST_SHARE * late) & (rest >= _certain(len(times)) * margin)
     return Onset(*(np.where(warms, values, np.nan) for values in (left, np.fmin(low, left), np.fmax(high, left))))
 
 
-class _Promise(NamedTuple):
+class _Trend(NamedTuple):
     before: Floats  # slope of the part before the newest
     newest: Floats
-    rest: Floats  # degrees that all parts to come add up to
+    rest: Floats  # degrees of warming still expected
 
 
-def _promise(times: Floats, margins: Floats, parts: int) -> _Promise:
-    """How the warming fades from one part of the time to the next, and where that would end.
+def _trend(times: Floats, margins: Floats, parts: int) -> _Trend:
+    """Compare the slopes of the last two parts of the time, and extrapolate where the warming would end.
 
-    Noise might hide a fading: both slopes are taken a standard error to its side.
+    Noise may hide that the warming levels off. Both slopes are therefore taken one standard error to the safe side.
     """
     count = len(times)
     cuts = [count * part // parts for part in range(parts + 1)]
@@ -141,4 +141,4 @@ def _promise(times: Floats, margins: Floats, parts: int) -> _Promise:
         least = np.maximum(newest.slope - error, 0.0)
         fades = np.clip(least / (earlier.slope + error), 0.0, 1.0)
         rest = least * span * fades / (1 - fades)
-    return _Promise(earlier.slope, newest.slope, rest)
+    return _Trend(earlier.slope, newest.slope, rest)

@@ -1,8 +1,8 @@
-"""Robust trends of many series at once: Theil–Sen slopes with bounds that autocorrelation widens.
+"""Robust trends of many series at once: Theil–Sen slopes with bounds that allow for autocorrelation.
 
 Theil (1950) and Sen (1968, J. Am. Stat. Assoc. 63): the median of all slopes between two points, with bounds from
-Kendall's rank statistic. Neighbouring residuals that resemble each other carry less information than their number
-says; the variance grows by (1 + r) / (1 − r) for it (first-order correction after Bayley and Hammersley, 1946).
+Kendall's rank statistic. Similar neighbouring residuals carry less information than their number
+suggests: the variance grows by (1 + r) / (1 − r) (first-order correction after Bayley and Hammersley, 1946).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.unknown_values import known_or
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -19,19 +19,19 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Arrays along the series: slopes a second. A bound is NaN where there are too few points to have one."""
+    """Slopes a second, along the series. A bound is NaN if there are too few points."""
 
     slope: Floats
     low: Floats
     high: Floats
-    points: Places  # known ones
+    points: Places  # number of known points
     spread: Floats  # median absolute residual, scaled to a standard deviation
 
 
 def theil_sen(times: Floats, values: Floats, *, z: float = 2.576, correlated: bool = False) -> Trend:
-    """Trends of `values` (time × series; NaN is unknown) at rising times, the same for all or time × series.
+    """Fit trends to `values` (time × series; NaN is unknown) at ascending times, common to all or time × series.
 
-    `z`: how many standard deviations wide the bounds are. `correlated`: widen them by the residuals' autocorrelation.
+    `z`: width of the bounds in standard deviations. `correlated`: widen them by the autocorrelation of the residuals.
     """
     times = times if times.ndim == 2 else times[:, None]
     earlier, later = _pairs(len(times))
@@ -52,7 +52,7 @@ def theil_sen(times: Floats, values: Floats, *, z: float = 2.576, correlated: bo
 
 
 def rises(values: Floats, z: float = 2.576) -> NDArray[np.bool_]:
-    """Whether the lower bound of each trend's slope is above zero: counted, which costs a fraction of the slopes."""
+    """Return True if the lower bound of the slope is above zero. Counting is much cheaper than computing slopes."""
     earlier, later = _pairs(len(values))
     points: Places = np.sum(~np.isnan(values), axis=0, dtype=np.int64)
     falls = np.count_nonzero(values[later] <= values[earlier], axis=0)
@@ -61,7 +61,7 @@ def rises(values: Floats, z: float = 2.576) -> NDArray[np.bool_]:
 
 
 def walk(values: Floats) -> Floats:
-    """How far a random walk would go, as a rule, by steps like those of each series (time × series)."""
+    """Return how far a random walk with the same steps as each series (time × series) would typically go."""
     steps = np.diff(values, axis=0)
     known = np.maximum(np.sum(~np.isnan(steps), axis=0), 2)
     rest = known_or(0.0, steps - np.nansum(steps, axis=0) / known)
@@ -75,7 +75,7 @@ def _pairs(count: int) -> tuple[Places, Places]:
 
 
 def _pick(ordered: Floats, index: Places, count: Places) -> Floats:
-    """The element at each column's index; NaN where there is none."""
+    """Return the element at each column's index; NaN if there is none."""
     inside = (index >= 0) & (index < count)
     if not len(ordered):
         return np.full(len(count), np.nan)
@@ -84,7 +84,7 @@ def _pick(ordered: Floats, index: Places, count: Places) -> Floats:
 
 
 def _median(values: Floats) -> Floats:
-    """Along time, without the warning for columns that are wholly unknown."""
+    """Return the median along time, without NumPy's warning for columns without known values."""
     ordered = np.sort(values, axis=0)
     known: Places = np.sum(~np.isnan(values), axis=0, dtype=np.int64)
     return (_pick(ordered, (known - 1) // 2, known) + _pick(ordered, known // 2, known)) / 2
@@ -96,8 +96,10 @@ def _residuals(times: Floats, values: Floats, slope: Floats) -> Floats:
 
 
 def _inflation(residuals: Floats, points: Places) -> Floats:
-    """By how much the variance of Kendall's statistic grows; the estimate of a short series is too small by about
-    (1 + 4 r) / n (Kendall, 1954), which is given back."""
+    """Return the factor by which the variance of Kendall's statistic grows.
+
+    The estimate of a short series is too small by about (1 + 4 r) / n (Kendall, 1954); this is corrected.
+    """
     both = np.where(np.isnan(residuals), 0.0, residuals)
     power = np.sum(both * both, axis=0)
     lagged = np.sum(both[1:] * both[:-1], axis=0)

@@ -1,1 +1,1 @@
-"""Health: what is broken, lost, or not to be trusted."""
+"""Detects hardware, hosts and agents that are broken, lost or unreliable."""

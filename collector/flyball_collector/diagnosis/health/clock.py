@@ -1,13 +1,13 @@
-"""Hosts whose wall clock is wrong. Windows and rates do not depend on it; logs, certificates and schedulers do."""
+"""Detects wrong host clocks. Windows and rates do not depend on them; logs, certificates and schedulers do."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.figures import duration
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.number_format import duration
 from flyball_collector.diagnosis.seen_metrics import ANY_AGENT
 from flyball_collector.diagnosis.view import View
 
@@ -17,7 +17,7 @@ _EXIT = 0.8  # of the entry level
 
 
 class ClockDetector:
-    """Against the collector's clock, which may be the one that is wrong: then every host is off."""
+    """Compares host clocks with the collector's. If the collector's clock is wrong, all hosts seem to be off."""
 
     name = "clock"
     kinds: Sequence[EventKind] = (KIND,)
@@ -27,17 +27,18 @@ class ClockDetector:
         self._most = settings.skew_seconds
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """The skew that the ingest measures over round trips."""
-        told = [state.clock_skew_seconds for state in view.states]
-        skew = np.array([np.nan if seconds is None else seconds for seconds in told], dtype=np.float64)
+        """Report hosts whose skew, as measured over round trips, is too large."""
+        known = [state.clock_skew_seconds for state in view.states]
+        skew = np.array([np.nan if seconds is None else seconds for seconds in known], dtype=np.float64)
         wrong = np.abs(skew)
         enters = wrong >= self._most
         others = int((wrong >= self._most).sum())
 
         def words(place: int) -> str:
             direction = "ahead" if skew[place] > 0 else "behind"
-            everybody = "; so are most hosts: check the collector's own clock" if 2 * others > len(wrong) > 2 else ""
-            return f"its clock is {_wrong_by(wrong[place])} {direction} of the collector's{everybody}; check its NTP"
+            most = "; so are most hosts: check the collector's clock" if 2 * others > len(wrong) > 2 else ""
+            error = f"{_format_error(wrong[place])} {direction} of the collector's"
+            return f"the clock is {error}{most}; check NTP on this host"
 
         yield Claims(
             kind=KIND,
@@ -51,6 +52,6 @@ class ClockDetector:
         )
 
 
-def _wrong_by(seconds: float) -> str:
-    """Parts of a second count below a minute only."""
+def _format_error(seconds: float) -> str:
+    """Format the error of a clock, with fractions of a second only below a minute."""
     return f"{seconds:.3g} s" if seconds < 60 else duration(seconds)

@@ -1,4 +1,4 @@
-"""Memory errors of GPUs that were not corrected. Corrected ones alone are the memory doing its work."""
+"""Detects uncorrected GPU memory errors. Corrected errors alone are normal."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ _RECENT_SECONDS = 3600.0
 
 
 class EccDetector:
-    """The level counts, not only its growth: errors that were there before the first look are errors too."""
+    """Evaluates error counts, not only their growth: errors from before the first reading are errors too."""
 
     name = "ecc"
     kinds: Sequence[EventKind] = (KIND,)
@@ -25,12 +25,12 @@ class EccDetector:
         self._lifetime = Growth(_RECENT_SECONDS, 12)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Errors since the driver was loaded, or growth of the lifetime count where the driver tells only that."""
+        """Report errors since the driver was loaded, or growth of the lifetime count if there is only that."""
         volatile = view.gpu("gpu_ecc_uncorrected_errors_total")
         lifetime = view.gpu("gpu_ecc_uncorrected_errors_lifetime_total")
         corrected = view.gpu("gpu_ecc_corrected_errors_total")
         grown = self._lifetime.add(view.gpus, lifetime, view.now)
-        enters = (volatile > 0) | (grown > 0)  # unknown is not above zero
+        enters = (volatile > 0) | (grown > 0)  # False if unknown
 
         def words(place: int) -> str:
             counts = []
@@ -38,8 +38,8 @@ class EccDetector:
                 counts.append(f"{volatile[place]:.0f} since the driver was loaded")
             if grown[place] > 0:
                 counts.append(f"{grown[place]:.0f} in the last hour")
-            told = f"memory errors that could not be corrected: {', '.join(counts)}"
-            return f"{told}; results of the run may be wrong: drain and reset the GPU"
+            errors = f"uncorrected memory errors: {', '.join(counts)}"
+            return f"{errors}; results of the run may be wrong; drain and reset the GPU"
 
         yield Claims(
             kind=KIND,

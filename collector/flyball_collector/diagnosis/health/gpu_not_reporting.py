@@ -1,4 +1,4 @@
-"""GPU drivers that do not answer, or fail: the readings are missing, not zero."""
+"""Detects GPU drivers that do not respond or fail, so that readings are missing."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +19,7 @@ _REASONS = frozenset({Reason.FAILED, Reason.TIMED_OUT})
 
 
 class GpuNotReportingDetector:
-    """Hardware that is not there, or that the agent may not read, is no fault of the driver."""
+    """Reports driver failures. Missing hardware or missing permissions are not the driver's fault."""
 
     name = "gpu_not_reporting"
     kinds: Sequence[EventKind] = (KIND,)
@@ -27,22 +27,22 @@ class GpuNotReportingDetector:
 
     def __init__(self, reports: HostReports) -> None:
         self._reports = reports
-        self._silent: dict[str, UnavailableReading] = {}
+        self._failed: dict[str, UnavailableReading] = {}
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Hosts whose accelerator probe is wholly silent for a bad reason."""
+        """Report hosts whose accelerator probe failed or timed out as a whole."""
         for state in self._reports.unavailable_changed(view):
-            whole = [s for s in state.unavailable if s.probe in _PROBES and not s.metric and not s.resource]
-            found = [s for s in whole if s.reason in _REASONS]
+            all_readings = [s for s in state.unavailable if s.probe in _PROBES and not s.metric and not s.resource]
+            found = [s for s in all_readings if s.reason in _REASONS]
             if found:
-                self._silent[state.name] = found[0]
+                self._failed[state.name] = found[0]
             else:
-                self._silent.pop(state.name, None)
+                self._failed.pop(state.name, None)
         enters = np.zeros(len(view.hosts), dtype=bool)
-        for name in list(self._silent):
+        for name in list(self._failed):
             place = view.hosts.places.get(Subject(name))
             if place is None:
-                del self._silent[name]
+                del self._failed[name]
             else:
                 enters[place] = True
         yield Claims(
@@ -56,6 +56,6 @@ class GpuNotReportingDetector:
         )
 
     def _words(self, host: str) -> str:
-        unavailable_reading = self._silent[host]
-        remedy = f"; to do: {quoted(unavailable_reading.remedy)}" if unavailable_reading.remedy else ""
-        return f"probe {unavailable_reading.probe}: {unavailable_reading.reason.word.replace('_', ' ')}, {quoted(unavailable_reading.detail)}{remedy}"
+        failed = self._failed[host]
+        remedy = f"; action: {quoted(failed.remedy)}" if failed.remedy else ""
+        return f"probe {failed.probe} {failed.reason.word.replace('_', ' ')}: {quoted(failed.detail)}{remedy}"

@@ -1,19 +1,19 @@
-"""How much counters grew lately, along subjects: in buckets, so that hours cost a few numbers each."""
+"""Measures how much counters grew recently. Growth is kept in buckets, so that hours need only a few numbers."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.subject import Subjects, subjects
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.unknown_values import known_or
 
 Floats = NDArray[np.float64]
 
 
 class Growth:
-    """Growth over `seconds`. A fall is a restart of the counter; what was not seen counts for nothing.
+    """The growth of counters over `seconds`. A decrease means that the counter restarted.
 
-    Time is the caller's. A counter that is unknown for a while is compared with what it was before: what happened
-    meanwhile is told when it is known again.
+    Growth before the first known value does not count. Growth while the counter is unknown is added once it is known
+    again. The caller provides the time.
     """
 
     def __init__(self, seconds: float, buckets: int = 10) -> None:
@@ -27,24 +27,24 @@ class Growth:
         self._bucket = 0  # number of the newest, counted from the epoch
 
     def add(self, of: Subjects, counts: Floats, now: float) -> Floats:
-        """Take the counters' values; returns the growth of each over the time."""
+        """Take the values of the counters, and return the growth of each over the time."""
         if of is not self._subjects:
             self._align(of)
         self._roll(int(now // self._width))
         known = ~np.isnan(counts)
         grown = counts - self._last
-        self._grown[self._bucket % self._count] += np.where(grown > 0, grown, 0.0)  # NaN is not above zero
+        self._grown[self._bucket % self._count] += np.where(grown > 0, grown, 0.0)  # NaN > 0 is False
         self._last = np.where(known, counts, self._last)
         self._since = np.where(known & np.isnan(self._since), now, self._since)
         return self.total()
 
     def total(self) -> Floats:
-        """Growth over the time, as of the last call."""
+        """Return the growth over the time, as of the last `add`."""
         total: Floats = self._grown.sum(axis=0)
         return total
 
     def watched(self, now: float) -> Floats:
-        """For how long each counter has been watched, at most the whole time; 0: never seen."""
+        """Return for how long each counter has been known, at most the whole time; 0 means never."""
         return known_or(0.0, np.minimum(now - self._since, self._seconds))
 
     def _roll(self, bucket: int) -> None:

@@ -1,4 +1,4 @@
-"""What hosts tell beside their readings, once a second for every detector: presence, clocks, events, unavailable readings."""
+"""Collects what hosts report in addition to readings, once a second for all detectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.view import View, flags_of, numbers_of
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
-from flyball_proto.unavailable_reading import UnavailableReading  # noqa: TC001  it stands in annotations of attributes
+from flyball_proto.unavailable_reading import UnavailableReading  # noqa: TC001  used in annotations of attributes
 
 _SECOND = 1e9
 
 
-class Happening(NamedTuple):
-    """An event of a host that was not known a second ago; the time is the collector's."""
+class NewHostEvent(NamedTuple):
+    """A host event that is new since the last second. The time is the collector's."""
 
     state: HostState
     event: HostEvent
@@ -25,51 +25,51 @@ class Happening(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Along every host that is known."""
+    """The presence of all known hosts."""
 
-    received: NDArray[np.float64]  # seconds of the newest record; 0: never
+    received: NDArray[np.float64]  # time of the newest record in seconds; 0: never
     interval: NDArray[np.float64]  # seconds
     connected: NDArray[np.bool_]
     goodbye: NDArray[np.bool_]
-    agent: NDArray[np.bool_]  # an agent speaks; otherwise it is a recording
+    agent: NDArray[np.bool_]  # the data comes from an agent, not from a recording
 
 
 class HostReports:
-    """Looks at the states of a view once, whoever asks first."""
+    """Reads the host states of a view once, however many detectors use them."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._events: dict[str, tuple[HostEvent, ...]] = {}
         self._unavailable: dict[str, tuple[UnavailableReading, ...]] = {}
-        self._new: list[Happening] = []
+        self._new: list[NewHostEvent] = []
         self._changed: list[HostState] = []
         self._presence: Presence | None = None
 
-    def happenings(self, view: View) -> Sequence[Happening]:
-        """Events that came to be known since the last view, oldest first of each host."""
-        self._look(view)
+    def new_events(self, view: View) -> Sequence[NewHostEvent]:
+        """Return the events that are new since the last view, oldest first for each host."""
+        self._update(view)
         return self._new
 
     def unavailable_changed(self, view: View) -> Sequence[HostState]:
-        """Hosts whose unavailable readings are others than in the last view."""
-        self._look(view)
+        """Return the hosts whose unavailable readings changed since the last view."""
+        self._update(view)
         return self._changed
 
     def presence(self, view: View) -> Presence:
-        """Who is there."""
-        self._look(view)
+        """Return which hosts are connected and when they last reported."""
+        self._update(view)
         if self._presence is None:
             states = view.known
             self._presence = Presence(
                 numbers_of(states, "received_ns") / _SECOND,
                 numbers_of(states, "interval_ms") / 1000,
                 flags_of(states, "connected"),
-                flags_of(states, "said_goodbye"),
+                flags_of(states, "goodbye"),
                 flags_of(states, "agent_version"),
             )
         return self._presence
 
-    def _look(self, view: View) -> None:
+    def _update(self, view: View) -> None:
         if view is self._view:
             return
         self._view, self._presence = view, None
@@ -77,7 +77,7 @@ class HostReports:
         for state in [state for state in view.states if self._events.get(state.name, ()) is not state.events]:
             before = set(self._events.get(state.name, ()))
             skew = state.clock_skew_seconds or 0.0
-            self._new += [Happening(state, e, e.time_ns / _SECOND - skew) for e in state.events if e not in before]
+            self._new += [NewHostEvent(state, e, e.time_ns / _SECOND - skew) for e in state.events if e not in before]
             self._events[state.name] = state.events
         self._changed = [
             state for state in view.states if self._unavailable.get(state.name, ()) is not state.unavailable
@@ -87,12 +87,12 @@ class HostReports:
             self._forget({state.name for state in view.states})
 
     def _forget(self, names: set[str]) -> None:
-        """Let go of hosts that are no more."""
+        """Forget hosts that no longer exist."""
         self._events = {name: events for name, events in self._events.items() if name in names}
         self._unavailable = {name: unavailable for name, unavailable in self._unavailable.items() if name in names}
 
 
 def quoted(text: str, longest: int = 120) -> str:
-    """A host's words as a piece of one line: bounded, without control characters. Whoever shows it escapes it."""
+    """Quote text from a host in one line: shortened, without control characters. Output code must still escape it."""
     shown = "".join(letter if letter.isprintable() else "�" for letter in text[:longest])
     return f"“{shown}{'…' if len(text) > longest else ''}”"

@@ -1,4 +1,4 @@
-"""InfiniBand ports that go down again and again, or went down and stay so."""
+"""Detects InfiniBand ports that are down or go down repeatedly."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,8 +7,8 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind, Severity
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["infiniband_flap"]
@@ -18,8 +18,11 @@ _DOWN_SECONDS = 25.0  # shorter interruptions are link training (the rule of lep
 
 
 class InfinibandDetector:
-    """Link downs are counted over hours. After a restart of the collector a condition stands until as long has been
-    watched; a port that was never up is not in use."""
+    """Counts link downs over hours.
+
+    After a restart of the collector, a condition stays active until it has watched for as long again. A port that was
+    never up is not in use.
+    """
 
     name = "infiniband"
     kinds: Sequence[EventKind] = (KIND,)
@@ -29,10 +32,10 @@ class InfinibandDetector:
         self._most = settings.infiniband_flaps
         self._seconds = settings.infiniband_flap_seconds
         self._downs = Growth(self._seconds, 48)
-        self._kept = Kept(was_active=False, down_since=float("nan"))
+        self._kept = SubjectArrays(was_active=False, down_since=float("nan"))
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Downs within the time, and ports that are down now."""
+        """Report ports with many downs, and ports that are down now."""
         ports = view.resources("infiniband_link_downs_total")
         counts = view.resource_count("infiniband_link_downs_total")
         downs = self._downs.add(ports, counts, view.now)
@@ -50,8 +53,8 @@ class InfinibandDetector:
 
         def words(place: int) -> str:
             hours = self._seconds / 3600
-            now = "it is down; " if is_down[place] else ""
-            return f"{now}{downs[place]:.0f} link downs in {hours:.0f} h; check cable and transceiver, drain the node"
+            now = "the port is down; " if is_down[place] else ""
+            return f"{now}{downs[place]:.0f} link downs in {hours:.0f} h; drain the node, check cable and transceiver"
 
         yield Claims(
             kind=KIND,

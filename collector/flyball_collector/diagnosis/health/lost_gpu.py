@@ -1,4 +1,4 @@
-"""GPUs that no longer answer, and GPUs that an agent no longer lists after it has started again."""
+"""Detects GPUs that no longer respond, and GPUs that an agent no longer lists."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,11 +13,11 @@ from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["gpu_lost"]
 
-_SETTLE_SECONDS = 60.0  # an agent that starts, or a driver that is reloaded, lists its GPUs one after the other
+_SETTLE_SECONDS = 60.0  # a starting agent or a reloaded driver lists its GPUs one by one
 
 
 class LostGpuDetector:
-    """A GPU that goes missing beside others that answer is lost; where none answers, the driver is silent."""
+    """Reports GPUs that are missing while others of the host respond. If none responds, `gpu_not_reporting` applies."""
 
     name = "lost_gpu"
     kinds: Sequence[EventKind] = (KIND,)
@@ -32,7 +32,7 @@ class LostGpuDetector:
         self._key: tuple[Subjects, Subjects, tuple[Subject, ...]] | None = None
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """The driver's flag, and the list as it was."""
+        """Evaluate the driver's flag, and compare the list of GPUs with the earlier one."""
         if view.gpus is not self._listed or view.hosts is not self._hosts:
             self._compare(view)
         late = [s for s, since in self._missing.items() if view.now - since > self._forget_after]
@@ -58,11 +58,11 @@ class LostGpuDetector:
 
     def _words(self, place: int, count: int) -> str:
         if place < count:
-            return "the driver answers “GPU is lost”; drain the node and restart it, then inspect it if it comes again"
-        return "the agent listed this GPU before and does not any more, while others answer; restart the node"
+            return "the driver reports “GPU is lost”; drain and restart the node; inspect it if this happens again"
+        return "the agent no longer lists this GPU, but other GPUs respond; restart the node"
 
     def _compare(self, view: View) -> None:
-        """Whom hosts that are still there no longer list."""
+        """Note GPUs that a host no longer lists although it is still there."""
         for subject in self._listed.names:
             if subject not in view.gpus.places and Subject(subject.host) in view.hosts.places:
                 self._missing.setdefault(subject, view.now)

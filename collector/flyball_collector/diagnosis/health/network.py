@@ -1,4 +1,4 @@
-"""Interfaces that damage or drop packets, and hosts whose TCP must send much again."""
+"""Detects network interfaces that damage or drop packets, and hosts that retransmit many TCP segments."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ KIND = BY_NAME["network_errors"]
 Floats = NDArray[np.float64]
 
 _SECONDS = 60.0
-_FEWEST_ERRORS, _FEWEST_DROPS, _FEWEST_SEGMENTS = 10.0, 100.0, 1000.0  # a share of little is no share
+_FEWEST_ERRORS, _FEWEST_DROPS, _FEWEST_SEGMENTS = 10.0, 100.0, 1000.0  # below these, shares are not meaningful
 _EXIT = 0.8  # of the entry level
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """Counts of a minute: of packets along interfaces, of TCP's segments along hosts."""
+class _Counts:
+    """Counts of a minute: packets along interfaces, TCP segments along hosts."""
 
     packets: Floats
     errors: Floats
@@ -35,48 +35,49 @@ class _Seen:
 
     @cached_property
     def damaged(self) -> Floats:
-        """Share of the packets, along interfaces."""
+        """The share of damaged packets, along interfaces."""
         return _share(self.errors, self.packets + self.errors)
 
     @cached_property
     def dropped(self) -> Floats:
-        """The same of what was dropped."""
+        """The share of dropped packets, along interfaces."""
         return _share(self.drops, self.packets + self.drops)
 
     @cached_property
-    def resent(self) -> Floats:
-        """Share of the segments, along hosts."""
+    def retransmitted(self) -> Floats:
+        """The share of retransmitted segments, along hosts."""
         return _share(self.again, self.segments)
 
     def level(self, settings: HealthSettings) -> Floats:
-        """Along interfaces and then hosts: how many times what is told; little traffic has none."""
+        """Return the multiple of the limit, along interfaces and then hosts; 0 if there is little traffic."""
         damaged = np.where(self.errors >= _FEWEST_ERRORS, self.damaged / settings.network_error_share, 0.0)
         dropped = np.where(self.drops >= _FEWEST_DROPS, self.dropped / settings.network_drop_share, 0.0)
-        resent = np.where(self.segments >= _FEWEST_SEGMENTS, self.resent / settings.retransmit_share, 0.0)
-        return np.concatenate([np.maximum(damaged, dropped), resent])
+        retransmitted = np.where(self.segments >= _FEWEST_SEGMENTS, self.retransmitted / settings.retransmit_share, 0.0)
+        return np.concatenate([np.maximum(damaged, dropped), retransmitted])
 
     @property
     def evidence(self) -> dict[str, Floats]:
-        """Along interfaces and then hosts."""
+        """The shares along interfaces and then hosts."""
         no_interface, no_host = np.full(len(self.packets), np.nan), np.full(len(self.segments), np.nan)
         return {
             "error_ratio": np.concatenate([self.damaged, no_host]),
             "drop_ratio": np.concatenate([self.dropped, no_host]),
-            "retransmit_ratio": np.concatenate([no_interface, self.resent]),
+            "retransmit_ratio": np.concatenate([no_interface, self.retransmitted]),
         }
 
     def words(self, place: int) -> str:
-        """Of one interface or host."""
+        """Describe one interface or host."""
         if place >= len(self.packets):
-            return f"{self.resent[place - len(self.packets)]:.1%} of the last minute's TCP segments were sent again"
+            ratio = self.retransmitted[place - len(self.packets)]
+            return f"{ratio:.1%} of the TCP segments of the last minute were retransmitted"
         return (
             f"{self.errors[place]:.0f} packets damaged ({self.damaged[place]:.2%}) and {self.drops[place]:.0f} dropped "
-            f"({self.dropped[place]:.2%}) in a minute"
+            f"({self.dropped[place]:.2%}) in the last minute"
         )
 
 
 class NetworkDetector:
-    """Shares of a minute's packets. Loss of TCP has no interface: its subject is the host's `tcp`."""
+    """Evaluates the packets of the last minute. TCP has no interface: its subject is the host's resource `tcp`."""
 
     name = "network"
     kinds: Sequence[EventKind] = (KIND,)
@@ -89,10 +90,10 @@ class NetworkDetector:
         self._subjects: Subjects = subjects(())
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """What came, what was damaged, dropped and sent again."""
+        """Report interfaces with damaged or dropped packets, and hosts with retransmissions."""
         interfaces, hosts = view.resources("network_received_packets_total"), view.hosts
-        seen = self._see(view)
-        level = seen.level(self._settings)
+        counts = self._count(view)
+        level = counts.level(self._settings)
         yield Claims(
             kind=KIND,
             subjects=self._named(interfaces, hosts),
@@ -100,13 +101,13 @@ class NetworkDetector:
             stays=level >= _EXIT,
             confidence=np.full(len(level), 0.9),
             known=view.alive[np.concatenate([interfaces.hosts, hosts.hosts])],
-            because=seen.words,
-            evidence=seen.evidence,
+            because=counts.words,
+            evidence=counts.evidence,
         )
 
-    def _see(self, view: View) -> _Seen:
-        """The growth of a minute."""
-        return _Seen(
+    def _count(self, view: View) -> _Counts:
+        """Return the growth of the counters in the last minute."""
+        return _Counts(
             self._interface(view, "packets", "network_received_packets_total", "network_sent_packets_total"),
             self._interface(view, "errors", "network_received_errors_total", "network_sent_errors_total"),
             self._interface(view, "drops", "network_received_drops_total", "network_sent_drops_total"),
@@ -115,7 +116,7 @@ class NetworkDetector:
         )
 
     def _interface(self, view: View, name: str, received: str, sent: str) -> Floats:
-        """Growth of the sum of both directions, along interfaces."""
+        """Return the growth of the sum of both directions, along interfaces."""
         along = view.resources("network_received_packets_total")
         total = np.full(len(along), np.nan)
         ours, theirs = along.shared_with(view.resources(received))

@@ -1,4 +1,4 @@
-"""NVLinks that are down, or that recover and repeat too often."""
+"""Detects NVLinks that are down, or have too many recoveries and replays."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,8 +7,8 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.health.settings import HealthSettings
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["nvlink_down"]
@@ -17,8 +17,11 @@ _SECONDS = 600.0
 
 
 class NvlinkDetector:
-    """Boards differ in how many links are wired by design, so a GPU is compared with what it had and with its
-    neighbours on the host, not with what its chip could have; a board without any is no fault."""
+    """Compares a GPU's links with what it had before and with its neighbours on the host.
+
+    Boards differ in how many links are wired, so the chip's maximum cannot be the reference. A board without links is
+    fine.
+    """
 
     name = "nvlink"
     kinds: Sequence[EventKind] = (KIND,)
@@ -26,11 +29,11 @@ class NvlinkDetector:
 
     def __init__(self, settings: HealthSettings) -> None:
         self._settings = settings
-        self._kept = Kept(most=0.0)
+        self._kept = SubjectArrays(most=0.0)
         self._recoveries, self._replays = Growth(_SECONDS), Growth(_SECONDS)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Links up now against the most that were up, and errors of ten minutes."""
+        """Report links that were up and are down, and errors of ten minutes."""
         links, active = view.gpu("gpu_nvlink_links"), view.gpu("gpu_nvlink_active_links")
         self._kept.align(view.gpus)
         self._kept["most"] = np.fmax(self._kept["most"], active)
@@ -46,9 +49,11 @@ class NvlinkDetector:
         enters = (down > 0) | noisy
 
         def words(place: int) -> str:
-            lost = f"{down[place]:.0f} of {wired[place]:.0f} NVLinks are down" if down[place] > 0 else "all are up"
-            errors = f"{recoveries[place]:.0f} recoveries and {replays[place]:.0f} replays in ten minutes"
-            return f"{lost}; {errors}; drain the node and have the link inspected"
+            lost = (
+                f"{down[place]:.0f} of {wired[place]:.0f} NVLinks are down" if down[place] > 0 else "all NVLinks are up"
+            )
+            errors = f"{recoveries[place]:.0f} recoveries and {replays[place]:.0f} replays in 10 minutes"
+            return f"{lost}; {errors}; drain the node and inspect the link"
 
         yield Claims(
             kind=KIND,

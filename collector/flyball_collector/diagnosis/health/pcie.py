@@ -1,4 +1,4 @@
-"""PCIe links that are slower than GPU and slot allow, while they are needed; an idle link sleeps at generation 1."""
+"""Detects PCIe links that are slower under load than GPU and slot allow. Idle links run at generation 1."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,16 +7,16 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.unknown_values import known_or
 from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["pcie_degraded"]
 
-_FAST_STATE = 2  # P-states up to this one run the link at full speed
+_FAST_STATE = 2  # in P-states up to this one, the link runs at full speed
 
 
 class PcieDetector:
-    """Nothing is known of a link while its GPU idles: what was said before stands."""
+    """Checks links under load only. While a GPU idles, its condition stays as it was."""
 
     name = "pcie"
     kinds: Sequence[EventKind] = (KIND,)
@@ -26,7 +26,7 @@ class PcieDetector:
         self._load = settings.pcie_load
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Generation and width against their maxima, under load."""
+        """Compare generation and width with their maxima, under load."""
         generation, best = view.gpu("gpu_pcie_generation"), view.gpu("gpu_pcie_generation_max")
         width, widest = view.gpu("gpu_pcie_width_lanes"), view.gpu("gpu_pcie_width_max_lanes")
         state = view.gpu("gpu_performance_state")
@@ -38,8 +38,9 @@ class PcieDetector:
 
         def words(place: int) -> str:
             now = f"generation {generation[place]:.0f} × {width[place]:.0f} lanes"
-            could = f"{best[place]:.0f} × {widest[place]:.0f}"
-            return f"{now} under load, it could be {could}: {share[place]:.0%} of the rate. Reseat it, check the riser"
+            best_link = f"{best[place]:.0f} × {widest[place]:.0f}"
+            rate = f"{share[place]:.0%} of the possible rate"
+            return f"{now} under load instead of {best_link}: {rate}; reseat the GPU, check the riser"
 
         yield Claims(
             kind=KIND,

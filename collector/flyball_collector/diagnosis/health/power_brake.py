@@ -1,4 +1,4 @@
-"""The power brake: the supply, not the driver, holds a GPU's clocks down."""
+"""Detects the power brake: the power supply, not the driver, reduces a GPU's clocks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ _ENTER, _EXIT = 0.1, 0.02  # shares of the last seconds
 
 
 class PowerBrakeDetector:
-    """The cumulative time counts where the driver tells it: a flag that is sampled once a second misses flashes."""
+    """Uses the cumulative time if the driver reports it. A flag sampled once a second misses short brakes."""
 
     name = "power_brake"
     kinds: Sequence[EventKind] = (KIND,)
@@ -27,14 +27,14 @@ class PowerBrakeDetector:
         self._braked = Growth(_SECONDS)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """The flag, or the share of the last ten seconds."""
+        """Report the flag, or the share of the last ten seconds."""
         flag = view.gpu("gpu_throttle_active", reason=_REASON)
         counter = view.gpu_count("gpu_throttle_seconds_total", reason=_REASON)
         share = np.minimum(self._braked.add(view.gpus, counter, view.now) / _SECONDS, 1.0)
         enters = (flag > 0) | (share >= _ENTER)
 
         def words(place: int) -> str:
-            return f"held back by the supply {share[place]:.0%} of the last 10 s: check supply and rack, checkpoint"
+            return f"power brake active {share[place]:.0%} of the last 10 s; checkpoint, check power supply and rack"
 
         yield Claims(
             kind=KIND,

@@ -1,4 +1,4 @@
-"""Rows of a GPU's memory that wait for a spare one (a reset does it), or for which there is none (replace the GPU)."""
+"""Detects GPU memory rows that wait for a spare row (reset the GPU), or for which there is none (replace the GPU)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,21 +12,21 @@ KIND = BY_NAME["gpu_row_remap"]
 
 
 class RowRemapDetector:
-    """The driver's two flags."""
+    """Evaluates the driver's two flags."""
 
     name = "row_remap"
     kinds: Sequence[EventKind] = (KIND,)
     needs: Sequence[str] = ("gpu_row_remap_pending", "gpu_row_remap_failed")
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """Pending is a warning; failed is the end of this GPU's service."""
+        """Report pending remaps as a warning, failed ones as critical."""
         pending, failed = view.gpu("gpu_row_remap_pending"), view.gpu("gpu_row_remap_failed")
         enters = (pending > 0) | (failed > 0)
 
         def words(place: int) -> str:
             if failed[place] > 0:
-                return "a row could not be replaced: drain the GPU and have it replaced (RMA)"
-            return "a row waits to be replaced: reset the GPU when it is next free; work on it goes on unharmed"
+                return "a memory row could not be remapped; drain the GPU and have it replaced (RMA)"
+            return "a memory row waits to be remapped; reset the GPU when it is free, running work is not affected"
 
         yield Claims(
             kind=KIND,

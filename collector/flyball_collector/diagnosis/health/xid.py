@@ -1,4 +1,4 @@
-"""XIDs: errors that the driver reported, told with what they mean and whose fault they usually are."""
+"""Detects XIDs, errors reported by the NVIDIA driver, and explains their meaning, usual cause and remedy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.health.host_reports import Happening, HostReports
+from flyball_collector.diagnosis.health.host_reports import HostReports, NewHostEvent
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.xid_catalogue import Xid, XidClass, look_up
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind, Severity
@@ -16,9 +16,9 @@ from flyball_collector.diagnosis.view import View
 
 KIND = BY_NAME["gpu_xid"]
 
-_REMEMBER_SECONDS = 86_400.0  # so that one code in different jobs on one GPU is noticed
+_REMEMBER_SECONDS = 86_400.0  # to notice the same code in different jobs on one GPU
 _MOST = 4096
-_BESIDE_SECONDS = 60.0
+_TOGETHER_SECONDS = 60.0
 _RECOVERY = 154
 _RECOVERY_ACTIONS = ("none", "reset the GPU", "restart the node", "drain its peers", "drain it, then reset it")
 
@@ -31,19 +31,21 @@ _SEVERITY = {
 }
 
 Key = tuple[str, str, int]
-"""Host, GPU, code."""
+"""Host, GPU and code."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    last: float  # seconds, by the collector's clock
+    last: float  # in seconds, by the collector's clock
     count: int = 0
     jobs: set[str] = field(default_factory=set)
 
 
 class XidDetector:
-    """Each code on each GPU is a condition of its own. An XID counts by its own time, so that one that is read again
-    after a restart is no new one."""
+    """Handles each code on each GPU as a condition of its own.
+
+    An XID counts by its own time, so one that is read again after a restart is not new.
+    """
 
     name = "xid"
     kinds: Sequence[EventKind] = (KIND,)
@@ -57,14 +59,14 @@ class XidDetector:
         self._hosts: Subjects | None = None
 
     def observe(self, view: View) -> Iterable[Claims]:
-        """What the drivers said lately."""
-        for happening in self._reports.happenings(view):
-            if happening.event.kind == "gpu_xid":
-                self._take(happening, view.now)
-        self._ask_for_recovery(view)
+        """Report recent XIDs."""
+        for new in self._reports.new_events(view):
+            if new.event.kind == "gpu_xid":
+                self._take(new, view.now)
+        self._note_recovery(view)
         self._forget(view.now)
-        shown = [key for key, seen in self._seen.items() if self._is_shown(key, seen, view)]
-        self._name(shown, view)
+        named = [key for key, seen in self._seen.items() if self._is_named(key, seen, view)]
+        self._name(named, view)
         keys = [self._key(subject) for subject in self._subjects.names]
         enters = np.array([self._counts(key, view.now) for key in keys], dtype=bool)
         yield Claims(
@@ -72,7 +74,7 @@ class XidDetector:
             subjects=self._subjects,
             enters=enters,
             stays=enters,
-            confidence=np.full(len(keys), 0.99),  # the driver's own word
+            confidence=np.full(len(keys), 0.99),  # reported by the driver
             severity=np.array([self._severity(key) for key in keys], dtype=np.int8),
             because=lambda place: self._words(keys[place], view),
             evidence={
@@ -81,20 +83,20 @@ class XidDetector:
             },
         )
 
-    def _take(self, happening: Happening, now: float) -> None:
-        state, event, seconds = happening
+    def _take(self, new: NewHostEvent, now: float) -> None:
+        state, event, seconds = new
         if now - seconds > _REMEMBER_SECONDS:
             return
         key = (state.name, event.resource, event.code)
         seen = self._seen.setdefault(key, _Seen(0.0))
-        seen.last = max(seen.last, min(seconds, now))  # a clock that is ahead makes nothing new for ever
+        seen.last = max(seen.last, min(seconds, now))  # a clock that is ahead must not keep an XID new forever
         seen.count += 1
         if state.tenancy is not None:
             seen.jobs |= {m.run or f"process {m.pid}" for m in state.tenancy.members if event.resource in m.gpus}
 
-    def _ask_for_recovery(self, view: View) -> None:
-        """The driver's recovery action is the text of XID 154; it stands until it is done."""
-        wanted = np.flatnonzero(view.gpu("gpu_recovery_action") > 0)  # unknown is not above zero
+    def _note_recovery(self, view: View) -> None:
+        """Treat the driver's recovery action as XID 154. It is active until the action was done."""
+        wanted = np.flatnonzero(view.gpu("gpu_recovery_action") > 0)  # False if unknown
         for place in wanted:
             subject = view.gpus.names[place]
             seen = self._seen.setdefault((subject.host, subject.gpu, _RECOVERY), _Seen(0.0))
@@ -107,9 +109,9 @@ class XidDetector:
         for key in old:
             del self._seen[key]
 
-    def _is_shown(self, key: Key, seen: _Seen, view: View) -> bool:
-        """A subject is named until its condition is over."""
-        over = self._fresh + KIND.clear_after_seconds + _BESIDE_SECONDS
+    def _is_named(self, key: Key, seen: _Seen, view: View) -> bool:
+        """Return True until the condition of this XID is over."""
+        over = self._fresh + KIND.clear_after_seconds + _TOGETHER_SECONDS
         return view.now - seen.last <= over and Subject(key[0]) in view.hosts.places
 
     def _name(self, keys: Sequence[Key], view: View) -> None:
@@ -122,21 +124,21 @@ class XidDetector:
         return subject.host, subject.gpu, int(subject.resource.removeprefix("XID "))
 
     def _counts(self, key: Key, now: float) -> bool:
-        """Whether it is new, and a fault at all."""
+        """Return True if the XID is recent and a fault."""
         seen, belongs_to = self._seen[key], look_up(key[2]).belongs_to
         if now - seen.last > self._fresh or belongs_to is XidClass.IGNORE:
             return False
         return belongs_to is not XidClass.FOLLOW or not self._leaders(key)
 
     def _leaders(self, key: Key) -> list[int]:
-        """Errors of the same GPU, at about the same time, that an after-effect follows."""
+        """Return the codes on the same GPU at about the same time of which this XID may be an after-effect."""
         host, gpu, code = key
         return [
             other
             for (that_host, that_gpu, other), seen in self._seen.items()
             if (that_host, that_gpu) == (host, gpu)
             and other not in {code, _RECOVERY}
-            and abs(seen.last - self._seen[key].last) <= _BESIDE_SECONDS
+            and abs(seen.last - self._seen[key].last) <= _TOGETHER_SECONDS
             and look_up(other).belongs_to not in {XidClass.FOLLOW, XidClass.IGNORE}
         ]
 
@@ -150,10 +152,12 @@ class XidDetector:
 
     def _words(self, key: Key, view: View) -> str:
         xid, seen = look_up(key[2]), self._seen[key]
-        words = [f"XID {xid.code} ({xid.belongs_to}): {xid.name}", f"{seen.count} within a day"]
+        words = [f"XID {xid.code} ({xid.belongs_to}): {xid.name}", f"{seen.count} in the last 24 h"]
         if self._suspects_hardware(key):
-            words.append(f"{len(seen.jobs)} different jobs met it on this GPU: suspect the hardware and test it")
-        words.append(f"to do: {self._action(xid, key, view)}")
+            words.append(
+                f"{len(seen.jobs)} different jobs had this error on this GPU; suspect the hardware and test it"
+            )
+        words.append(f"action: {self._action(xid, key, view)}")
         if xid.disputed:
             words.append(f"sources disagree: {xid.disputed}")
         return "; ".join(words)

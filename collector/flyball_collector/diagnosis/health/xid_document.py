@@ -1,4 +1,4 @@
-"""Writes `docs/xids.md` from the table: `python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`."""
+"""Writes `docs/xids.md`: `python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`."""
 
 import sys
 from collections.abc import Sequence
@@ -9,22 +9,24 @@ from flyball_collector.diagnosis.health.xid_catalogue import XIDS, Xid
 HEAD = """\
 # XIDs
 
-What Flyball knows of the errors that NVIDIA's driver reports, generated from its table
-(`python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`; a test holds this page to it).
+These are the errors of NVIDIA's driver that Flyball knows. The page is generated from its table
+(`python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`; a test keeps it up to date).
 Sources: NVIDIA's public XID catalogue for Ampere and newer GPUs (docs.nvidia.com/deploy/xid-errors, as of October
 2025), the component lists of leptonai/gpud, and NVIDIA's guide to GPU memory errors.
 
-- *application*: a warning; critical when different jobs meet the same code on one GPU, for then the GPU is suspect.
-- *reset*, *node*: critical. *follow*: told only where no error stands beside it that it follows. *ignore*: kept among
-  the host's events, never raised. A code that is not listed here is a warning.
+- *application*: a warning. It is critical if different jobs have the same code on one GPU: the GPU is suspect.
+- *reset*, *node*: critical.
+- *follow*: an after-effect. It is reported only if no error that it may follow occurred at the same time.
+- *ignore*: kept among the host's events, but never raised.
+- A code that is not in this table is a warning.
 
-| XID | class | what it means | what to do | where sources disagree |
+| XID | class | meaning | action | disagreement of sources |
 |---|---|---|---|---|
 """
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return HEAD + "".join(map(_row, sorted(XIDS, key=lambda xid: xid.code)))
 
 
@@ -33,7 +35,7 @@ def _row(xid: Xid) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page to the file named, or print it."""
+    """Write the page to the given file, or print it."""
     if arguments:
         Path(arguments[0]).write_text(document(), encoding="utf-8")
     else:

@@ -1,1 +1,1 @@
-"""GPUs beside their peers: of one model, in the same run, host or fleet."""
+"""Compares GPUs with their peers: GPUs of the same model in the same run, host or fleet."""

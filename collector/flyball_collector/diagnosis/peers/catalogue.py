@@ -1,4 +1,4 @@
-"""Every detector that compares a GPU with its peers."""
+"""Builds all detectors that compare a GPU with its peers."""
 
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.peers.co_tenant import CoTenantDetector
@@ -7,14 +7,14 @@ from flyball_collector.diagnosis.peers.groups import Peers
 from flyball_collector.diagnosis.peers.power import PowerCapDetector
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.runs.run_view import Runs
-from flyball_collector.diagnosis.throttled import Throttled
+from flyball_collector.diagnosis.throttled_detector import ThrottledDetector
 
 
 def peer_detectors(settings: PeerSettings, runs: Runs) -> list[Detector]:
-    """One of each."""
+    """Build one of each."""
     peers = Peers(runs)
     return [
-        Throttled(PowerCapDetector(settings, peers), 5),
-        Throttled(CoolingDetector(settings, peers), 10, 4),
+        ThrottledDetector(PowerCapDetector(settings, peers), 5),
+        ThrottledDetector(CoolingDetector(settings, peers), 10, 4),
         CoTenantDetector(settings),
     ]

@@ -1,4 +1,4 @@
-"""Processes of other users on a GPU that a run holds."""
+"""Detects processes of other users on a GPU that a run holds."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -16,18 +16,18 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class _Stranger(NamedTuple):
-    """Somebody who shares a GPU with a run of another user."""
+    """A process that shares a GPU with the run of another user."""
 
     host: int
     gpu: str
     pid: int
     user: str
     command: str
-    run: str  # whose GPU it is
+    run: str  # the run that holds the GPU
 
 
 class CoTenantDetector:
-    """Tells `co_tenant`: it looks closer only where two users are on one GPU."""
+    """Reports `co_tenant`. It reads process details only if two users share a GPU."""
 
     name = "co_tenant"
     kinds = (BY_NAME["co_tenant"],)
@@ -43,19 +43,19 @@ class CoTenantDetector:
         count = len(view.gpus)
         memory, busy = np.zeros(count), np.zeros(count)
         total = view.gpu("gpu_memory_total_bytes")
-        who: dict[int, _Stranger] = {}
-        asked = np.ones(count, dtype=bool)
+        found: dict[int, _Stranger] = {}
+        measured = np.ones(count, dtype=bool)
         for stranger in self._strangers(view):
             place = view.gpus.places.get(Subject(view.states[stranger.host].name, stranger.gpu))
             used = _use(view.states[stranger.host], stranger)
             if place is None:
                 continue
             if used is None:
-                asked[place] = False
+                measured[place] = False
                 continue
             memory[place] += used[0]
             busy[place] += used[1]
-            who[place] = stranger
+            found[place] = stranger
         share = memory / np.where(total > 0, total, np.nan)
         entry_memory, entry_busy = self._settings.tenant_memory_ratio, self._settings.tenant_busy_ratio
         return (
@@ -64,16 +64,16 @@ class CoTenantDetector:
                 subjects=view.gpus,
                 enters=(share >= entry_memory) | (busy >= entry_busy),
                 stays=(share >= entry_memory / 2) | (busy >= entry_busy / 2),
-                known=asked & view.alive[view.gpus.hosts],
+                known=measured & view.alive[view.gpus.hosts],
                 confidence=np.where(busy >= entry_busy, 0.95, 0.85),
                 level=np.clip(np.fmax(share, busy), 0, 1),
-                because=lambda place: _words(who.get(place), share[place], busy[place]),
+                because=lambda place: _words(found.get(place), share[place], busy[place]),
                 evidence={"memory_ratio": share, "busy_ratio": busy},
             ),
         )
 
     def _strangers(self, view: View) -> Iterable[_Stranger]:
-        """Of each host; worked out anew only where its tenancy is another."""
+        """Return the strangers on all hosts. A host is evaluated again only if its tenancy changed."""
         known: dict[str, tuple[pb.Tenancy, list[_Stranger]]] = {}
         found: list[_Stranger] = []
         for number, state in enumerate(view.states):
@@ -81,7 +81,9 @@ class CoTenantDetector:
                 continue
             before = self._known.get(state.name)
             entry = (
-                before if before is not None and before[0] is state.tenancy else (state.tenancy, _look(state.tenancy))
+                before
+                if before is not None and before[0] is state.tenancy
+                else (state.tenancy, _find_strangers(state.tenancy))
             )
             known[state.name] = entry
             if entry[1]:
@@ -90,8 +92,8 @@ class CoTenantDetector:
         return found
 
 
-def _look(tenancy: pb.Tenancy) -> list[_Stranger]:
-    """Processes on a GPU whose run belongs to another user; without a run of their own, or with another one."""
+def _find_strangers(tenancy: pb.Tenancy) -> list[_Stranger]:
+    """Return the processes on GPUs whose run belongs to another user."""
     holders: dict[str, pb.Member] = {}
     for member in tenancy.members:
         if member.run and member.user:
@@ -108,7 +110,7 @@ def _look(tenancy: pb.Tenancy) -> list[_Stranger]:
 
 
 def _use(state: HostState, stranger: _Stranger) -> tuple[float, float] | None:
-    """Bytes and share of the time of this process on the GPU."""
+    """Return the memory in bytes and the share of time that the process uses on the GPU."""
     for process in state.extras.gpu_processes if state.extras is not None else ():
         if process.pid == stranger.pid and process.gpu == stranger.gpu:
             busy = process.utilization_ratio if process.HasField("utilization_ratio") else 0.0
@@ -120,6 +122,6 @@ def _words(stranger: _Stranger | None, share: float, busy: float) -> str:
     if stranger is None:
         return "another user's process"
     return (
-        f"process {stranger.pid} ({stranger.command[:60]}) of {stranger.user} takes {share:.0%} of the memory and "
-        f"{busy:.0%} of the time of a GPU that run {stranger.run} holds"
+        f"process {stranger.pid} ({stranger.command[:60]}) of user {stranger.user} uses {share:.0%} of the memory and "
+        f"{busy:.0%} of the time of a GPU held by run {stranger.run}"
     )

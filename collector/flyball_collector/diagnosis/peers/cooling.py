@@ -1,4 +1,4 @@
-"""GPUs that are hotter than their peers at equal work: dust, a fan, paste, a hot inlet."""
+"""Detects GPUs that are hotter than their peers under the same load: dust, a fan, thermal paste, hot intake air."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,17 +14,17 @@ from flyball_collector.diagnosis.view import View
 Floats = NDArray[np.float64]
 
 _SECONDS, _LONGER_SECONDS = 60, 300
-_FEW_SAMPLES = 3  # with fewer in the first of these times, readings are seldom: then the second counts
+_FEW_SAMPLES = 3  # with fewer readings in the first time, the second time is used
 _PEERS = 4
 _SPREADS = 3.5
-_LEAST_SPREAD = 2.0  # celsius; places on a board differ by as much
+_LEAST_SPREAD = 2.0  # celsius; positions on a board differ by as much
 _EQUAL_POWER = 0.15
 _EQUAL_BUSY = 0.15
-_LEAVE = 0.5  # of the entry level, while it is still the hottest
+_LEAVE = 0.5  # of the entry level, while the GPU is still the hottest
 
 
 class CoolingDetector:
-    """Tells `cooling_outlier`: far from the median of its peers by degrees and by their own spread."""
+    """Reports `cooling_outlier`: GPUs above the median of their peers by degrees and by the peers' spread."""
 
     name = "cooling"
     kinds = (BY_NAME["cooling_outlier"],)
@@ -42,7 +42,7 @@ class CoolingDetector:
         usual, usual_power = groups.others_median(heat), groups.others_median(power)
         spread = np.maximum(1.4826 * groups.others_median(np.abs(heat - groups.quantile(heat, 0.5))), _LEAST_SPREAD)
         excess = heat - usual
-        alike = _alike(power, usual_power) & ~_unlike_before(view, groups)
+        alike = _alike(power, usual_power) & ~_differed_before(view, groups)
         idle = np.abs(busy - groups.others_median(busy))
         known = alike & ~(idle > _EQUAL_BUSY) & (groups.known(heat) >= _PEERS)
         hottest = heat >= groups.quantile(heat, 1.0)
@@ -73,23 +73,23 @@ def _alike(power: Floats, usual: Floats) -> NDArray[np.bool_]:
     return np.abs(power - usual) <= _EQUAL_POWER * usual
 
 
-def _unlike_before(view: View, groups: Groups) -> NDArray[np.bool_]:
-    """Whether it drew more or less than its peers in the last minutes: heat outlasts the work that made it."""
+def _differed_before(view: View, groups: Groups) -> NDArray[np.bool_]:
+    """Return True if its power differed from its peers' in the last minutes: heat outlasts the load that caused it."""
     power = view.gpu("gpu_power_watts", _LONGER_SECONDS)
     usual = groups.others_median(power)
     return ~np.isnan(power) & ~np.isnan(usual) & ~_alike(power, usual)
 
 
 def _usual(view: View) -> tuple[Floats, Floats, Floats]:
-    """Temperature, power and use over a minute, or over as long as some readings take.
+    """Return temperature, power and use over a minute, or over five minutes if readings are sparse.
 
-    One reading alone raises nothing: the condition must hold for a minute, however seldom it is looked at.
+    A single reading raises nothing, because the condition must hold for a minute.
     """
     metrics = ("gpu_temperature_celsius", "gpu_power_watts", "gpu_utilization_ratio")
     heat, power, busy = (view.gpu(metric, _SECONDS) for metric in metrics)
-    seldom = view.gpu_samples("gpu_temperature_celsius", _SECONDS) < _FEW_SAMPLES
-    if not seldom.any():
+    sparse = view.gpu_samples("gpu_temperature_celsius", _SECONDS) < _FEW_SAMPLES
+    if not sparse.any():
         return heat, power, busy
     longer = (view.gpu(metric, _LONGER_SECONDS) for metric in metrics)
-    heat, power, busy = (np.where(seldom, m, n) for m, n in zip(longer, (heat, power, busy), strict=True))
+    heat, power, busy = (np.where(sparse, m, n) for m, n in zip(longer, (heat, power, busy), strict=True))
     return heat, power, busy

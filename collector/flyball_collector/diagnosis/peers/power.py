@@ -1,7 +1,8 @@
-"""GPUs held at their power limit that are slower for it than their peers, or than they were.
+"""Detects GPUs at their power limit that are therefore slower than their peers, or than before.
 
-To run at the power limit is what a training does; so the limit alone says nothing. Nor does a lower clock at the same
-limit, unless the others are known to do the same work: heavier work clocks lower. A lower limit speaks for itself.
+Running at the power limit is normal for a training, so the limit alone does not count. A lower clock at the same limit
+does not count either, unless the other GPUs are known to do the same work: heavier work runs at lower clocks. A lower
+power limit than before counts by itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.peers.groups import Groups, Peers
 from flyball_collector.diagnosis.peers.settings import PeerSettings
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -21,15 +22,15 @@ Flags = NDArray[np.bool_]
 
 _BUSY = 0.5
 _FULLY_BUSY = 0.9
-_PAST_SECONDS = 300.0  # over which what was usual is smoothed
+_PAST_SECONDS = 300.0  # time constant of the usual values
 _LEAST_PAST_SECONDS = 60.0
-_ALIKE = 0.03  # clocks of peers at the same work: half of them are within it
-_LOWER_LIMIT = 0.97  # of what it was
-_NO_MORE_POWER = 1.02  # of the usual: work that draws more may well clock lower at the limit
+_ALIKE = 0.03  # half of the peers with the same work have clocks within this share
+_LOWER_LIMIT = 0.97  # of the earlier limit
+_NO_MORE_POWER = 1.02  # of the usual power: work that draws more may run at a lower clock at the limit
 
 
 class PowerCapDetector:
-    """Tells `power_capped`."""
+    """Reports `power_capped`."""
 
     name = "power_cap"
     kinds = (BY_NAME["power_capped"],)
@@ -38,8 +39,8 @@ class PowerCapDetector:
     def __init__(self, settings: PeerSettings, peers: Peers) -> None:
         self._settings = settings
         self._peers = peers
-        self._past = Kept(clock=float("nan"), power=float("nan"), limit=float("nan"), seconds=0.0)
-        self._looked = float("nan")
+        self._past = SubjectArrays(clock=float("nan"), power=float("nan"), limit=float("nan"), seconds=0.0)
+        self._updated = float("nan")
 
     def observe(self, view: View) -> Iterable[Claims]:
         if not len(view.gpus):
@@ -77,18 +78,18 @@ class PowerCapDetector:
         )
 
     def _against_peers(self, view: View, clock: Floats, power: Floats, limit: Floats) -> Floats:
-        """The clock against GPUs that do the same work; against any on the host only where these may draw more."""
+        """Compare with GPUs that do the same work, and with all near GPUs if these have a higher limit."""
         near = self._peers.of(view)
         lower = limit < _LOWER_LIMIT * near.quantile(np.where(np.isnan(clock), np.nan, limit), 0.5)
         among_near = np.where(lower, _among(near, clock, power), np.nan)
         return np.fmin(_among(self._peers.same_work(view), clock, power), among_near)
 
     def _against_past(self, view: View, clock: Floats, power: Floats, busy: Floats, limit: Floats) -> Floats:
-        """The clock against what it was at full work under a higher limit; under one limit other work clocks lower."""
+        """Compare with the clock at full work under a higher limit. Under the same limit, other work may be slower."""
         past = self._past
         past.align(view.gpus)
-        passed = 0.0 if np.isnan(self._looked) else max(0.0, view.now - self._looked)
-        self._looked = view.now
+        passed = 0.0 if np.isnan(self._updated) else max(0.0, view.now - self._updated)
+        self._updated = view.now
         ratio = clock / past["clock"]
         settled = past["seconds"] >= _LEAST_PAST_SECONDS
         slow = settled & (ratio < self._settings.capped_clock_ratio) & (power <= _NO_MORE_POWER * past["power"])
@@ -103,23 +104,23 @@ class PowerCapDetector:
 
 
 def _among(groups: Groups, clock: Floats, power: Floats) -> Floats:
-    """Clocks against the usual one of the group, where half of the group agree and the GPU draws no more than they."""
+    """Compare with the median of a group, if half of the group agrees and the GPU draws no more power than it."""
     usual = groups.quantile(clock, 0.5)
     alike = groups.quantile(np.abs(clock - usual), 0.5) <= _ALIKE * usual
     heavier = power > _NO_MORE_POWER * groups.quantile(power, 0.5)
     return np.where((groups.known(clock) >= 2) & alike & ~heavier, clock / usual, np.nan)
 
 
-def _confidence(peers: Flags, past: Flags, told: Flags) -> Floats:
-    sure: Floats = np.where(peers & past, 0.9, np.where(peers, 0.8, 0.7)) + np.where(told, 0.05, 0.0)
+def _confidence(peers: Flags, past: Flags, reported: Flags) -> Floats:
+    sure: Floats = np.where(peers & past, 0.9, np.where(peers, 0.8, 0.7)) + np.where(reported, 0.05, 0.0)
     return sure
 
 
 def _words(load: float, peers: float, past: float, entry: float) -> str:
-    where = "held at its power limit" if np.isnan(load) else f"draws {load:.0%} of its power limit"
+    where = "at its power limit" if np.isnan(load) else f"draws {load:.0%} of its power limit"
     slower = []
     if peers < entry:
-        slower.append(f"{peers:.0%} of its peers'")
+        slower.append(f"{peers:.0%} of its peers' clock")
     if past < entry:
-        slower.append(f"{past:.0%} of what it was")
-    return f"{where} and its clock is {' and '.join(slower) or 'a little lower than usual'}"
+        slower.append(f"{past:.0%} of its earlier clock")
+    return f"{where}; its clock is {' and '.join(slower) or 'slightly lower than usual'}"

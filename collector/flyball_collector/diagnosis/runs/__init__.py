@@ -1,1 +1,1 @@
-"""Runs and their ranks: who holds the others up, who became slower, what hangs, when it will be done."""
+"""Diagnoses runs and their ranks: stragglers, slowdowns, hangs, remaining time."""

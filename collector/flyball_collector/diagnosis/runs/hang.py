@@ -1,4 +1,4 @@
-"""Runs that make no step any more, and runs that have not made their first."""
+"""Detects runs that no longer complete steps, and runs that have not completed their first step."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.unknown_values import known_or
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
 
@@ -19,13 +19,13 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _BUSY = 0.95
-_NO_TENSORS = 0.001  # a kernel that waits for others spins without tensor work
-_FLAT_POWER = 0.6  # of the limit: what a spinning kernel draws is well below
+_NO_TENSORS = 0.001  # a kernel that waits for other ranks spins without tensor work
+_FLAT_POWER = 0.6  # of the limit; a spinning kernel draws much less
 _IDLE = 0.05
 
 
 class HangDetector:
-    """Tells `run_hang`: no rank of a run has ended a step for several of its longest intervals."""
+    """Reports `run_hang`: no rank of a run has completed a step for several of its longest intervals."""
 
     name = "hang"
     kinds = (BY_NAME["run_hang"],)
@@ -40,23 +40,23 @@ class HangDetector:
         if not len(runs.keys):
             return ()
         ranks = runs.ranks
-        silent = view.now - runs.quantile(ranks.column("at"), 1.0)
+        since_step = view.now - runs.quantile(ranks.column("at"), 1.0)
         usual = runs.quantile(np.maximum(ranks.column("longest_gap"), _step(runs)), 1.0)
         limit = self._settings.hang_floor_seconds + self._settings.hang_intervals * usual
         present, alive = _present(view, runs)
         spins, idles = _on_gpus(view, runs)
         begun = runs.quantile(ranks.counts.astype(np.float64), 1.0) >= 2
-        stands = begun & (silent > limit) & (present | spins)
+        hangs = begun & (since_step > limit) & (present | spins)
         return (
             Claims(
                 kind=self.kinds[0],
                 subjects=runs.runs,
-                enters=stands,
-                stays=stands,
+                enters=hangs,
+                stays=hangs,
                 known=alive,
                 confidence=np.select([spins, idles & present], [0.95, 0.85], 0.7),
-                because=lambda place: _words(silent[place], usual[place], bool(spins[place]), bool(idles[place])),
-                evidence={"silent_seconds": silent, "longest_interval_seconds": usual},
+                because=lambda place: _words(since_step[place], usual[place], bool(spins[place]), bool(idles[place])),
+                evidence={"no_step_seconds": since_step, "longest_interval_seconds": usual},
             ),
         )
 
@@ -68,15 +68,15 @@ def _step(runs: RunView) -> Floats:
 
 
 def _present(view: View, runs: RunView) -> tuple[Flags, Flags]:
-    """Along runs: a process still says that it belongs to it; and all hosts are heard."""
-    heard = np.append(view.alive, False)[runs.subjects.hosts]
-    said = runs.gpu_of >= 0
-    for place in np.flatnonzero(~said & (view.now - runs.ranks.column("at") > 60)):  # few: they do not report
-        said[place] = _speaks(view.states, runs, int(place))
-    return runs.share(said) > 0, runs.share(heard) >= 1
+    """Return for each run whether a process still belongs to it, and whether all its hosts are reporting."""
+    reporting = np.append(view.alive, False)[runs.subjects.hosts]
+    has_process = runs.gpu_of >= 0
+    for place in np.flatnonzero(~has_process & (view.now - runs.ranks.column("at") > 60)):  # few: they do not report
+        has_process[place] = _has_process(view.states, runs, int(place))
+    return runs.share(has_process) > 0, runs.share(reporting) >= 1
 
 
-def _speaks(states: Sequence[HostState], runs: RunView, place: int) -> bool:
+def _has_process(states: Sequence[HostState], runs: RunView, place: int) -> bool:
     host = runs.subjects.hosts[place]
     if host < 0:
         return False
@@ -85,7 +85,7 @@ def _speaks(states: Sequence[HostState], runs: RunView, place: int) -> bool:
 
 
 def _on_gpus(view: View, runs: RunView) -> tuple[Flags, Flags]:
-    """Along runs: the GPUs only wait in a kernel, and the GPUs do nothing."""
+    """Return for each run whether its GPUs only wait in a kernel, and whether they are idle."""
     none = np.zeros(len(runs.runs), dtype=bool)
     held = np.flatnonzero(runs.run_of_gpu >= 0)
     if not len(held):
@@ -103,13 +103,13 @@ def _all(runs: RunView, held: NDArray[np.int64], flags: Flags) -> Flags:
     return (size > 0) & (np.bincount(of, flags, minlength=len(runs.runs)) >= 0.9 * size)
 
 
-def _words(silent: float, usual: float, spins: bool, idles: bool) -> str:
-    gpus = "; its GPUs are busy without working: a collective waits" if spins else "; its GPUs idle" if idles else ""
-    return f"no rank has ended a step for {silent:.0f} s; so far it never took longer than {usual:.3g} s{gpus}"
+def _words(since_step: float, usual: float, spins: bool, idles: bool) -> str:
+    gpus = "; its GPUs spin without computing: a collective waits" if spins else "; its GPUs are idle" if idles else ""
+    return f"no rank has completed a step for {since_step:.0f} s; the longest interval so far was {usual:.3g} s{gpus}"
 
 
 class SlowStartDetector:
-    """Tells `slow_start`: processes said that they belong to a run, hold GPUs, and none has ended a step."""
+    """Reports `slow_start`: processes of a run hold GPUs, but none has completed a step."""
 
     name = "slow_start"
     kinds = (BY_NAME["slow_start"],)
@@ -138,7 +138,9 @@ class SlowStartDetector:
                 enters=late,
                 stays=late,
                 confidence=np.full(len(names), 0.8),
-                because=lambda place: f"its processes run for {waited[place] / 60:.0f} minutes and have ended no step",
+                because=lambda place: (
+                    f"processes have run for {waited[place] / 60:.0f} minutes without completing a step"
+                ),
                 evidence={"waited_seconds": waited},
             ),
         )

@@ -1,4 +1,4 @@
-"""Losses that are no number any more."""
+"""Detects losses that are NaN or infinite."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,11 +11,11 @@ from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 _IN_A_ROW = 3
-"""A scaler of half-precision gradients skips single steps as a matter of course."""
+"""The loss scaler of half-precision training skips single steps, which is normal."""
 
 
 class LossDetector:
-    """Tells `loss_not_finite`: several reports of a rank in a row had a loss that is infinite or not a number."""
+    """Reports `loss_not_finite`: several reports of a rank in a row had a loss that is NaN or infinite."""
 
     name = "loss"
     kinds = (BY_NAME["loss_not_finite"],)
@@ -36,7 +36,7 @@ class LossDetector:
                 enters=bad >= _IN_A_ROW,
                 stays=bad >= 1,
                 confidence=np.full(len(runs.runs), 0.97),
-                because=lambda place: f"the last {bad[place]:.0f} reports had a loss that is infinite or not a number",
+                because=lambda place: f"the loss was NaN or infinite in the last {bad[place]:.0f} reports",
                 evidence={"reports": bad},
             ),
         )

@@ -1,52 +1,52 @@
-"""How each rank is wont to stand among the ranks of its run: what all of them share cancels, whatever their pasts.
+"""Tracks how much slower or faster each rank usually is than its run, so that a drift of all ranks cancels out.
 
-A rank's offset is how much slower it is, as a rule, than its run; the run's pace is the middle of what its ranks take
-beyond their offsets. Pasts of single ranks can be of unlike times (some joined later, some took a slower time for
-usual), and then the same drift of all looks like a fault of some. An offset knows no drift of all.
+The offset of a rank is how much slower it usually is than its run. The level of the run is the median of its ranks
+without their offsets. The pasts of single ranks may cover different times: some ranks joined later, some adopted a
+slower level. Then a drift of all ranks looks like a fault of some. Offsets are not affected by a drift of all ranks.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.runs.run_view import RunView
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
 _MEMORY = 512
-"""Reports of which an offset is about the mean: as many as those that make a past."""
+"""Number of reports over which an offset is averaged, like those that make a past."""
 
 _MOST_BEYOND = 0.05
-"""No single look counts as more: an offset follows what a rank does for long."""
+"""The most that a single update counts, so that an offset follows only lasting changes."""
 
 _HELD = 0.03
-"""A rank that became slower and is so much out of its place keeps its offset meanwhile."""
+"""The offset of a slower rank is held while the rank exceeds it by this much."""
 
 
-class Offsets:
-    """Follows the ranks of all runs; call `look` whenever their paces are known."""
+class RankOffsets:
+    """Follows the ranks of all runs. Call `update` whenever their step times are known."""
 
     def __init__(self) -> None:
-        self._kept = Kept(
+        self._kept = SubjectArrays(
             offset=float("nan"),
-            learnt=0,  # reports behind it, up to the memory
-            seen=0,  # reports at the last look
+            learnt=0,  # reports behind the offset, at most `_MEMORY`
+            seen=0,  # reports at the last update
         )
 
-    def look(self, runs: RunView, logs: Floats, counts: Places, slower: Flags) -> Floats:
-        """By how much ranks are slower now than their offset has them, as logarithms; NaN: not known.
+    def update(self, runs: RunView, logs: Floats, counts: Places, slower: Flags) -> Floats:
+        """Return by how much ranks are slower than their offset, as logarithms; NaN is unknown.
 
-        `logs` are those of the steps; `slower` are the ranks that became so.
+        `logs` are the logarithms of the step times; `slower` are the ranks whose steps became slower.
         """
         kept = self._kept
         kept.align(runs.subjects)
-        pace = runs.median(logs - kept["offset"])
-        pace = np.where(np.isnan(pace), runs.median(logs), pace)[runs.run_of]
+        level = runs.median(logs - kept["offset"])
+        level = np.where(np.isnan(level), runs.median(logs), level)[runs.run_of]
         new = np.isnan(kept["offset"]) & ~np.isnan(logs)
-        kept["offset"][new], kept["seen"][new] = (logs - pace)[new], counts[new]
-        beyond: Floats = logs - pace - kept["offset"]
+        kept["offset"][new], kept["seen"][new] = (logs - level)[new], counts[new]
+        beyond: Floats = logs - level - kept["offset"]
         self._learn(np.where(slower & (beyond >= _HELD), np.nan, beyond), counts)
         return beyond
 

@@ -1,4 +1,4 @@
-"""Runs as arrays: which rank belongs to which run, host and GPU, and what is usual in a run."""
+"""Runs as arrays: the run, host and GPU of each rank, and statistics within runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.ordering import Ordering
+from flyball_collector.diagnosis.group_sorter import GroupSorter
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
@@ -18,99 +18,101 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
 HOLDERS_EVERY_SECONDS = 5.0
-"""How often it is asked anew which process holds which GPU: it costs by the process."""
+"""How often the holders of GPUs are read again. The cost grows with the number of processes."""
 
 TOTAL_STEPS = "total_steps"
-"""The label by which a process says how many steps its run will make."""
+"""The label with the total number of steps of a run."""
 
 
 Work = frozenset[tuple[str, ...]]
-"""The runs whose processes hold a GPU; where none is known, who started which command on which host."""
+"""The runs whose processes hold a GPU; if there are none, the user, command and host of the processes."""
 
 
 @dataclass(eq=False)
 class RunView:
-    """The runs of one second. Arrays stand along `subjects` (ranks) or along `runs`; ranks of one run lie together."""
+    """The runs of one second. Arrays are along `subjects` (ranks) or `runs`; the ranks of a run are adjacent."""
 
     ranks: Ranks
     keys: tuple[RankKey, ...]
     subjects: Subjects
     runs: Subjects
-    run_of: Places  # along ranks: the place of the run
-    sizes: Places  # along runs: how many ranks report
-    gpu_of: Places  # along ranks: the place of its first GPU in the view; −1: unknown
-    run_of_gpu: Places  # along the view's GPUs: the place of the run that holds it; −1: none
-    work_of_gpu: Places  # along the view's GPUs: equal numbers do one work, whether it reports or not; −1: not known
-    total_steps: Floats  # along runs: how many steps it will make; NaN: not told
-    started: Mapping[str, float]  # runs whose processes hold GPUs → when the last one started
+    run_of: Places  # along ranks: position of the run
+    sizes: Places  # along runs: number of reporting ranks
+    gpu_of: Places  # along ranks: position of its first GPU in the view; −1: unknown
+    run_of_gpu: Places  # along the view's GPUs: position of the run that holds it; −1: none
+    work_of_gpu: Places  # along the view's GPUs: equal for GPUs with the same work, reporting or not; −1: unknown
+    total_steps: Floats  # along runs: total number of steps; NaN: unknown
+    started: Mapping[str, float]  # run whose processes hold GPUs → start time of the last one
 
     @cached_property
     def starts(self) -> Places:
-        """Along runs: the place of the first rank."""
+        """The position of the first rank of each run."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
     @cached_property
-    def ordering(self) -> Ordering:
-        """Sorts values along ranks within each run."""
-        return Ordering(self.sizes)
+    def sorter(self) -> GroupSorter:
+        """A sorter of values along ranks within each run."""
+        return GroupSorter(self.sizes)
 
     def of_rank(self, along_gpus: Floats) -> Floats:
-        """A GPU's value along ranks; unknown where a rank's GPU is."""
+        """Return values along GPUs as values along ranks; unknown if the GPU of a rank is unknown."""
         return np.append(along_gpus, np.nan)[self.gpu_of]
 
     def known(self, values: Floats) -> Places:
-        """Along runs: of how many ranks a value is known."""
+        """Return for each run the number of ranks with a known value."""
         if not len(values):
             return np.zeros(len(self.runs), dtype=np.int64)
         counts: Places = np.add.reduceat(~np.isnan(values), self.starts, dtype=np.int64)
         return counts
 
     def share(self, flags: Flags) -> Floats:
-        """Along runs: the share of the ranks for which something is true."""
+        """Return for each run the share of ranks with a true flag."""
         return np.bincount(self.run_of, flags, minlength=len(self.runs)) / self.sizes
 
     def quantile(self, values: Floats, share: float) -> Floats:
-        """Along runs: the value below which this share of the known ones lies; a real value, never between two."""
+        """Return for each run the known value below which this share of the known values is, without interpolation."""
         if not len(values):
             return np.empty(0)
         if share in (0.0, 1.0):
             return (np.fmin if share == 0.0 else np.fmax).reduceat(values, self.starts)
-        place = ((self.known(values) - 1) * share).astype(np.int64)  # 0, and so an unknown one, where none is known
-        found: Floats = self.ordering.ordered(values)[self.starts + place]
+        place = ((self.known(values) - 1) * share).astype(
+            np.int64
+        )  # 0 if none is known: the first value is unknown then
+        found: Floats = self.sorter.sort(values)[self.starts + place]
         return found
 
     def median(self, values: Floats) -> Floats:
-        """Along runs: of two in the middle the lower one, so that one of two ranks has the other as its peer."""
+        """Return the lower median of each run: with two ranks, the slower one has the other as its peer."""
         return self.quantile(values, 0.5)
 
     def spread(self, values: Floats, median: Floats) -> Floats:
-        """Along runs: the median distance from the median, as a standard deviation."""
+        """Return for each run the median distance from the median, scaled to a standard deviation."""
         return 1.4826 * self.median(np.abs(values - median[self.run_of]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """Which GPUs belong to whom, as tenancies say."""
+    """The holders of GPUs according to the tenancies."""
 
     gpu_of: dict[tuple[str, str, int], str]  # (host, run, rank) → its first GPU
     run_of: dict[tuple[str, str], str]  # (host, GPU) → the run
-    work_of: dict[tuple[str, str], Work]  # (host, GPU) → what it works for
-    started: dict[str, float]  # run whose processes speak and hold GPUs → seconds at which the last one started
-    total_steps: dict[str, float]  # run → how many steps it wants to make, where it says so
+    work_of: dict[tuple[str, str], Work]  # (host, GPU) → its work
+    started: dict[str, float]  # run whose client processes hold GPUs → start time of the last one, in seconds
+    total_steps: dict[str, float]  # run → total number of steps, if known
 
 
 class Runs:
-    """Makes the run view of each view, once for all detectors that ask."""
+    """Builds the run view of each view once for all detectors."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._made: RunView | None = None
-        self._tenancies: Sequence[object] = ()  # the messages as they were: a change is another object
+        self._tenancies: Sequence[object] = ()  # compared by identity
         self._holders = _Holders({}, {}, {}, {}, {})
-        self._asked = float("-inf")
+        self._holders_read = float("-inf")
 
     def of(self, view: View) -> RunView:
-        """The same object for the same view."""
+        """Return the run view of a view; the same object for the same view."""
         if self._made is None or view is not self._view:
             self._made = self._make(view)
             self._view = view
@@ -118,7 +120,7 @@ class Runs:
 
     def _make(self, view: View) -> RunView:
         before, before_view, keys = self._made, self._view, view.ranks.keys
-        changed = self._ask_holders(view)
+        changed = self._read_holders(view)
         if before is None or before_view is None:
             return _arranged(view, keys, self._holders)
         same = keys is before.keys and view.hosts is before_view.hosts and view.gpus is before_view.gpus
@@ -131,11 +133,11 @@ class Runs:
             made.runs = before.runs
         return made
 
-    def _ask_holders(self, view: View) -> bool:
-        if 0 <= view.now - self._asked < HOLDERS_EVERY_SECONDS:
+    def _read_holders(self, view: View) -> bool:
+        if 0 <= view.now - self._holders_read < HOLDERS_EVERY_SECONDS:
             return False
         tenancies = [state.tenancy for state in view.states]
-        self._asked = view.now
+        self._holders_read = view.now
         if len(tenancies) == len(self._tenancies) and all(
             now is then for now, then in zip(tenancies, self._tenancies, strict=True)
         ):
@@ -170,7 +172,7 @@ def _holders(states: Sequence[HostState]) -> _Holders:
 
 
 def _runs_among(works: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """A monitor beside a run does not make it another work."""
+    """Return the runs among the works: a monitor on the GPU of a run does not change its work."""
     return {work for work in works if len(work) == 1}
 
 

@@ -1,6 +1,6 @@
-"""What a run's steps are made of: waiting for collectives, unequal work, single steps that take many times the usual.
+"""Detects what takes the time of a run's steps: collectives, unequal work, single very long steps.
 
-These change slowly and cost by the report, so they are looked at every few seconds.
+These shares change slowly and cost time for each report, so they are computed every few seconds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.cadence import Cadence, Parts
+from flyball_collector.diagnosis.cadence import Cadence, RoundRobin
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.runs.onset import deviation, medians
+from flyball_collector.diagnosis.runs.level_shifts import deviation, medians
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.seen_metrics import ANY_STEP
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -30,22 +30,22 @@ _SEVERAL = 3
 
 
 def waiting_share(runs: RunView) -> Floats:
-    """Along runs: the share of the step in which even the rank that waits least waits for collectives.
+    """Return for each run the share of the step in which even the rank that waits least waits for collectives.
 
-    The others wait for that rank too, which is its fault and not the network's.
+    The other ranks also wait for that rank; this is not caused by the network.
     """
     step = runs.ranks.mean("step_seconds")
     return runs.quantile(runs.ranks.mean("waiting_seconds") / np.where(step > 0, step, np.nan), 0.0)
 
 
 def input_share(runs: RunView) -> Floats:
-    """Along runs: the share of the step in which its ranks wait for input, in the middle."""
+    """Return for each run the median share of the step in which its ranks wait for input."""
     step = runs.ranks.mean("step_seconds")
     return runs.median(runs.ranks.mean("data_wait_seconds") / np.where(step > 0, step, np.nan))
 
 
 class SharesDetector:
-    """Tells `bottleneck_communication`, `load_imbalance` and `step_outliers`."""
+    """Reports `bottleneck_communication`, `load_imbalance` and `step_outliers`."""
 
     name = "shares"
     kinds = (BY_NAME["bottleneck_communication"], BY_NAME["load_imbalance"], BY_NAME["step_outliers"])
@@ -55,15 +55,15 @@ class SharesDetector:
         self._settings = settings
         self._runs = runs
         self._cadence = Cadence(EVERY_SECONDS, 3)
-        self._parts = Parts(EVERY_SECONDS)
-        self._kept = Kept(excess=float("nan"))  # share of the time that single slow steps take
+        self._parts = RoundRobin(EVERY_SECONDS)
+        self._kept = SubjectArrays(excess=float("nan"))  # share of the time that single slow steps take
 
     def observe(self, view: View) -> Iterable[Claims]:
         runs = self._runs.of(view)
         if not len(runs.keys):
             return ()
         self._kept.align(runs.subjects)
-        places = np.flatnonzero(self._parts.turn(view, len(runs.keys)))
+        places = np.flatnonzero(self._parts.select(view, len(runs.keys)))
         self._kept["excess"][places] = _excess(runs.ranks.ring("step_seconds", _REPORTS, places))
         if not self._cadence.due(view):
             return ()
@@ -81,13 +81,13 @@ class SharesDetector:
             confidence=np.where(runs.sizes >= 3, 0.75, 0.6),
             level=np.clip(share, 0, 1),
             because=lambda place: (
-                f"even the rank that waits least waits for collectives in {share[place]:.0%} of the step"
+                f"all ranks wait for collectives: even the one that waits least {share[place]:.0%} of the step"
             ),
             evidence={"waiting_ratio": share},
         )
 
     def _imbalance(self, runs: RunView) -> Claims:
-        """Unequal work is harmless where it evens out; so means over the latest reports are compared."""
+        """Compare means over the latest reports: unequal work that evens out is harmless."""
         work = runs.ranks.mean("tokens")
         if np.isnan(work).all():
             work = runs.ranks.mean("samples")
@@ -103,7 +103,7 @@ class SharesDetector:
             stays=spread >= _LEAVE * entry,
             known=~np.isnan(spread) & (runs.known(work) >= 2),
             confidence=np.full(len(runs.runs), 0.7),
-            because=lambda place: f"the ranks' work per step spreads by {spread[place]:.0%} of its median",
+            because=lambda place: f"the ranks' work per step differs by {spread[place]:.0%} of its median",
             evidence={"work_spread_ratio": spread},
         )
 
@@ -117,14 +117,16 @@ class SharesDetector:
             stays=share >= _LEAVE * entry,
             known=~np.isnan(share),
             confidence=np.full(len(runs.runs), 0.8),
-            because=lambda place: f"single steps of several times the usual length take {share[place]:.0%} of the time",
+            because=lambda place: f"steps of at least three times the usual length take {share[place]:.0%} of the time",
             evidence={"excess_ratio": share},
         )
 
 
 def _excess(reports: NDArray[np.float32]) -> Floats:
-    """Along ranks: the share of the time that steps take which are beyond the median by many spreads and several times
-    it; what they add counts, not how many they are."""
+    """Return for each rank the share of the time that its outliers add, not how many there are.
+
+    Outliers exceed the median by several spreads and are several times as long.
+    """
     steps = np.ascontiguousarray(reports.T)
     known = np.count_nonzero(~np.isnan(steps), axis=1)
     middle = medians(steps)

@@ -1,8 +1,9 @@
-"""Ranks that hold their run up.
+"""Detects ranks that hold up their run.
 
-In synchronous training collectives make all steps equally long, so what does not wait for others is compared: a rank's
-own sections, its wait for input, the clocks and the idleness of its GPU. The straggler begins its collectives last, so
-it waits in them least. Where ranks go at their own pace none holds the others up: one that became slower is fail-slow.
+In synchronous training, collectives make all steps equally long. So the parts that do not wait for others are compared:
+a rank's own sections, its wait for input, and the clock and idle time of its GPU. The straggler starts its collectives
+last and therefore waits in them least. If ranks do not wait for each other, no rank is a straggler; a slower one is
+fail-slow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.runs.paces import Pace, Paces
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
+from flyball_collector.diagnosis.runs.step_times import StepTimes, StepTimeTracker
 from flyball_collector.diagnosis.seen_metrics import ANY_STEP
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -25,16 +26,16 @@ Flags = NDArray[np.bool_]
 
 _SPREADS = 4.0
 _LEAST_SPREAD = 0.02  # of the peers' own work
-_OF_STEP = 0.05  # what a straggler adds is at least this much of the step
-_SLOW_CLOCK = 0.9  # of its peers'
+_OF_STEP = 0.05  # least share of the step that a straggler adds
+_SLOW_CLOCK = 0.9  # of its peers' clock
 _FEW = 20  # reports
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """What speaks against a rank of a synchronous run; along ranks."""
+class _Signs:
+    """The signs of a straggler in a synchronous run, along ranks."""
 
-    own: Floats  # seconds of its own work a step
+    own: Floats  # seconds a step of its own work
     own_peers: Floats
     slow_work: Flags
     slow_input: Flags
@@ -43,16 +44,16 @@ class _Seen:
     waits_least: Flags
     waits_more: Flags
     clock_ratio: Floats
-    input_ratio: Floats  # share of the step that it waits for input
+    input_ratio: Floats  # share of the step that the rank waits for input
 
     @property
     def any(self) -> Flags:
-        """Something does, and it does not wait for others more than they do."""
+        """Return True if there is a sign, and the rank does not wait for others more than they do."""
         return (self.slow_work | self.slow_input | self.slow_clock | self.idle) & ~self.waits_more
 
     @property
     def confidence(self) -> Floats:
-        """Each group of evidence adds its odds; one alone proves little unless it is the work itself."""
+        """Add the odds of each sign. A single sign proves little unless it is the rank's own work."""
         odds = (
             np.where(self.slow_work, 1.4, 0.0)
             + np.where(self.slow_input, 0.4, 0.0)
@@ -65,25 +66,25 @@ class _Seen:
 
 
 class StragglerDetector:
-    """Tells `straggler`."""
+    """Reports `straggler`."""
 
     name = "straggler"
     kinds = (BY_NAME["straggler"],)
     needs: Sequence[str] = (ANY_STEP,)
 
-    def __init__(self, settings: RunSettings, paces: Paces) -> None:
+    def __init__(self, settings: RunSettings, step_times: StepTimeTracker) -> None:
         self._settings = settings
-        self._paces = paces
-        self._kept = Kept(since=float("nan"))
+        self._step_times = step_times
+        self._kept = SubjectArrays(since=float("nan"))
 
     def observe(self, view: View) -> Iterable[Claims]:
-        pace = self._paces.of(view)
-        if pace is None or not len(pace.runs.keys):
+        times = self._step_times.of(view)
+        if times is None or not len(times.runs.keys):
             return ()
-        seen = self._see(view, pace)
-        together = pace.in_step & (pace.runs.ranks.counts >= _FEW) & pace.fresh
-        late = together & seen.any
-        self._kept.align(pace.runs.subjects)
+        signs = self._find_signs(view, times)
+        together = times.in_step & (times.runs.ranks.counts >= _FEW) & times.fresh
+        late = together & signs.any
+        self._kept.align(times.runs.subjects)
         since = self._kept["since"]
         since[~late] = np.nan
         since[late & np.isnan(since)] = view.now
@@ -91,35 +92,35 @@ class StragglerDetector:
         return (
             Claims(
                 kind=self.kinds[0],
-                subjects=pace.runs.subjects,
+                subjects=times.runs.subjects,
                 enters=held,
                 stays=late,
-                known=pace.fresh & (pace.runs.known(pace.now) >= 2)[pace.runs.run_of],
-                confidence=seen.confidence,
-                because=lambda place: _words(pace, seen, place),
+                known=times.fresh & (times.runs.known(times.now) >= 2)[times.runs.run_of],
+                confidence=signs.confidence,
+                because=lambda place: _words(times, signs, place),
                 evidence={
-                    "step_seconds": pace.now,
-                    "peers_step_seconds": pace.peers,
-                    "step_ratio": np.exp(pace.shift),
-                    "own_seconds": seen.own,
-                    "peers_own_seconds": seen.own_peers,
-                    "clock_ratio": seen.clock_ratio,
-                    "data_wait_ratio": seen.input_ratio,
+                    "step_seconds": times.now,
+                    "peers_step_seconds": times.peers,
+                    "step_ratio": np.exp(times.shift),
+                    "own_seconds": signs.own,
+                    "peers_own_seconds": signs.own_peers,
+                    "clock_ratio": signs.clock_ratio,
+                    "data_wait_ratio": signs.input_ratio,
                 },
             ),
         )
 
-    def _see(self, view: View, pace: Pace) -> _Seen:
-        runs = pace.runs
-        own, peers, slow_work = self._work(pace)
-        waiting = pace.steady["waiting_seconds"]
+    def _find_signs(self, view: View, times: StepTimes) -> _Signs:
+        runs = times.runs
+        own, peers, slow_work = self._work(times)
+        waiting = times.steady["waiting_seconds"]
         usual_waiting = runs.median(waiting)[runs.run_of]
-        input_ratio = pace.steady["data_wait_seconds"] / pace.now
+        input_ratio = times.steady["data_wait_seconds"] / times.now
         clock, busy = _of_gpu(view, runs, "gpu_sm_clock_hertz"), _of_gpu(view, runs, "gpu_utilization_ratio")
         clock_ratio = clock / runs.median(clock)[runs.run_of]
         usual_busy = runs.median(busy)[runs.run_of]
-        margin = _OF_STEP * pace.peers
-        return _Seen(
+        margin = _OF_STEP * times.peers
+        return _Signs(
             own,
             peers,
             slow_work,
@@ -132,10 +133,10 @@ class StragglerDetector:
             input_ratio,
         )
 
-    def _work(self, pace: Pace) -> tuple[Floats, Floats, Flags]:
-        """Own work, the peers', and whether it is far beyond theirs by ratio, share of the step, and spread."""
-        runs = pace.runs
-        own = np.where(pace.fresh, pace.steady["own_seconds"], np.nan)
+    def _work(self, times: StepTimes) -> tuple[Floats, Floats, Flags]:
+        """Return the own work, the peers' work, and whether the own work is far beyond theirs."""
+        runs = times.runs
+        own = np.where(times.fresh, times.steady["own_seconds"], np.nan)
         if np.isnan(own).all():
             return own, own, np.zeros(len(own), dtype=bool)
         median = runs.median(own)
@@ -143,7 +144,7 @@ class StragglerDetector:
         spread = np.maximum(runs.spread(own, median)[runs.run_of], _LEAST_SPREAD * peers)
         excess = own - peers
         beyond = excess >= np.maximum(_SPREADS * spread, self._settings.straggler_ratio * peers)
-        return own, peers, beyond & (excess >= _OF_STEP * pace.peers)
+        return own, peers, beyond & (excess >= _OF_STEP * times.peers)
 
 
 def _of_gpu(view: View, runs: RunView, metric: str) -> Floats:
@@ -152,17 +153,17 @@ def _of_gpu(view: View, runs: RunView, metric: str) -> Floats:
     return runs.of_rank(view.gpu(metric, 60))
 
 
-def _words(pace: Pace, seen: _Seen, place: int) -> str:
-    """What speaks against this rank."""
-    said = []
-    if seen.slow_work[place]:
-        said.append(f"its own work takes {seen.own[place]:.3g} s a step, its peers' {seen.own_peers[place]:.3g} s")
-    if seen.slow_input[place]:
-        said.append(f"it waits for input in {seen.input_ratio[place]:.0%} of the step, more than its peers")
-    if seen.slow_clock[place]:
-        said.append(f"its GPU's clock is {seen.clock_ratio[place]:.0%} of its peers'")
-    if seen.idle[place]:
-        said.append("its GPU idles while its peers' wait busily")
-    if seen.waits_least[place]:
-        said.append("it waits for the others least")
-    return "; ".join(said) or f"nothing speaks against it any more; steps take {pace.now[place]:.3g} s"
+def _words(times: StepTimes, signs: _Signs, place: int) -> str:
+    """Describe the signs of this rank."""
+    parts = []
+    if signs.slow_work[place]:
+        parts.append(f"its own work takes {signs.own[place]:.3g} s a step, its peers' {signs.own_peers[place]:.3g} s")
+    if signs.slow_input[place]:
+        parts.append(f"it waits for input {signs.input_ratio[place]:.0%} of the step, more than its peers")
+    if signs.slow_clock[place]:
+        parts.append(f"its GPU's clock is {signs.clock_ratio[place]:.0%} of its peers'")
+    if signs.idle[place]:
+        parts.append("its GPU idles while its peers' GPUs wait busily")
+    if signs.waits_least[place]:
+        parts.append("it waits for the other ranks least")
+    return "; ".join(parts) or f"no longer slower than its peers; steps take {times.now[place]:.3g} s"

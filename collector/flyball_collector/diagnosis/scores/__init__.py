@@ -1,1 +1,1 @@
-"""How much each resource bounds the work of a host and its GPUs, and how sure that is."""
+"""Scores how much each resource limits the work of a host and its GPUs, with a confidence."""

@@ -1,4 +1,4 @@
-"""From weighed odds to probabilities that hold: fitted to runs whose true bottleneck is known, kept in a data file."""
+"""Turns weighed odds into calibrated probabilities, fitted to runs with a known bottleneck and kept in a data file."""
 
 import json
 import math
@@ -19,22 +19,22 @@ Floats = NDArray[np.float64]
 DATA = "calibration.json"
 
 ENOUGH = 20
-"""Labels of a kind below which its probabilities are not fitted."""
+"""With fewer labels of a kind, its probabilities are not fitted."""
 
 ENOUGH_OF_EACH = 10
-"""… and so many of what was so, and of what was not."""
+"""The same for the number of positive and of negative labels."""
 
 MANY = 1000
-"""Labels of a kind from which on a monotone step function fits better than a sigmoid (Niculescu-Mizil and Caruana)."""
+"""From this number of labels, a monotone step function fits better than a sigmoid (Niculescu-Mizil and Caruana)."""
 
 _LEAST_SLOPE = 0.02
-_RIDGE = 0.1  # keeps the slope finite; targets off 0 and 1 do most of it
+_RIDGE = 0.1  # keeps the slope finite, mainly together with targets off 0 and 1
 _ROUNDS = 50
 _FINE = 1e-9
 
 
 class Labelled(NamedTuple):
-    """One kind on a labelled run: its weighed log-odds, and whether it was so."""
+    """The weighed log-odds of one kind on a labelled run, and whether it was the bottleneck."""
 
     kind: str
     score: float
@@ -43,7 +43,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Probability by log-odds: a sigmoid, or values at knots with lines between."""
+    """The probability for given log-odds: a sigmoid, or linear interpolation between knots."""
 
     labels: int
     slope: float = 1.0
@@ -51,7 +51,7 @@ class Curve:
     knots: tuple[tuple[float, float], ...] = ()
 
     def __call__(self, log_odds: Floats) -> Floats:
-        """Of each."""
+        """Return the probability for each value."""
         if self.knots:
             places, values = zip(*self.knots, strict=True)
             return np.asarray(np.interp(log_odds, places, values))
@@ -60,22 +60,22 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A curve for each kind that has labels."""
+    """A curve for each kind with enough labels."""
 
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def knows(self, kind: str) -> bool:
-        """Whether probabilities of this kind were measured."""
+        """Return True if this kind was calibrated."""
         return kind in self.curves
 
     def probability(self, kind: str, log_odds: Floats) -> Floats:
-        """Measured where it was, else as weighed."""
+        """Return the calibrated probability, or the uncalibrated one if there is no curve."""
         curve = self.curves.get(kind)
         return sigmoid(log_odds) if curve is None else curve(log_odds)
 
 
 def fit(labelled: Iterable[Labelled]) -> Calibration:
-    """A curve for each kind with enough labels."""
+    """Fit a curve for each kind with enough labels."""
     by_kind: dict[str, list[Labelled]] = {}
     for one in labelled:
         by_kind.setdefault(one.kind, []).append(one)
@@ -94,25 +94,25 @@ def _fit(labelled: Sequence[Labelled]) -> Curve:
 
 
 def _platt(scores: Floats, right: NDArray[np.bool_]) -> Curve:
-    """Platt's sigmoid: targets stay off 0 and 1 by what so few labels cannot tell (Platt 1999; Lin, Lin, Weng 2007)."""
+    """Fit Platt's sigmoid, with targets off 0 and 1 as few labels require (Platt 1999; Lin, Lin, Weng 2007)."""
     yes, no = int(right.sum()), int((~right).sum())
     targets = np.where(right, (yes + 1) / (yes + 2), 1 / (no + 2))
     line, lost = np.array([_LEAST_SLOPE, math.log((yes + 1) / (no + 1))]), math.inf
     for _ in range(_ROUNDS):
         step = _newton(line, scores, targets)
         while (now := _loss(line - step, scores, targets)) > lost and np.abs(step).max() > _FINE:
-            step /= 2  # labels that are parted cleanly would send it far beyond
+            step /= 2  # cleanly separated labels would make it diverge
         line, lost = line - step, now
         if np.abs(step).max() < _FINE:
             break
     slope, offset = float(line[0]), float(line[1])
-    if slope < _LEAST_SLOPE:  # more evidence must not mean less
+    if slope < _LEAST_SLOPE:  # more evidence must not lower the probability
         slope, offset = 0.0, math.log((yes + 1) / (no + 1))
     return Curve(len(scores), round(slope, 6), round(offset, 6))
 
 
 def _newton(line: Floats, scores: Floats, targets: Floats) -> Floats:
-    """One step of slope and offset; slopes without need are held small."""
+    """Return one Newton step of slope and offset; the ridge keeps the slope small."""
     found = sigmoid(line[0] * scores + line[1])
     weights, wrong = found * (1 - found) + 1e-9, found - targets
     hessian = np.array([
@@ -124,14 +124,14 @@ def _newton(line: Floats, scores: Floats, targets: Floats) -> Floats:
 
 
 def _loss(line: Floats, scores: Floats, targets: Floats) -> float:
-    """What the steps make smaller."""
+    """Return the loss that the Newton steps minimise."""
     odds = line[0] * scores + line[1]
     return float(np.sum(np.logaddexp(0.0, odds) - targets * odds) + _RIDGE * (line[0] - _LEAST_SLOPE) ** 2 / 2)
 
 
 def _isotonic(scores: Floats, right: NDArray[np.bool_]) -> Curve:
     """Pool adjacent violators; the middle of each pool is a knot."""
-    pools: list[list[float]] = []  # sum of scores, of rights, count
+    pools: list[list[float]] = []  # sum of scores, sum of positive labels, count
     for place in np.argsort(scores, kind="stable"):
         pools.append([float(scores[place]), float(right[place]), 1.0])
         while len(pools) > 1 and pools[-2][1] / pools[-2][2] >= pools[-1][1] / pools[-1][2]:
@@ -152,7 +152,7 @@ def write(calibration: Calibration, path: Path) -> None:
 
 
 def read(text: str) -> Calibration:
-    """The content of a data file."""
+    """Read the content of a data file."""
     curves: dict[str, Any] = json.loads(text)["curves"]
     return Calibration({
         kind: Curve(
@@ -167,7 +167,7 @@ def read(text: str) -> Calibration:
 
 @cache
 def shipped() -> Calibration:
-    """What comes with the package."""
+    """Return the calibration that comes with the package."""
     return read(files("flyball_collector.diagnosis.scores").joinpath(DATA).read_text())
 
 

@@ -1,45 +1,48 @@
-"""How busy the busiest core of a host is: looked at only where it matters, as a large host has hundreds."""
+"""Measures how busy the busiest core of a host is, only for hosts where it matters: a large host has hundreds."""
 
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
 
 _METRIC = "cpu_core_busy_seconds_total"
 MOST_HOSTS = 64
-"""Hosts looked at in one second; the others have their turn later."""
+"""The most hosts evaluated in one second. The others follow in later seconds."""
 
 GAP_SECONDS = 15.0
 SMOOTHING_SECONDS = 5.0
 
 
 class Cores:
-    """A thread that is at its limit keeps one core busy; where the kernel moves it about, that core changes."""
+    """The busiest core of each host.
+
+    A thread at its limit keeps one core busy; the kernel may move it between cores.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, Floats]] = {}  # by host: time of the record, seconds of each core
-        self._kept = Kept(busiest=float("nan"), at=float("-inf"))
-        self._turn = 0
+        self._kept = SubjectArrays(busiest=float("nan"), at=float("-inf"))
+        self._rotation = 0
 
-    def look(self, view: View, places: NDArray[np.int64]) -> Floats:
-        """The busiest core's share of time along hosts, where a host was among `places` lately."""
+    def update(self, view: View, places: NDArray[np.int64]) -> Floats:
+        """Return the busiest core's share of time along hosts, known for hosts that were among `places` recently."""
         self._kept.align(view.hosts)
-        places = np.roll(places, -self._turn)[:MOST_HOSTS] if len(places) > MOST_HOSTS else places
-        self._turn += MOST_HOSTS
+        places = np.roll(places, -self._rotation)[:MOST_HOSTS] if len(places) > MOST_HOSTS else places
+        self._rotation += MOST_HOSTS
         for place in places.tolist():
-            self._look(view, place)
+            self._measure(view, place)
         old = view.now - self._kept["at"] > 4 * GAP_SECONDS
         self._kept["busiest"][old] = np.nan
         if len(self._counts) > 4 * MOST_HOSTS:
             self._forget(name for name in list(self._counts) if name not in {view.states[p].name for p in places})
         return self._kept["busiest"].copy()
 
-    def _look(self, view: View, place: int) -> None:
+    def _measure(self, view: View, place: int) -> None:
         state = view.states[place]
         counts = view.readings(place, _METRIC)
         at_ns, before = self._counts.get(state.name, (0, counts))

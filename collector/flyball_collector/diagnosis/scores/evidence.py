@@ -1,4 +1,4 @@
-"""How evidence is weighed: log-odds by group, added up over groups that do not depend on each other."""
+"""Weighs evidence: adds the log-odds of independent sources."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,23 +14,23 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 MOST = 4.0
-"""Log-odds that one group may add: what its readings share, they would otherwise count several times."""
+"""The most log-odds of one source. Its readings overlap and would otherwise count several times."""
 
 SUPPORTS = 0.4
-"""From so many log-odds on a group speaks for a bottleneck."""
+"""From these log-odds on, a source supports a bottleneck."""
 
 
-class Group(StrEnum):
-    """Where evidence comes from."""
+class EvidenceSource(StrEnum):
+    """The source of evidence."""
 
-    STEPS = "steps"  # the training's own word
-    HOST = "host"  # the kernel's
-    GPU = "gpu"  # the driver's
+    STEPS = "steps"  # the training's step reports
+    HOST = "host"  # the kernel
+    GPU = "gpu"  # the driver
 
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """Log-odds of a reading: `below` up to `low`, `above` from `high` on, in between a line; unknown says nothing."""
+    """The log-odds of a reading: `below` up to `low`, `above` from `high` on, linear in between; 0 if unknown."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ class Ramp:
     above: float
 
     def __call__(self, values: Floats) -> Floats:
-        """Of each value."""
+        """Return the log-odds of each value."""
         found: Floats = within((values - self.low) / (self.high - self.low), 0.0, 1.0)
         found *= self.above - self.below
         found += self.below
@@ -48,12 +48,12 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """What was found of one kind, along its subjects."""
+    """The assessment of one kind of bottleneck along its subjects."""
 
     kind: EventKind
     subjects: Subjects
     log_odds: Floats
-    groups: NDArray[np.int8]  # how many speak for it
+    sources: NDArray[np.int8]  # number of sources that support it
     level: Floats  # 0 … 1: the share of the time, or of the resource
     known: Flags
     evidence: Mapping[str, Floats] = field(default_factory=dict)
@@ -61,14 +61,14 @@ class Assessment:
 
     @property
     def probability(self) -> Floats:
-        """Before calibration."""
+        """The probability before calibration."""
         return sigmoid(self.log_odds)
 
 
 def weigh(
     kind: EventKind,
     subjects: Subjects,
-    groups: Mapping[Group, Floats],
+    sources: Mapping[EvidenceSource, Floats],
     *,
     prior: float,
     level: Floats,
@@ -76,18 +76,18 @@ def weigh(
     evidence: Mapping[str, Floats],
     words: Callable[[int], str],
 ) -> Assessment:
-    """Add up; where nothing is known the odds are the prior's."""
+    """Add the log-odds of all sources to the prior. Unknown evidence adds nothing."""
     log_odds = np.full(len(subjects), prior)
-    speaking = np.zeros(len(subjects), dtype=np.int8)
-    for found in groups.values():
+    supporting = np.zeros(len(subjects), dtype=np.int8)
+    for found in sources.values():
         bounded = within(found, -MOST, MOST)
         log_odds += bounded
-        speaking += bounded >= SUPPORTS
+        supporting += bounded >= SUPPORTS
     return Assessment(
         kind=kind,
         subjects=subjects,
         log_odds=log_odds,
-        groups=speaking,
+        sources=supporting,
         level=within(np.where(np.isnan(level), 0.0, level), 0.0, 1.0),
         known=known,
         evidence=evidence,
@@ -96,22 +96,22 @@ def weigh(
 
 
 def within(values: Floats, least: float, most: float) -> Floats:
-    """Values between bounds; unknown ones stay so. NumPy's own does this in four times the time for a few values."""
+    """Clip values; unknown ones stay unknown. For few values, NumPy's own function takes four times as long."""
     found: Floats = np.maximum(values, least)
     return np.minimum(found, most, out=found)
 
 
 def or_lost(usual: Floats, lost: Ramp, loss: Floats) -> Floats:
-    """What a whole share of the time says, or what it grew by (`loss`), if that is known and says more."""
+    """Return the log-odds of a share of time, or of its growth (`loss`) if that is known and larger."""
     return np.where(np.isnan(loss), usual, np.maximum(usual, lost(loss)))
 
 
 def sigmoid(log_odds: Floats) -> Floats:
-    """Probability of log-odds."""
+    """Return the probability for log-odds."""
     found: Floats = 1.0 / (1.0 + np.exp(-within(log_odds, -30.0, 30.0)))
     return found
 
 
 def percent(value: float) -> str:
-    """For sentences; unknown is said so."""
+    """Format a share of time for a sentence."""
     return "unknown" if np.isnan(value) else f"{value:.0%}"

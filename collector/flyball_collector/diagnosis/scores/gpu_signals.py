@@ -1,35 +1,37 @@
-"""What the scores of GPUs are made of: readings of the last ten seconds, along GPUs."""
+"""The input of GPU scores: readings of the last ten seconds along GPUs."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
-from flyball_collector.diagnosis.scores.quantities import HELD_BYTES
 from flyball_collector.diagnosis.scores.rates import Rates
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.scores.signal_list import HELD_BYTES
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
+from flyball_collector.diagnosis.unknown_values import known_or
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _LANE_BYTES = np.array([0.0, 0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9])
-"""What a PCIe lane carries each way, by generation, after line coding (PCI-SIG base specifications 1.0 to 6.0)."""
+"""Bytes a second of a PCIe lane in each direction, by generation, after line coding.
+
+Source: PCI-SIG base specifications 1.0 to 6.0."""
 
 _PROTOCOL = 0.85
-"""Of it, what is left for data beside packet headers and flow control."""
+"""The share of this that remains for data after packet headers and flow control."""
 
 SWING_SECONDS = 20.0
 
 
 class GpuSignals:
-    """Along GPUs; NaN is unknown."""
+    """Signals along GPUs; NaN is unknown."""
 
     def __init__(self) -> None:
-        self._swing = Kept(mean=float("nan"), spread=float("nan"), last=float("nan"), looks=0, held=0.0)
+        self._swing = SubjectArrays(mean=float("nan"), spread=float("nan"), last=float("nan"), updates=0, held=0.0)
         self.gpus = self._swing.subjects
 
-    def look(self, view: View, rates: Rates) -> None:
-        """Take a second."""
+    def update(self, view: View, rates: Rates) -> None:
+        """Take the readings of a second."""
         self.gpus = view.gpus
         now = view.gpu("gpu_utilization_ratio")
         self.busy = view.gpu("gpu_utilization_ratio", 10)
@@ -37,8 +39,8 @@ class GpuSignals:
         self.tensor = view.gpu("gpu_tensor_active_ratio", 10)
         self.memory = np.fmax(view.gpu("gpu_dram_active_ratio", 10), np.nan)
         controller = view.gpu("gpu_memory_controller_utilization_ratio")
-        self.memory_told = ~np.isnan(self.memory)
-        self.memory = np.where(self.memory_told, self.memory, controller)
+        self.memory_reported = ~np.isnan(self.memory)
+        self.memory = np.where(self.memory_reported, self.memory, controller)
         self.power = view.gpu("gpu_power_watts", 10) / view.gpu("gpu_power_limit_watts")
         self.clock = view.gpu("gpu_sm_clock_hertz", 10) / view.gpu("gpu_sm_clock_max_hertz")
         self.pcie = self._pcie(view, rates)
@@ -47,23 +49,23 @@ class GpuSignals:
 
     @property
     def spread(self) -> Floats:
-        """Standard deviation of the utilisation over the last half minute or so."""
+        """The standard deviation of the utilisation over about the last half minute."""
         return np.asarray(np.sqrt(self._swing["spread"]))
 
     @property
     def mean(self) -> Floats:
-        """Mean utilisation over the same time."""
+        """The mean utilisation over the same time."""
         return np.asarray(self._swing["mean"])
 
     @property
     def held_seconds(self) -> Floats:
-        """For how long each GPU's memory has been in use."""
+        """For each GPU, how long its memory has been in use."""
         return np.asarray(self._swing["held"])
 
     @property
-    def looks(self) -> NDArray[np.int64]:
-        """How many readings of utilisation there were in a row."""
-        return self._swing["looks"]
+    def updates(self) -> NDArray[np.int64]:
+        """The number of utilisation readings in a row."""
+        return self._swing["updates"]
 
     def _note_swing(self, view: View, now: Floats) -> None:
         kept = self._swing
@@ -76,12 +78,12 @@ class GpuSignals:
         mean = np.where(known, kept["mean"] + weight * away, kept["mean"])
         spread = np.where(known, (1 - weight) * (kept["spread"] + weight * away**2), kept["spread"])
         kept["mean"], kept["spread"] = np.where(fresh, now, mean), np.where(fresh, 0.0, spread)
-        kept["looks"] = np.where(known, np.minimum(kept["looks"] + 1, 10_000), 0)
+        kept["updates"] = np.where(known, np.minimum(kept["updates"] + 1, 10_000), 0)
         kept["held"] = np.where(self.held, kept["held"] + passed, 0.0)
         kept["last"] = np.full(len(now), view.now)
 
     def _pcie(self, view: View, rates: Rates) -> Floats:
-        """Use of the link in its fuller direction, at the generation and width that it runs at now."""
+        """Return the utilisation of the link in its busier direction, at its current generation and width."""
         generation = np.clip(known_or(0.0, view.gpu("gpu_pcie_generation")), 0, len(_LANE_BYTES) - 1)
         limit = _PROTOCOL * _LANE_BYTES[generation.astype(np.int64)] * view.gpu("gpu_pcie_width_lanes")
         moved = np.fmax(view.gpu("gpu_pcie_receive_bytes_total", 10), rates.gpu("gpu_pcie_transmit_bytes_total"))

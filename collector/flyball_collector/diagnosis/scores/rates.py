@@ -1,30 +1,30 @@
-"""Rates of counters that the window does not keep: from one record of a host to its next."""
+"""Computes rates of counters that are not in the window, from one record of a host to the next."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.subject import Subjects
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View, numbers_of
 
 Floats = NDArray[np.float64]
 
 GAP_SECONDS = 10.0
-"""No rate is made over more than this, or three of a host's intervals."""
+"""No rate is computed over a longer time than this or three intervals of the host."""
 
 
 class Rates:
-    """The same look a second for every counter: what has not changed since keeps its rate."""
+    """Rates of counters, updated once a second. A counter without a new record keeps its rate."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, SubjectArrays] = {}
         self._view: View | None = None
         self._times: Floats = np.empty(0)
         self._gaps: Floats = np.empty(0)
 
-    def look(self, view: View) -> None:
+    def update(self, view: View) -> None:
         """Begin a second."""
         states = view.states
         self._view = view
@@ -32,21 +32,21 @@ class Rates:
         self._gaps = np.maximum(GAP_SECONDS, 0.003 * numbers_of(states, "interval_ms"))
 
     def host(self, metric: str) -> Floats:
-        """Along hosts."""
+        """Return the rate of a counter along hosts."""
         return self._rate(metric, lambda view: view.hosts, lambda view: view.host_count(metric))
 
     def resource(self, metric: str) -> Floats:
-        """Along the metric's resources."""
+        """Return the rate of a counter along its resources."""
         return self._rate(metric, lambda view: view.resources(metric), lambda view: view.resource_count(metric))
 
     def gpu(self, metric: str) -> Floats:
-        """Along GPUs."""
+        """Return the rate of a counter along GPUs."""
         return self._rate(metric, lambda view: view.gpus, lambda view: view.gpu_count(metric))
 
     def _rate(self, metric: str, whose: Callable[[View], Subjects], read: Callable[[View], Floats]) -> Floats:
-        assert self._view is not None  # noqa: S101  `look` comes first
+        assert self._view is not None  # noqa: S101  `update` comes first
         of, counts = whose(self._view), read(self._view)
-        kept = self._kept.setdefault(metric, Kept(count=float("nan"), at=float("nan"), rate=float("nan")))
+        kept = self._kept.setdefault(metric, SubjectArrays(count=float("nan"), at=float("nan"), rate=float("nan")))
         kept.align(of)
         times, gaps = self._times[of.hosts], self._gaps[of.hosts]
         elapsed, grown = times - kept["at"], counts - kept["count"]

@@ -1,4 +1,4 @@
-"""What the sections of a step are for, by the names that trainings give them."""
+"""Classifies the sections of a step by the names that trainings give them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -23,13 +23,13 @@ _SHARED = ("service", "communication", "checkpoint", "sync")
 
 @lru_cache(maxsize=4096)
 def part_of(name: str) -> str:
-    """What it is for; empty where it is computing."""
+    """Return the part of the step that a section belongs to; an empty string means computing."""
     word = name.lower()
     return next((part for part, words in _WORDS if any(one in word for one in words)), "")
 
 
 class Shares(NamedTuple):
-    """Shares of the time of some steps, and how long some things took in each; `None` is unknown."""
+    """Shares of the time of some steps, and seconds a step; `None` is unknown."""
 
     data: float | None = None
     service: float | None = None
@@ -44,11 +44,11 @@ class Shares(NamedTuple):
 def shares(
     sections: Mapping[str, float], steps: int, step_seconds: float, data_wait_seconds: float | None
 ) -> Shares | None:
-    """From one report; nothing where no time passed."""
+    """Compute the shares from one report, or return None if no time passed."""
     if not step_seconds > 0:
         return None
     parts: dict[str, float] = {}
-    for name in sections:  # by key: a message's map has no faster way
+    for name in sections:  # by key, the fastest way for a protobuf map
         part = part_of(name)
         parts[part] = parts.get(part, 0.0) + sections[name]
     data = data_wait_seconds if data_wait_seconds is not None else parts.get("data")

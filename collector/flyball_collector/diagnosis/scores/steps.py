@@ -1,12 +1,12 @@
-"""Where the steps of a host's runs spend their time, by their own reports."""
+"""Reads from step reports where the steps of a host's runs spend their time."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.keeping import Kept
 from flyball_collector.diagnosis.scores.sections import Shares, shares
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -15,38 +15,38 @@ Floats = NDArray[np.float64]
 NAMES = Shares._fields
 
 HOSTS_A_SECOND = 256
-"""With more hosts than this they are heard by turns: shares need no more, and Python is slow."""
+"""With more hosts than this, each is read every few seconds, because parsing in Python is slow."""
 
 
 class Steps:
-    """One report of each host a second, its ranks by turns."""
+    """Reads one report of each host a second, rotating through its ranks."""
 
     def __init__(self) -> None:
-        self._heard = Kept(sequence=-1)
+        self._read = SubjectArrays(sequence=-1)
 
     def read(self, view: View) -> dict[str, Floats]:
-        """Along hosts; unknown where nothing new was reported."""
+        """Return the shares along hosts; unknown if there is no new report."""
         hosts = len(view.hosts)
-        self._heard.align(view.hosts)
+        self._read.align(view.hosts)
         found = np.full((len(NAMES), hosts), np.nan)
         second = int(view.now)
-        sequences = self._heard["sequence"]
+        sequences = self._read["sequence"]
         every = max(1, -(-hosts // HOSTS_A_SECOND))
-        states, told, places = view.states, [], []
+        states, found_shares, places = view.states, [], []
         for place in range(second % every, hosts, every):
             state = states[place]
             if state.extras is None or state.sequence == sequences[place]:
                 continue
             sequences[place] = state.sequence
-            if (reports := state.extras.steps) and (said := _shares(reports, second // every)) is not None:
-                told.append(said)
+            if (reports := state.extras.steps) and (share := _shares(reports, second // every)) is not None:
+                found_shares.append(share)
                 places.append(place)
-        if told:
-            found[:, places] = np.array(told, dtype=np.float64).T  # what is not told becomes NaN
+        if found_shares:
+            found[:, places] = np.array(found_shares, dtype=np.float64).T  # None becomes NaN
         return dict(zip(NAMES, found, strict=True))
 
 
-def _shares(reports: Sequence[pb.StepReport], turn: int) -> Shares | None:
-    report = reports[turn % len(reports)]
+def _shares(reports: Sequence[pb.StepReport], number: int) -> Shares | None:
+    report = reports[number % len(reports)]
     wait = report.data_wait_seconds if report.HasField("data_wait_seconds") else None
     return shares(report.section_seconds, report.steps, report.step_seconds, wait)

@@ -1,51 +1,59 @@
-"""Bottlenecks of disks: input that is read too slowly, and checkpoints that training waits for."""
+"""Bottlenecks of disks: input that is read too slowly, and checkpoints that block the training."""
 
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.scores.evidence import Assessment, Floats, Group, Ramp, or_lost, percent, weigh
+from flyball_collector.diagnosis.scores.evidence import (
+    Assessment,
+    EvidenceSource,
+    Floats,
+    Ramp,
+    or_lost,
+    percent,
+    weigh,
+)
 from flyball_collector.diagnosis.scores.signals import Signals
-from flyball_collector.diagnosis.unknown import known_or
+from flyball_collector.diagnosis.unknown_values import known_or
 
 DISK, CHECKPOINT = BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_checkpoint"]
 
 _PRESSURE = Ramp(0.03, 0.15, below=-2.5, above=1.5)
-_OF_THE_WAITING = Ramp(0.05, 0.3, below=-2.5, above=1.5)  # the kernel counts a stall less where other CPUs work
+_OF_THE_WAITING = Ramp(0.05, 0.3, below=-2.5, above=1.5)  # the kernel counts less stall time if other CPUs work
 _STALLED = Ramp(0.02, 0.1, below=-0.4, above=0.8)
 _BUSY = Ramp(0.05, 0.3, below=-1.0, above=0.7)
 _WAITING = Ramp(0.12, 0.35, below=-3.0, above=1.5)
 _LOST = Ramp(0.04, 0.12, below=-3.0, above=1.2)
 _READS = Ramp(2e5, 5e6, below=-2.0, above=0.2)
-_OTHER_CAUSE = Ramp(0.03, 0.08, below=0.0, above=-4.0)  # pages that memory has no room for are read again
+_OTHER_CAUSE = Ramp(0.03, 0.08, below=0.0, above=-4.0)  # if memory is short, pages are read again
 _WELL_FED = Ramp(0.7, 0.95, below=0.7, above=-2.5)
 _SAVING = Ramp(0.03, 0.1, below=-3.0, above=2.5)
 
-_UNTOLD = -0.5
-"""Where neither steps nor GPUs say that anybody waits for the disk."""
+_NO_WAIT = -0.5
+"""If neither steps nor GPUs show that anything waits for the disk."""
 
 
 def assess_disk(s: Signals) -> Assessment:
-    """Busy disks harm nobody who does not wait for them: steps that hardly wait speak against it, whatever I/O does."""
+    """Count waits for a disk. A busy disk is harmless if steps hardly wait, whatever its I/O is."""
     some, full, busy = s["io_some"], s["io_full"], s["disk_busy"]
     waiting, read = s["data_share"], s["disk_read"]
     pressure = np.where(waiting >= 0.1, np.maximum(_PRESSURE(some), _OF_THE_WAITING(some / waiting)), _PRESSURE(some))
     host = pressure + _STALLED(full) + _BUSY(busy) + _OTHER_CAUSE(s["memory_some"])
     gpu = np.where(host > 0, _WELL_FED(s["gpu_busy"]), 0.0)
     steps = np.where(np.isnan(waiting), 0.0, or_lost(_WAITING(waiting), _LOST, s.data_loss) + _READS(read))
-    steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _UNTOLD, steps)
+    steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _NO_WAIT, steps)
 
     def words(place: int) -> str:
-        told = "" if np.isnan(waiting[place]) else f"; steps wait for input {waiting[place]:.0%} of their time"
+        steps = "" if np.isnan(waiting[place]) else f"; steps wait for input {waiting[place]:.0%} of the time"
         return (
-            f"tasks stalled for I/O {percent(some[place])} of the time, the disk was busy {percent(busy[place])}, "
-            f"{np.nan_to_num(read[place]) / 1e6:.0f} MB/s read, an operation takes "
-            f"{np.nan_to_num(s['disk_latency'][place]) * 1e3:.1f} ms{told}"
+            f"tasks stalled for I/O {percent(some[place])} of the time; the disk was {percent(busy[place])} busy, "
+            f"{np.nan_to_num(read[place]) / 1e6:.0f} MB/s read, "
+            f"{np.nan_to_num(s['disk_latency'][place]) * 1e3:.1f} ms for each operation{steps}"
         )
 
     return weigh(
         DISK,
         s.hosts,
-        {Group.HOST: host, Group.STEPS: steps, Group.GPU: gpu},
+        {EvidenceSource.HOST: host, EvidenceSource.STEPS: steps, EvidenceSource.GPU: gpu},
         prior=-1.0,
         level=_disk_level(some, waiting),
         known=~(np.isnan(some) & np.isnan(busy)),
@@ -64,16 +72,16 @@ def assess_disk(s: Signals) -> Assessment:
 
 
 def assess_checkpoint(s: Signals) -> Assessment:
-    """Only the steps know when they stand: a checkpoint that is written beside the training costs nothing."""
+    """Use the steps' reports: a checkpoint that is written in the background costs nothing."""
     share = s["checkpoint_share"]
 
     def words(place: int) -> str:
-        return f"checkpoints took {percent(share[place])} of the steps' time in the last minutes"
+        return f"checkpoints took {percent(share[place])} of the step time in the last minutes"
 
     return weigh(
         CHECKPOINT,
         s.hosts,
-        {Group.STEPS: _SAVING(share)},
+        {EvidenceSource.STEPS: _SAVING(share)},
         prior=-1.0,
         level=share,
         known=~np.isnan(share),

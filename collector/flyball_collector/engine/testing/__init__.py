@@ -1,1 +1,1 @@
-"""Play invented hosts and runs through the engine, for tests and simulations."""
+"""Play simulated hosts and runs through the diagnosis, for tests and simulations."""

@@ -1,4 +1,4 @@
-"""For tests: a small fleet whose readings and facts are set by hand, diagnosed second by second."""
+"""A small simulated fleet for tests: readings and facts are set by hand and diagnosed second by second."""
 
 import numpy as np
 
@@ -22,22 +22,22 @@ START = 1_900_000_000
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
-class Stage:
-    """Hosts speak each second until they are silenced."""
+class SimulatedFleet:
+    """Hosts that send a record each second until they are added to `not_reporting`."""
 
     def __init__(self, *detectors: Detector, settings: DiagnosisSettings | None = None) -> None:
         self.fleet = Fleet()
         self.start_up = StartUp()
         self.diagnosis = Diagnosis(self.fleet, settings or DiagnosisSettings(), list(detectors), start_up=self.start_up)
         self.now = float(START)
-        self.mute: set[str] = set()
+        self.not_reporting: set[str] = set()
         self._readings: dict[str, dict[_Key, float | None]] = {}
         self._layouts: dict[tuple[_Key, ...], KnownLayout] = {}
         self._steps: dict[str, list[pb.StepReport]] = {}
         self._sequence = 0
 
     def host(self, name: str = "a") -> HostState:
-        """A host that an agent watches, connected."""
+        """Return a connected host with an agent; create it if needed."""
         state = self.fleet.ensure(name)
         if name not in self._readings:
             self._readings[name] = {}
@@ -46,33 +46,33 @@ class Stage:
         return state
 
     def set(self, metric: str, value: float | None, *, host: str = "a", gpu: str = "", **labels: str) -> None:
-        """What a host says from now on; `None`: it does not know."""
+        """Set what a host reports from now on; `None` means unknown."""
         self.host(host)
         own = {"gpu": gpu, "index": gpu[-1]} if gpu else {}
         self._readings[host][metric, tuple({**own, **labels}.items())] = value
 
     def drop(self, metric: str, *, host: str = "a", gpu: str = "") -> None:
-        """A host has no such column any more."""
+        """Remove columns of a host."""
         for key in [k for k in self._readings[host] if k[0] == metric and (not gpu or ("gpu", gpu) in k[1])]:
             del self._readings[host][key]
 
-    def tell(self, kind: str, *, host: str = "a", resource: str = "", code: int = 0, ago: float = 0.0) -> None:
-        """An event that a record of the host brought."""
+    def add_event(self, kind: str, *, host: str = "a", resource: str = "", code: int = 0, ago: float = 0.0) -> None:
+        """Add an event as if a record of the host had brought it."""
         state = self.host(host)
-        event = HostEvent(int((self.now - ago) * SECOND), kind, resource, code, f"words of {kind}")
+        event = HostEvent(int((self.now - ago) * SECOND), kind, resource, code, f"text of {kind}")
         state.events = (*state.events, event)
 
     def report(self, *reports: pb.StepReport, host: str = "a") -> None:
-        """Steps that the host's next record brings."""
+        """Set the step reports of the host's next record."""
         self._steps[host] = list(reports)
 
     def step(self, seconds: int = 1) -> list[Event]:
-        """Let time pass; returns what was told meanwhile."""
+        """Let seconds pass and return the events."""
         events: list[Event] = []
         for _ in range(seconds):
             self.now += 1
-            for name in self._readings.keys() - self.mute:
-                self._speak(name)
+            for name in self._readings.keys() - self.not_reporting:
+                self._send(name)
             now_ns = int((self.now + 0.5) * SECOND)
             self.fleet.advance(now_ns)
             events += self.diagnosis.step(now_ns)
@@ -80,26 +80,26 @@ class Stage:
         return events
 
     def kinds(self, seconds: int = 1) -> list[str]:
-        """The same in short: `gpu_xid raised`."""
+        """Let seconds pass and return the events in short form, like `gpu_xid raised`."""
         return [f"{event.kind.name} {event.state}" for event in self.step(seconds)]
 
     @property
     def view(self) -> View:
-        """The newest."""
+        """The newest view."""
         assert self.diagnosis.view is not None  # noqa: S101
         return self.diagnosis.view
 
-    def _speak(self, name: str) -> None:
+    def _send(self, name: str) -> None:
         readings = self._readings[name]
         keys = tuple(sorted(readings))
         layout = self._layouts.get(keys)
         if layout is None:
             layout = self._layouts[keys] = KnownLayout(Layout(tuple(_column(key) for key in keys)))
-        said = [readings[key] for key in keys]
+        known = [readings[key] for key in keys]
         values = np.array(
-            [round((v or 0) * s) for v, s in zip(said, layout.scales.tolist(), strict=True)], dtype=np.int64
+            [round((v or 0) * s) for v, s in zip(known, layout.scales.tolist(), strict=True)], dtype=np.int64
         )
-        valid = np.array([value is not None for value in said], dtype=np.bool_)
+        valid = np.array([value is not None for value in known], dtype=np.bool_)
         at = int(self.now * SECOND)
         self._sequence += 1
         steps = self._steps.pop(name, [])

@@ -1,4 +1,4 @@
-"""Rises that a day explains, and rises that it does not."""
+"""Rises that may be a daily cycle, and rises that are not."""
 
 import numpy as np
 from hypothesis import given
@@ -16,8 +16,8 @@ POINTS = 18
     swing=st.floats(0.02, 0.8),
     top=st.floats(0.85, 0.98),
 )
-def test_every_piece_of_a_days_cycle_may_be_one(hours: float, start: float, swing: float, top: float) -> None:
-    """Whatever its range and the hour: a sine whose top leaves room is never held for a filling."""
+def test_every_part_of_a_daily_cycle_is_recognised(hours: float, start: float, swing: float, top: float) -> None:
+    """Whatever its range and the hour, a sine that leaves room at its top never counts as filling up."""
     times = np.linspace(start, start + hours, POINTS) * 3600
     use = (top - swing / 2 + swing / 2 * np.sin(2 * np.pi * times / 86_400))[:, None]
     trend = theil_sen(times, use)
@@ -25,8 +25,8 @@ def test_every_piece_of_a_days_cycle_may_be_one(hours: float, start: float, swin
 
 
 @given(hours=st.sampled_from([3.0, 9.0]), share=st.floats(0.3, 0.9))
-def test_a_line_with_little_room_ahead_is_none(hours: float, share: float) -> None:
-    """A straight rise whose room is a fraction of what it has covered goes on until memory is full."""
+def test_a_straight_rise_with_little_room_is_not_a_daily_cycle(hours: float, share: float) -> None:
+    """If the room is a fraction of the rise so far, the rise continues until memory is full."""
     gain = 0.3
     times = np.linspace(0, hours, POINTS) * 3600
     use = np.linspace(1 - gain * (1 + share / 2), 1 - gain * share / 2, POINTS)[:, None]

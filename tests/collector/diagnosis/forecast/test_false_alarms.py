@@ -5,18 +5,18 @@ import pytest
 from tests.benchmarks.false_alarms import KINDS, alerts_of_days, alerts_of_starts, upper_bound
 
 
-def test_quiet_hosts_are_left_alone() -> None:
-    """Over 100 simulated host-days, and 1,000 job starts by seconds, not a single alert."""
+def test_quiet_hosts_raise_no_alerts() -> None:
+    """There is no alert in 100 simulated host-days and 1,000 job starts."""
     assert not alerts_of_days(hosts=100, days=1, seed=11)
     assert not alerts_of_starts(hosts=1000, rounds=1, seed=12)
 
 
 @pytest.mark.parametrize(("alerts", "bound"), [(0, 3.0), (1, 4.74), (3, 7.75), (10, 16.96)])
-def test_the_upper_bound_is_poissons(alerts: int, bound: float) -> None:
-    """The one-sided bounds of 95 % are those of the tables."""
+def test_the_upper_bound_is_that_of_poisson(alerts: int, bound: float) -> None:
+    """The one-sided 95 % bounds equal those of the tables."""
     assert upper_bound(alerts) == pytest.approx(bound, abs=0.01)
 
 
 def test_every_risk_is_counted() -> None:
-    """The simulation counts each kind that forecasts can tell."""
+    """The simulation counts all kinds that forecasts can report."""
     assert len(KINDS) == len(set(KINDS)) == 6

@@ -1,4 +1,4 @@
-"""Memory that is not given back, and memory that only wanders."""
+"""Memory leaks, and memory use that only fluctuates."""
 
 from collections.abc import Callable
 
@@ -21,15 +21,15 @@ DAY = 1440
 
 
 def remember_a_day(memory: MemoryExhaustion, machines: Machines, level: Floats) -> None:
-    """Let it know a day before the series: these levels, which hardly move."""
+    """Load a day of history before the series: almost constant at these levels."""
     times = START - np.arange(60.0 * DAY, 0.0, -60.0, dtype=np.float64)
     wavers = np.random.default_rng(3).normal(0, 0.001, DAY)
     for subject, before in zip(machines.hosts.names, level, strict=True):
-        memory.recall(Subject(subject.host, resource="host"), times, before + wavers, before + wavers)
+        memory.load_history(Subject(subject.host, resource="host"), times, before + wavers, before + wavers)
 
 
-def first_told(use: Floats, *, known: bool = True) -> Floats:
-    """For each host (minute × host) the minute at which a leak is claimed; NaN: never. `known`: the day before is."""
+def first_claim(use: Floats, *, known: bool = True) -> Floats:
+    """Return for each host (minute × host) the minute of the first claim, or NaN. `known`: the day before is known."""
     machines, memory = Machines(use.shape[1]), MemoryExhaustion(ForecastSettings())
     if known:
         remember_a_day(memory, machines, use[:30].mean(axis=0))
@@ -59,45 +59,45 @@ def wander(minutes: int, tau: float, spread: float) -> Floats:
     ("gib_an_hour", "within_minutes"),
     [(8.0, 120), (2.0, 240), (0.5, 660)],
 )
-def test_a_leak_is_told(gib_an_hour: float, within_minutes: int) -> None:
-    """Of 64 GiB with half of it in use, steady growth is found after hours, the faster the sooner."""
+def test_a_leak_is_reported(gib_an_hour: float, within_minutes: int) -> None:
+    """With half of 64 GiB in use, steady growth is found after hours, earlier if it is faster."""
     minutes = np.arange(within_minutes)[:, None]
-    first = first_told(0.5 + gib_an_hour / 64 * minutes / 60 + noise(within_minutes, 0.001, 20))
+    first = first_claim(0.5 + gib_an_hour / 64 * minutes / 60 + noise(within_minutes, 0.001, 20))
     assert np.mean(first < within_minutes) >= 0.95
 
 
-def test_a_leak_under_a_saw_tooth_is_told() -> None:
-    """What is left after each collection grows, although memory falls every twenty minutes."""
+def test_a_leak_under_a_sawtooth_is_reported() -> None:
+    """The minimum after each collection grows, although memory falls every twenty minutes."""
     minutes = np.arange(720)[:, None]
     use = 0.4 + 0.02 * minutes / 60 + 0.1 * (minutes / 20 % 1) + noise(720, 0.001, 20)
-    assert np.mean(~np.isnan(first_told(use))) >= 0.95
+    assert np.mean(~np.isnan(first_claim(use))) >= 0.95
 
 
-def test_a_days_rise_is_no_leak() -> None:
-    """Neither on the first morning, when nothing of the day is known, nor on those that go about as high."""
+def test_a_daily_rise_is_not_a_leak() -> None:
+    """Not on the first morning, when no day is known, and not on later ones that go about as high."""
     hours = np.arange(3 * DAY)[:, None] / 60
     phase, swing = np.arange(24.0), np.linspace(0.05, 0.3, 24)
     use = 0.5 + swing * (1 + 0.1 * (hours // 24)) * np.sin(2 * np.pi * (hours - phase) / 24)
-    assert np.isnan(first_told(use + noise(3 * DAY, 0.002, 24), known=False)).all()
+    assert np.isnan(first_claim(use + noise(3 * DAY, 0.002, 24), known=False)).all()
 
 
-def test_what_grows_for_longer_than_a_days_cycle_is_told_without_a_day_before() -> None:
-    """Eighteen hours of growth alike are no morning."""
+def test_growth_longer_than_a_daily_cycle_is_reported_without_a_day_of_history() -> None:
+    """Eighteen hours of equal growth are not a morning."""
     minutes = np.arange(1320)[:, None]
-    first = first_told(0.3 + 0.02 * minutes / 60 + noise(1320, 0.001, 20), known=False)
+    first = first_claim(0.3 + 0.02 * minutes / 60 + noise(1320, 0.001, 20), known=False)
     assert ((first > 17 * 60) & (first < 22 * 60)).all()
 
 
 @pytest.mark.parametrize(("hours", "ahead_hours"), [(5, 1.5), (8, 1.5), (12, 2.5), (17, 5.0)])
-def test_what_rises_as_no_day_does_is_told_without_a_day_before(hours: int, ahead_hours: float) -> None:
-    """Two hours at rest and a straight rise for hours, which a day's cycle has no room for, or no such line."""
+def test_growth_unlike_a_daily_cycle_is_reported_without_a_day_of_history(hours: int, ahead_hours: float) -> None:
+    """After two hours at rest, memory rises straight for hours, with less room than a daily cycle needs."""
     minutes = np.arange(60 * (hours + 2))[:, None]
     use = 0.4 + 0.6 * np.maximum(minutes / 60 - 2, 0) / hours + noise(len(minutes), 0.002, 20)
-    assert (first_told(np.minimum(use, 1.0), known=False) <= 60 * (hours + 2 - ahead_hours)).all()
+    assert (first_claim(np.minimum(use, 1.0), known=False) <= 60 * (hours + 2 - ahead_hours)).all()
 
 
 def test_noise_does_not_end_a_leak() -> None:
-    """Readings that scatter by 1 % hide a leak from some looks; it is told once."""
+    """Readings with 1 % of noise hide a leak at times; it is still reported once."""
     minutes = np.arange(600)
     events = play(0.2 + 0.04 * minutes / 60 + np.random.default_rng(4).normal(0, 0.01, 600))
     assert [event.state for event in events if event.state is not State.CHANGED] == [State.RAISED]
@@ -115,37 +115,37 @@ QUIET: dict[str, Callable[[], Floats]] = {
 
 
 @pytest.mark.parametrize("name", QUIET)
-def test_what_is_no_leak_is_not_told(name: str) -> None:
-    """Levels, steps, warm-ups, collections and wandering noise are no leaks, on none of 200 hosts."""
-    assert np.isnan(first_told(QUIET[name]())).all()
+def test_other_behaviour_is_not_reported(name: str) -> None:
+    """Levels, steps, warm-ups, collections and random walks do not count as leaks on any of 200 hosts."""
+    assert np.isnan(first_claim(QUIET[name]())).all()
 
 
-def test_a_leak_that_takes_weeks_is_not_told() -> None:
-    """Growth that would fill memory in a month is nobody's concern today."""
+def test_a_leak_that_takes_weeks_is_not_reported() -> None:
+    """Growth that would fill memory in a month is too slow."""
     minutes = np.arange(720)[:, None]
-    assert np.isnan(first_told(0.3 + 0.0008 * minutes / 60 + noise(720, 0.00005, 5))).all()
+    assert np.isnan(first_claim(0.3 + 0.0008 * minutes / 60 + noise(720, 0.00005, 5))).all()
 
 
 def play(use: Floats) -> list[Event]:
-    """The events of one host, minute by minute: both detectors, as they stand together."""
+    """Play one host minute by minute through both memory detectors; return the events."""
     machines, memory, conditions = Machines(1), MemoryExhaustion(ForecastSettings()), Conditions()
     leak = MemoryLeak(memory, ForecastSettings())
     remember_a_day(memory, machines, use[:30].mean(keepdims=True))
     events: list[Event] = []
     for minute, value in enumerate(use):
         view = ArrayView(machines, START + 60.0 * minute, host={"memory_used_ratio": np.array([value])})
-        events += conditions.take([*memory.observe(view), *leak.observe(view)], view.now_ns)
+        events += conditions.apply([*memory.observe(view), *leak.observe(view)], view.now_ns)
     return events
 
 
 def until_restarted(minutes: int) -> Floats:
-    """An hour at 40 %, growth over so many minutes up to the limit, and two hours after a restart."""
+    """Return an hour at 40 %, growth over `minutes` up to the limit, and two hours after a restart."""
     use = np.concatenate([np.full(60, 0.4), np.linspace(0.4, 1.0, minutes), np.full(120, 0.3)])
     return np.asarray(use + noise(len(use), 0.002, 1)[:, 0])
 
 
 @pytest.mark.parametrize("minutes", [183, 723])
-def test_a_leak_is_told_once_and_ends_with_the_restart(minutes: int) -> None:
-    """It stands until the exhaustion explains it, however long it grows; what was killed leaks no more."""
+def test_a_leak_is_reported_once_and_cleared_by_the_restart(minutes: int) -> None:
+    """It is active until the exhaustion explains it. A killed process no longer leaks."""
     raised = [event.kind.name for event in play(until_restarted(minutes)) if event.state is State.RAISED]
     assert raised == ["memory_leak", "memory_exhaustion"]

@@ -1,4 +1,4 @@
-"""Memory pressure as the kernel tells it."""
+"""Memory pressure as reported by the kernel."""
 
 import numpy as np
 
@@ -13,19 +13,19 @@ METRIC = "pressure_seconds_total/memory"
 
 
 def play(some: float, full: float, seconds: int = 60) -> list[Event]:
-    """A minute of these stalls, then a quiet one."""
+    """Play a minute of these stalls and then a quiet minute; return the events."""
     machines, detector, conditions = Machines(1), MemoryPressure(ForecastSettings()), Conditions()
     events: list[Event] = []
     for second in range(seconds + 90):
         on = float(second < seconds)
         host = {f"{METRIC}/some": np.array([some * on]), f"{METRIC}/full": np.array([full * on])}
         view = ArrayView(machines, 1.7e9 + second, host=host)
-        events += conditions.take(detector.observe(view), view.now_ns)
+        events += conditions.apply(detector.observe(view), view.now_ns)
     return events
 
 
-def test_pressure_is_told_and_ends() -> None:
-    """Some task stalls for a fifth of the time: a warning, until it no longer does."""
+def test_pressure_is_reported_and_cleared() -> None:
+    """If some task stalls for a fifth of the time, it is a warning until that ends."""
     events = play(0.2, 0.05)
     assert [(event.state, event.severity) for event in events] == [
         (State.RAISED, Severity.WARNING),
@@ -33,12 +33,12 @@ def test_pressure_is_told_and_ends() -> None:
     ]
 
 
-def test_what_systemd_kills_for_is_critical() -> None:
-    """Every task stalls for most of the time: the kernel's killers come."""
+def test_pressure_at_which_systemd_kills_is_critical() -> None:
+    """All tasks stall for most of the time: systemd-oomd would kill."""
     assert play(0.9, 0.7)[0].severity is Severity.CRITICAL
 
 
-def test_little_or_short_pressure_is_not_told() -> None:
+def test_little_or_short_pressure_is_not_reported() -> None:
     """A few per cent are usual, and so are a few seconds."""
     assert play(0.05, 0.01) == []
     assert play(0.5, 0.3, seconds=6) == []

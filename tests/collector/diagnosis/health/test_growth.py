@@ -19,7 +19,7 @@ def grown(growth: Growth, value: float, now: float) -> float:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 1000)), min_size=1, max_size=50))
 def test_growth_is_the_sum_of_rises(counts: list[int | None]) -> None:
-    """Within the time nothing is lost and nothing counts twice: falls are restarts, unknowns are bridged."""
+    """Within the time nothing is lost or counted twice: decreases are restarts, unknown values are bridged."""
     growth = Growth(1000.0)
     for second, count in enumerate(counts):
         total = grown(growth, math.nan if count is None else count, float(second))
@@ -27,8 +27,8 @@ def test_growth_is_the_sum_of_rises(counts: list[int | None]) -> None:
     assert total == sum(max(0, after - before) for before, after in pairwise(known))
 
 
-def test_what_is_older_than_the_time_is_over() -> None:
-    """A rise counts for the whole time less a bucket at least, and not longer than the time."""
+def test_older_growth_is_dropped() -> None:
+    """An increase counts for at least the time less a bucket, and at most the time."""
     growth = Growth(100.0, 10)
     grown(growth, 0, 1000.0)
     assert grown(growth, 5, 1001.0) == 5
@@ -39,7 +39,7 @@ def test_what_is_older_than_the_time_is_over() -> None:
 
 
 def test_counters_follow_their_subjects() -> None:
-    """A newcomer before the others changes nothing of theirs, and begins with nothing."""
+    """A new subject before the others does not change their growth, and starts at zero."""
     growth = Growth(100.0)
     grown(growth, 0, 0.0)
     grown(growth, 7, 1.0)

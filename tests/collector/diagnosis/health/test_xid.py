@@ -1,4 +1,4 @@
-"""XIDs: what is new, what is old, what belongs to another error."""
+"""XIDs: which are new, which are old, which are after-effects."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.health.xid import XidDetector
 from flyball_collector.diagnosis.health.xid_catalogue import BY_CODE, XIDS, XidClass, look_up
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.engine.testing.hosts import Stage
+from flyball_collector.engine.testing.hosts import SimulatedFleet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
-def stage() -> Stage:
-    found = Stage(XidDetector(HealthSettings(), HostReports()))
+def sim() -> SimulatedFleet:
+    found = SimulatedFleet(XidDetector(HealthSettings(), HostReports()))
     found.set("gpu_power_watts", 100, gpu="GPU-0")
     found.set("gpu_power_watts", 100, gpu="GPU-1")
     return found
@@ -24,8 +24,8 @@ def raised(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.subject.gpu, event.subject.resource) for event in events if event.state == "raised"]
 
 
-def test_every_code_is_listed_once_and_says_what_to_do() -> None:
-    """The table has no two entries of a code, and none without words; codes of the published lists have their class."""
+def test_every_code_is_listed_once_with_an_action() -> None:
+    """The table has one entry for each code, none without text; codes of the published lists have their class."""
     assert len(BY_CODE) == len(XIDS)
     assert all(xid.name and xid.action for xid in XIDS)
     for code in (46, 48, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158):
@@ -41,136 +41,136 @@ def test_every_code_is_listed_once_and_says_what_to_do() -> None:
     assert look_up(9999).belongs_to is XidClass.UNKNOWN
 
 
-def test_an_xid_is_raised_for_its_gpu_and_ends() -> None:
-    """It says class, meaning and action, stands while it is new, and is over some time later."""
-    on = stage()
-    assert on.step() == []
-    on.tell("gpu_xid", resource="GPU-1", code=79)
-    [event] = on.step()
+def test_an_xid_is_raised_for_its_gpu_and_cleared() -> None:
+    """It has class, meaning and action, is active while it is new, and is cleared some time later."""
+    fleet = sim()
+    assert fleet.step() == []
+    fleet.add_event("gpu_xid", resource="GPU-1", code=79)
+    [event] = fleet.step()
     assert (event.state, event.subject.gpu, event.subject.resource) == ("raised", "GPU-1", "XID 79")
     assert event.severity is Severity.CRITICAL
     assert "fallen off the bus" in event.because
-    assert "restart the machine" in event.because
-    assert on.kinds(890) == []
-    assert on.kinds(20) == ["gpu_xid cleared"]
+    assert "restart the node" in event.because
+    assert fleet.kinds(890) == []
+    assert fleet.kinds(20) == ["gpu_xid cleared"]
 
 
-def test_an_application_s_xid_is_a_warning_and_one_to_ignore_is_silent() -> None:
-    """13 asks for a look at the application; 43, 63 and 92 are for the record."""
-    on = stage()
+def test_an_application_xid_is_a_warning_and_others_are_ignored() -> None:
+    """13 asks to debug the application; 43, 63 and 92 are only for the record."""
+    fleet = sim()
     for code in (43, 63, 92):
-        on.tell("gpu_xid", resource="GPU-0", code=code)
-    assert on.step(5) == []
-    on.tell("gpu_xid", resource="GPU-0", code=13)
-    [event] = on.step()
+        fleet.add_event("gpu_xid", resource="GPU-0", code=code)
+    assert fleet.step(5) == []
+    fleet.add_event("gpu_xid", resource="GPU-0", code=13)
+    [event] = fleet.step()
     assert event.severity is Severity.WARNING
     assert "application" in event.because
 
 
 def test_each_code_is_a_condition_of_its_own() -> None:
-    """A second code on a GPU that has one already is told, the same code again is not."""
-    on = stage()
-    on.tell("gpu_xid", resource="GPU-0", code=31)
-    assert raised(on.step()) == [("GPU-0", "XID 31")]
-    on.tell("gpu_xid", resource="GPU-0", code=31)
-    assert on.step() == []
-    on.tell("gpu_xid", resource="GPU-0", code=48)
-    assert raised(on.step()) == [("GPU-0", "XID 48")]
+    """A second code on the same GPU is reported, the same code again is not."""
+    fleet = sim()
+    fleet.add_event("gpu_xid", resource="GPU-0", code=31)
+    assert raised(fleet.step()) == [("GPU-0", "XID 31")]
+    fleet.add_event("gpu_xid", resource="GPU-0", code=31)
+    assert fleet.step() == []
+    fleet.add_event("gpu_xid", resource="GPU-0", code=48)
+    assert raised(fleet.step()) == [("GPU-0", "XID 48")]
 
 
-def test_an_after_effect_is_told_only_alone() -> None:
-    """45 beside another error follows it; alone it is told."""
-    on = stage()
-    on.tell("gpu_xid", resource="GPU-0", code=48)
-    on.tell("gpu_xid", resource="GPU-0", code=45)
-    on.tell("gpu_xid", resource="GPU-1", code=45)
-    assert sorted(raised(on.step())) == [("GPU-0", "XID 48"), ("GPU-1", "XID 45")]
+def test_an_after_effect_is_reported_only_alone() -> None:
+    """45 with another error is an after-effect; alone it is reported."""
+    fleet = sim()
+    fleet.add_event("gpu_xid", resource="GPU-0", code=48)
+    fleet.add_event("gpu_xid", resource="GPU-0", code=45)
+    fleet.add_event("gpu_xid", resource="GPU-1", code=45)
+    assert sorted(raised(fleet.step())) == [("GPU-0", "XID 48"), ("GPU-1", "XID 45")]
 
 
 def test_one_code_in_different_jobs_suspects_the_gpu() -> None:
-    """An application's error that follows the GPU from job to job is no application's error."""
-    on = stage()
+    """An application error that follows the GPU from job to job is not the application's."""
+    fleet = sim()
     severities = []
     for run in ("first", "second"):
-        on.host().tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=run, gpus=["GPU-0"])])
-        on.tell("gpu_xid", resource="GPU-0", code=13)
-        severities += [event.severity for event in on.step(70)]
+        fleet.host().tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=run, gpus=["GPU-0"])])
+        fleet.add_event("gpu_xid", resource="GPU-0", code=13)
+        severities += [event.severity for event in fleet.step(70)]
     assert severities == [Severity.WARNING, Severity.CRITICAL]
 
 
-@pytest.mark.parametrize(("ago", "told"), [(200.0, True), (2000.0, False)])
-def test_age_is_the_xid_s_own(ago: float, *, told: bool) -> None:
-    """One that a record from the spool brings late is told while it is new; an old one is history."""
-    on = stage()
-    on.step()
-    on.tell("gpu_xid", resource="GPU-0", code=79, ago=ago)
-    assert bool(raised(on.step())) is told
+@pytest.mark.parametrize(("ago", "reported"), [(200.0, True), (2000.0, False)])
+def test_the_age_is_that_of_the_xid(ago: float, *, reported: bool) -> None:
+    """One that arrives late from the spool is reported while it is new; an old one is history."""
+    fleet = sim()
+    fleet.step()
+    fleet.add_event("gpu_xid", resource="GPU-0", code=79, ago=ago)
+    assert bool(raised(fleet.step())) is reported
 
 
-def test_an_xid_that_is_read_again_after_a_restart_is_no_new_one() -> None:
-    """What stood goes on as the same condition; what was over does not come back."""
-    before = stage()
-    before.tell("gpu_xid", resource="GPU-0", code=79)
+def test_an_xid_that_is_read_again_after_a_restart_is_not_new() -> None:
+    """An active condition continues as the same one; one that was over does not return."""
+    before = sim()
+    before.add_event("gpu_xid", resource="GPU-0", code=79)
     [event] = before.step()
-    told = before.host().events
+    events = before.host().events
 
-    after = stage()
+    after = sim()
     after.now = before.now + 100
     after.diagnosis.conditions.load([event], int(after.now * 1e9))
-    after.host().events = told  # read from the store
+    after.host().events = events  # from the store
     assert after.step(5) == []
     assert after.diagnosis.conditions.active()[0].event.condition == event.condition
 
-    later = stage()
+    later = sim()
     later.now = before.now + 2000
-    later.host().events = told
+    later.host().events = events
     assert later.step(5) == []
 
 
-def test_a_host_s_wrong_clock_makes_nothing_new_for_ever() -> None:
-    """Its event times are corrected by its skew; one from the future counts from when it was told."""
-    on = stage()
-    on.host().clock_skew_seconds = 3600.0
-    on.tell("gpu_xid", resource="GPU-0", code=79, ago=-3600.0)
-    assert raised(on.step()) == [("GPU-0", "XID 79")]
-    on.tell("gpu_xid", resource="GPU-1", code=79, ago=-90_000.0)
-    assert raised(on.step()) == [("GPU-1", "XID 79")]
-    assert on.kinds(910) == ["gpu_xid cleared"] * 2
+def test_a_wrong_host_clock_does_not_keep_xids_new() -> None:
+    """Event times are corrected by the skew; one from the future counts from when it was reported."""
+    fleet = sim()
+    fleet.host().clock_skew_seconds = 3600.0
+    fleet.add_event("gpu_xid", resource="GPU-0", code=79, ago=-3600.0)
+    assert raised(fleet.step()) == [("GPU-0", "XID 79")]
+    fleet.add_event("gpu_xid", resource="GPU-1", code=79, ago=-90_000.0)
+    assert raised(fleet.step()) == [("GPU-1", "XID 79")]
+    assert fleet.kinds(910) == ["gpu_xid cleared"] * 2
 
 
-def test_the_driver_s_recovery_action_stands_until_it_is_done() -> None:
-    """It is told as XID 154, with what the driver asks for."""
-    on = stage()
-    on.set("gpu_recovery_action", 0, gpu="GPU-0")
-    assert on.step(2) == []
-    on.set("gpu_recovery_action", 2, gpu="GPU-0")
-    [event] = on.step()
+def test_the_recovery_action_is_active_until_it_is_done() -> None:
+    """It is reported as XID 154 with the action that the driver requires."""
+    fleet = sim()
+    fleet.set("gpu_recovery_action", 0, gpu="GPU-0")
+    assert fleet.step(2) == []
+    fleet.set("gpu_recovery_action", 2, gpu="GPU-0")
+    [event] = fleet.step()
     assert event.subject.resource == "XID 154"
     assert "restart the node" in event.because
-    assert on.kinds(1500) == []
-    on.set("gpu_recovery_action", 0, gpu="GPU-0")
-    assert on.kinds(950) == ["gpu_xid cleared"]
+    assert fleet.kinds(1500) == []
+    fleet.set("gpu_recovery_action", 0, gpu="GPU-0")
+    assert fleet.kinds(950) == ["gpu_xid cleared"]
 
 
-def test_a_host_that_is_removed_takes_its_xids_along() -> None:
-    """The condition of a host that is no more ends."""
-    on = stage()
-    on.host("b")
-    on.tell("gpu_xid", resource="GPU-0", code=79)
-    on.step()
-    on.mute.add("a")
-    on.fleet.remove("a")
-    assert on.kinds() == ["gpu_xid cleared"]
+def test_removing_a_host_clears_its_xids() -> None:
+    """The condition of a host that no longer exists is cleared."""
+    fleet = sim()
+    fleet.host("b")
+    fleet.add_event("gpu_xid", resource="GPU-0", code=79)
+    fleet.step()
+    fleet.not_reporting.add("a")
+    fleet.fleet.remove("a")
+    assert fleet.kinds() == ["gpu_xid cleared"]
 
 
-def test_a_flood_is_bounded() -> None:
-    """Codes without end do not fill the memory."""
+def test_many_codes_are_bounded() -> None:
+    """Any number of codes uses a limited amount of memory."""
     detector = XidDetector(HealthSettings(), HostReports())
-    on = Stage(detector)
+    fleet = SimulatedFleet(detector)
     for batch in range(70):
-        on.host().events = ()
+        fleet.host().events = ()
         for code in range(64):
-            on.tell("gpu_xid", resource=f"GPU-{batch}", code=10_000 + code)
-        on.step()
+            fleet.add_event("gpu_xid", resource=f"GPU-{batch}", code=10_000 + code)
+        fleet.step()
     assert len(detector._seen) <= 4096
-    assert isinstance(on.diagnosis.conditions, Conditions)
+    assert isinstance(fleet.diagnosis.conditions, Conditions)

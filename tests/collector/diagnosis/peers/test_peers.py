@@ -1,4 +1,4 @@
-"""GPUs beside their peers: groups, power caps, cooling, strangers."""
+"""GPUs compared with their peers: groups, power caps, cooling, other users."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ GPUS = 8
 
 
 def board(second: int, **metrics: list[float]) -> Mapping[Key, float]:
-    """Readings of the GPUs of one host, with the noise of sensors."""
+    """Return readings of the GPUs of one host with sensor noise."""
     noise = np.random.default_rng(second).normal(0, 0.003, (len(metrics), GPUS))
     return {
         gpu_key(f"gpu_{name}", f"G{gpu}"): values[gpu] * (1 + noise[row, gpu])
@@ -27,8 +27,8 @@ def board(second: int, **metrics: list[float]) -> Mapping[Key, float]:
     }
 
 
-def told(events: list[Event], kind: str) -> list[tuple[str, str]]:
-    """(state, GPU) of the events of this kind."""
+def summary(events: list[Event], kind: str) -> list[tuple[str, str]]:
+    """Return (state, GPU) of the events of this kind."""
     return [(event.state.value, event.subject.gpu) for event in events if event.kind.name == kind]
 
 
@@ -41,8 +41,8 @@ def all_but(usual: float, **other: float) -> list[float]:
         st.tuples(st.integers(0, 2), st.none() | st.sampled_from([1.0, 2.0, 2.0, 3.5, 7.0])), min_size=1, max_size=12
     )
 )
-def test_the_others_median_is_without_oneself(pairs: list[tuple[int, float | None]]) -> None:
-    """Ties and unknown values included."""
+def test_the_others_median_leaves_out_the_gpu_itself(pairs: list[tuple[int, float | None]]) -> None:
+    """Ties and unknown values are included."""
     numbers = np.array([number for number, _ in pairs])
     values = np.array([np.nan if value is None else value for _, value in pairs])
     found = Groups(numbers, 3).others_median(values)
@@ -64,19 +64,19 @@ def capped(second: int, *, clock: list[float], power: list[float], limit: list[f
     )
 
 
-def test_all_at_their_limit_is_normal() -> None:
-    """A plateau at the power limit is what a training makes, also when the clocks fall as it begins."""
+def test_all_gpus_at_their_limit_is_normal() -> None:
+    """A training reaches the power limit, and clocks fall when it starts."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         clock, power = (1.9e9, 300.0) if second < 120 else (1.4e9, 700.0)
         return capped(second, clock=all_but(clock), power=all_but(power), limit=all_but(700.0))
 
     events, _ = play(1, range(300), lambda *_: None, readings=readings)
-    assert told(events, "power_capped") == []
+    assert summary(events, "power_capped") == []
 
 
-def test_a_lower_limit_than_the_peers_is_told_and_its_end() -> None:
-    """At its limit and a quarter slower than the others."""
+def test_a_lower_limit_than_the_peers_is_reported_and_cleared() -> None:
+    """The GPU is at its limit and a quarter slower than the others."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         low = 60 <= second < 200
@@ -87,14 +87,14 @@ def test_a_lower_limit_than_the_peers_is_told_and_its_end() -> None:
         )
 
     events, _ = play(1, range(320), lambda *_: None, readings=readings)
-    assert told(events, "power_capped") == [("raised", "G3"), ("cleared", "G3")]
+    assert summary(events, "power_capped") == [("raised", "G3"), ("cleared", "G3")]
     (raised, _) = [event for event in events if event.kind.name == "power_capped"]
     assert raised.evidence["clock_of_peers_ratio"] < 0.8
     assert "of its peers'" in raised.because
 
 
-def test_a_limit_that_is_lowered_for_all_shows_against_the_past() -> None:
-    """Without anybody to compare with, a GPU is compared with itself at the same work."""
+def test_a_limit_lowered_for_all_is_found_by_the_past() -> None:
+    """Without peers to compare with, a GPU is compared with itself at the same work."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         clock, watts = (1.5e9, 690.0) if second < 200 else (1.1e9, 400.0)
@@ -102,11 +102,13 @@ def test_a_limit_that_is_lowered_for_all_shows_against_the_past() -> None:
         return capped(second, clock=all_but(clock), power=all_but(watts), limit=all_but(limit))
 
     events, _ = play(1, range(260), lambda *_: None, readings=readings)
-    assert {gpu for state, gpu in told(events, "power_capped") if state == "raised"} == {f"G{n}" for n in range(GPUS)}
+    assert {gpu for state, gpu in summary(events, "power_capped") if state == "raised"} == {
+        f"G{n}" for n in range(GPUS)
+    }
 
 
-def test_slow_without_being_at_the_limit_is_no_cap() -> None:
-    """Who idles clocks low."""
+def test_a_slow_gpu_below_its_limit_is_not_capped() -> None:
+    """An idle GPU has low clocks."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         return capped(
@@ -117,11 +119,11 @@ def test_slow_without_being_at_the_limit_is_no_cap() -> None:
         )
 
     events, _ = play(1, range(120), lambda *_: None, readings=readings)
-    assert told(events, "power_capped") == []
+    assert summary(events, "power_capped") == []
 
 
 def heavier_on_one(_: int, second: int) -> Mapping[Key, float]:
-    """All draw about their limit; one clocks a quarter lower at it."""
+    """All GPUs draw about their limit; one has a clock a quarter lower."""
     return capped(second, clock=all_but(1.9e9, G3=1.4e9), power=all_but(690.0, G3=695.0), limit=all_but(700.0))
 
 
@@ -129,26 +131,26 @@ def held(*members: pb.Member) -> dict[str, pb.Tenancy]:
     return {host(0): pb.Tenancy(members=members)}
 
 
-def test_unlike_jobs_on_one_host_are_not_compared() -> None:
-    """At one limit heavier work clocks lower: where nobody says what the GPUs work for, or that it is not the same."""
+def test_different_jobs_on_one_host_are_not_compared() -> None:
+    """At the same limit, heavier work runs at lower clocks; here the work is unknown or known to differ."""
     jobs = [pb.Member(pid=n, user="ann", command=f"python train.py --config {n}", gpus=[f"G{n}"]) for n in range(GPUS)]
     for tenancies in (None, held(*jobs)):
         events, _ = play(1, range(200), lambda *_: None, readings=heavier_on_one, tenancies=tenancies)
-        assert told(events, "power_capped") == []
+        assert summary(events, "power_capped") == []
 
 
-def test_one_that_is_slower_at_the_same_work_is_told() -> None:
-    """In one run, or started by one command; a monitor on the GPU does not make its work another."""
+def test_a_gpu_that_is_slower_at_the_same_work_is_reported() -> None:
+    """They are in one run or started by one command; a monitor on the GPU does not make its work different."""
     monitor = pb.Member(pid=99, user="root", command="monitor", gpus=["G3"])
     ranks = [pb.Member(pid=n, run="r", rank=n, user="ann", gpus=[f"G{n}"]) for n in range(GPUS)]
     launched = [pb.Member(pid=n, user="ann", command="python train.py", gpus=[f"G{n}"]) for n in range(GPUS)]
     for members in ([*ranks, monitor], launched):
         events, _ = play(1, range(200), lambda *_: None, readings=heavier_on_one, tenancies=held(*members))
-        assert told(events, "power_capped") == [("raised", "G3")]
+        assert summary(events, "power_capped") == [("raised", "G3")]
 
 
-def test_the_odd_hot_one_is_told_and_hot_places_are_not() -> None:
-    """Boards have warm and cool places; an outlier is far from both."""
+def test_a_hot_outlier_is_reported_and_warm_positions_are_not() -> None:
+    """Boards have warm and cool positions; an outlier is far from both."""
     places = [44.0, 46.0, 40.0, 43.0, 47.0, 39.0, 44.0, 40.0]
 
     def heats(hot: float) -> list[float]:
@@ -160,15 +162,15 @@ def test_the_odd_hot_one_is_told_and_hot_places_are_not() -> None:
         )
 
     events, _ = play(1, range(200), lambda *_: None, readings=lambda _, second: readings(62.0, second))
-    assert told(events, "cooling_outlier") == [("raised", "G1")]
+    assert summary(events, "cooling_outlier") == [("raised", "G1")]
     assert all(event.because.startswith("62 °C at") for event in events)
     events, _ = play(1, range(200), lambda *_: None, readings=lambda _, second: readings(50.0, second))
-    assert told(events, "cooling_outlier") == []
+    assert summary(events, "cooling_outlier") == []
 
 
 @pytest.mark.parametrize("every", [1, 10, 30, 57])
-def test_the_odd_hot_one_is_told_however_seldom_it_is_read(every: int) -> None:
-    """It has been hotter for a minute when it is told: after three readings at least, and within two minutes."""
+def test_a_hot_outlier_is_reported_at_any_interval(every: int) -> None:
+    """It has been hotter for a minute: after at least three readings, and within two minutes."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         heats = all_but(43.0, G1=62.0, G4=47.0, G5=39.0)
@@ -180,8 +182,8 @@ def test_the_odd_hot_one_is_told_however_seldom_it_is_read(every: int) -> None:
     assert max(60, 2 * every) <= raised.time_ns // 10**9 - EPOCH <= 120
 
 
-def test_hotter_at_more_work_is_no_outlier() -> None:
-    """The only one that works is the only warm one."""
+def test_a_hotter_gpu_with_more_work_is_not_an_outlier() -> None:
+    """The only GPU that works is the only warm one."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         return board(
@@ -192,11 +194,11 @@ def test_hotter_at_more_work_is_no_outlier() -> None:
         )
 
     events, _ = play(1, range(200), lambda *_: None, readings=readings)
-    assert told(events, "cooling_outlier") == []
+    assert summary(events, "cooling_outlier") == []
 
 
-def test_heat_that_outlasts_its_work_is_no_outlier() -> None:
-    """One worked harder than the others until a minute ago: it is as idle as they are, and still warm."""
+def test_heat_that_outlasts_its_work_is_not_an_outlier() -> None:
+    """One GPU worked harder than the others until a minute ago: it is as idle as they are, but still warm."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         watts, degrees = (400.0, 65.0) if second < 300 else (75.0, 55.0)
@@ -208,11 +210,11 @@ def test_heat_that_outlasts_its_work_is_no_outlier() -> None:
         )
 
     events, _ = play(1, range(500), lambda *_: None, readings=readings)
-    assert told(events, "cooling_outlier") == []
+    assert summary(events, "cooling_outlier") == []
 
 
-def test_three_are_too_few_to_find_an_odd_one() -> None:
-    """A median of two others says little."""
+def test_three_gpus_are_too_few_for_an_outlier() -> None:
+    """A median of two others means little."""
 
     def readings(_: int, second: int) -> Mapping[Key, float]:
         every = board(
@@ -224,11 +226,11 @@ def test_three_are_too_few_to_find_an_odd_one() -> None:
         return {key: value for key, value in every.items() if key[1][0][1] in ("G0", "G1", "G2")}
 
     events, _ = play(1, range(150), lambda *_: None, readings=readings)
-    assert told(events, "cooling_outlier") == []
+    assert summary(events, "cooling_outlier") == []
 
 
 def shared(second: int, *, memory: int, busy: float, user: str = "bob") -> tuple[list[Event], Player]:
-    """A run of Ann's holds a GPU; another process is there from a second on."""
+    """Play a run of Ann's that holds a GPU, and another process that joins later."""
     ann = pb.Member(pid=10, run="r", user="ann", source="client", gpus=["G0"], started_ns=1)
     other = pb.Member(pid=11, user=user, command="python notebook", gpus=["G0"], started_ns=2)
     events, player = play(
@@ -254,24 +256,24 @@ def shared(second: int, *, memory: int, busy: float, user: str = "bob") -> tuple
     return events, player
 
 
-def test_another_users_process_on_a_runs_gpu_is_told() -> None:
-    """With who it is and what it takes."""
+def test_another_users_process_on_a_runs_gpu_is_reported() -> None:
+    """The text has its owner and its use."""
     events, _ = shared(20, memory=20 * 10**9, busy=0.4)
-    assert told(events, "co_tenant") == [("raised", "G0")]
+    assert summary(events, "co_tenant") == [("raised", "G0")]
     (event,) = [event for event in events if event.kind.name == "co_tenant"]
-    assert "process 11 (python notebook) of bob takes 25% of the memory and 40% of the time" in event.because
+    assert "process 11 (python notebook) of user bob uses 25% of the memory and 40% of the time" in event.because
 
 
-def test_small_strangers_and_ones_own_processes_are_none() -> None:
-    """A monitor holds some megabytes; who started the run may look at it."""
+def test_small_processes_and_the_owners_own_are_not_reported() -> None:
+    """A monitor uses a few megabytes; the owner of the run may use its GPU."""
     events, _ = shared(20, memory=10**8, busy=0.0)
-    assert told(events, "co_tenant") == []
+    assert summary(events, "co_tenant") == []
     events, _ = shared(20, memory=20 * 10**9, busy=0.4, user="ann")
-    assert told(events, "co_tenant") == []
+    assert summary(events, "co_tenant") == []
 
 
-def test_peers_are_of_one_model_and_one_run() -> None:
-    """On one host two models are never compared; the GPUs of a run belong together."""
+def test_peers_have_the_same_model_and_run() -> None:
+    """Two models on one host are never compared; the GPUs of a run belong together."""
     members = [pb.Member(pid=n, run="r", rank=n, user="ann", gpus=[f"G{n}"]) for n in range(4)]
     _, player = play(
         1,
@@ -286,6 +288,6 @@ def test_peers_are_of_one_model_and_one_run() -> None:
     models = ["A", "A", "A", "A", "A", "A", "B", "B"]
     state.inventory = pb.Inventory(gpus=[pb.Gpu(uuid=f"G{n}", model=model) for n, model in enumerate(models)])
     groups = Peers(Runs()).of(view)
-    apart = groups.number[:, None] == groups.number[None]
-    assert apart[0].tolist() == [True] * 6 + [False, False]
-    assert apart[7].tolist() == [False] * 6 + [True, True]
+    same = groups.number[:, None] == groups.number[None]
+    assert same[0].tolist() == [True] * 6 + [False, False]
+    assert same[7].tolist() == [False] * 6 + [True, True]

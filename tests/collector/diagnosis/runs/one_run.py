@@ -1,4 +1,4 @@
-"""Runs as detectors of runs see them."""
+"""Run views for tests of run detectors."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from flyball_collector.fleet.ranks import RankKey, Ranks
 
 
 def run_of(ranks: int) -> RunView:
-    """One run, each of its ranks on its own host."""
+    """Return one run with each rank on its own host."""
     return runs_of([ranks])
 
 
 def runs_of(sizes: Sequence[int]) -> RunView:
-    """Runs of so many ranks, each on its own host."""
+    """Return runs with these numbers of ranks, each rank on its own host."""
     keys = tuple(RankKey(f"r{run}", rank, f"h{run}-{rank}") for run, size in enumerate(sizes) for rank in range(size))
     none = np.full(len(keys), -1)
     return RunView(

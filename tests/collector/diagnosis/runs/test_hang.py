@@ -1,4 +1,4 @@
-"""Runs that make no step any more, and runs that have not made their first."""
+"""Runs that no longer complete steps, and runs that have not completed their first."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ SECOND = 10**9
 
 
 def held(ranks: int = 2) -> dict[str, pb.Tenancy]:
-    """Processes that say that they belong to the run, and hold a GPU each."""
+    """Return processes that belong to the run and hold one GPU each."""
     member = [
         pb.Member(pid=1, run="r", rank=rank, user="ann", source="client", gpus=["G"], started_ns=EPOCH * SECOND)
         for rank in range(ranks)
@@ -26,51 +26,51 @@ def stalls(rank: int, second: int) -> pb.StepReport | None:
     return step(rank, second, 0.5) if second < 60 or second >= 400 else None
 
 
-def test_a_run_that_makes_no_step_hangs_until_it_goes_on() -> None:
-    """Its processes are there; busy GPUs without tensor work make it nearly certain."""
-    told, _ = play(
+def test_a_run_without_steps_hangs_until_it_continues() -> None:
+    """Its processes exist; busy GPUs without tensor work make it almost certain."""
+    played, _ = play(
         2,
         range(520),
         stalls,
         readings=lambda _, second: gpu(1.0, 0.4 if second < 60 or second >= 400 else 0.0),
         tenancies=held(),
     )
-    events = brief(told, "run_hang")
+    events = brief(played, "run_hang")
     assert [state for _, _, state, _ in events] == ["raised", "cleared"]
     assert 60 + 120 <= events[0][0] <= 60 + 130
     assert 400 <= events[1][0] <= 470
-    event = next(event for event in told if event.kind.name == "run_hang")
+    event = next(event for event in played if event.kind.name == "run_hang")
     assert event.subject.run == "r"
     assert event.confidence >= 0.9
     assert "a collective waits" in event.because
 
 
-def test_a_long_interval_that_was_seen_before_is_no_hang() -> None:
-    """Whoever saved for a minute before may do so again, and five times as long."""
+def test_a_long_interval_that_was_seen_before_is_not_a_hang() -> None:
+    """A run that took a minute to save before may do so again, and take up to five times as long."""
 
     def saves(rank: int, second: int) -> pb.StepReport | None:
         return None if 60 <= second < 120 or 200 <= second < 400 else step(rank, second, 0.5)
 
-    told, _ = play(2, range(420), saves, tenancies=held())
-    assert brief(told, "run_hang") == []
+    played, _ = play(2, range(420), saves, tenancies=held())
+    assert brief(played, "run_hang") == []
 
 
 def test_a_run_that_ended_does_not_hang() -> None:
-    """Its processes are gone, or nobody knows of any."""
-    told, player = play(2, range(500), lambda rank, second: step(rank, second, 0.5) if second < 60 else None)
-    assert brief(told, "run_hang") == []
+    """Its processes are gone, or were never known."""
+    played, player = play(2, range(500), lambda rank, second: step(rank, second, 0.5) if second < 60 else None)
+    assert brief(played, "run_hang") == []
     assert len(player.fleet.ranks) == 0
 
 
-def test_a_run_without_a_step_starts_too_slowly() -> None:
-    """Twenty minutes after its processes began; the first step ends it."""
-    told, _ = play(
+def test_a_run_without_a_step_is_a_slow_start() -> None:
+    """It is raised twenty minutes after its processes started; the first step clears it."""
+    played, _ = play(
         2,
         range(0, 1500, 5),
         lambda rank, second: step(rank, second, 0.5) if second >= 1400 else None,
         readings=lambda *_: gpu(0.0, 0.0),
         tenancies=held(),
     )
-    events = brief(told, "slow_start")
+    events = brief(played, "slow_start")
     assert [state for _, _, state, _ in events] == ["raised", "cleared"]
     assert 1200 <= events[0][0] <= 1210

@@ -1,4 +1,4 @@
-"""What is usual in a run, of what is known of its ranks."""
+"""Statistics of a run from the known values of its ranks."""
 
 import math
 
@@ -12,8 +12,8 @@ Value = st.one_of(st.floats(-1e6, 1e6), st.just(float("nan")))
 
 
 @given(st.lists(st.lists(Value, min_size=1, max_size=9), max_size=6), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
-def test_a_quantile_is_a_value_of_the_run_itself(runs: list[list[float]], share: float) -> None:
-    """The lower one where it lies between two; unknown where nothing is known."""
+def test_a_quantile_is_a_value_of_the_run(runs: list[list[float]], share: float) -> None:
+    """It is the lower one of two values, and unknown if no value is known."""
     values = np.array([value for run in runs for value in run])
     known = [sorted(value for value in run if not math.isnan(value)) for run in runs]
     seen = runs_of([len(run) for run in runs])

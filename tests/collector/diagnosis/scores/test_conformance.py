@@ -1,6 +1,6 @@
-"""Cases with known answers through the whole engine: what kernel, driver and training would tell, as data.
+"""Cases with known answers through the whole engine, with the data that kernel, driver and training would report.
 
-They are conformance tests, no measure of accuracy: nothing ran. The readings are those that such machines show.
+They are conformance tests and do not measure accuracy: nothing ran. The readings are those that such machines show.
 """
 
 import math
@@ -12,11 +12,11 @@ import pytest
 from flyball_collector.diagnosis.event import State
 from flyball_collector.diagnosis.kinds import Group
 from flyball_collector.diagnosis.scores.score_table import table_of
-from flyball_collector.engine.player import Key, Player, Sample, recording
+from flyball_collector.engine.player import Key, Player, RecordedSample, recording
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Readings = dict[Key, float]
-Told = tuple[Readings, list[pb.StepReport]]
+Second = tuple[Readings, list[pb.StepReport]]
 
 GPU = (("gpu", "GPU-0"), ("index", "0"))
 GIB = 2.0**30
@@ -43,7 +43,7 @@ CARD = {"gpu_utilization_ratio": 0.97, "gpu_sm_active_ratio": 0.75, "gpu_tensor_
 
 
 class Machine:
-    """One host with a GPU; what it is told of differs from a healthy training that computes."""
+    """One host with a GPU. Given readings replace those of a healthy training that computes."""
 
     def __init__(self, *, gpu: bool = True) -> None:
         self._gpu = gpu
@@ -58,7 +58,7 @@ class Machine:
         cores: Mapping[int, float] | None = None,
         latency: float = 0.0005,
     ) -> Readings:
-        """Readings; counters are given as rates."""
+        """Return the readings of a second; counters are given as rates."""
         rates: Readings = {(name, ()): value for name, value in {**HOST, **(host or {})}.items()}
         pressures = {**dict.fromkeys(("cpu/some", "io/some", "io/full", "memory/some", "memory/full"), 0.0),
                      **(pressure or {})}  # fmt: skip
@@ -78,7 +78,7 @@ class Machine:
 
 
 def steps(wait: float = 0.02, **sections: float) -> list[pb.StepReport]:
-    """A second's report: shares of the time."""
+    """Return the report of a second with these shares of time."""
     computing = 1 - wait - sum(sections.values())
     return [
         pb.StepReport(
@@ -88,9 +88,9 @@ def steps(wait: float = 0.02, **sections: float) -> list[pb.StepReport]:
     ]  # fmt: skip
 
 
-def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0) -> tuple[set[str], str, Player]:
-    """Bottlenecks that stand in the end, the primary one, and the player; nothing else may ever have been raised."""
-    samples = [Sample(every * n, "host", *tell(n)) for n in range(seconds)]
+def diagnosed(data: Callable[[int], Second], seconds: int = 90, every: float = 1.0) -> tuple[set[str], str, Player]:
+    """Return the bottlenecks active at the end, the primary one, and the player. No others may have been raised."""
+    samples = [RecordedSample(every * n, "host", *data(n)) for n in range(seconds)]
     counters = {key[0] for key in samples[0].readings if key[0].endswith("_total")}
     player = Player(recording(samples, counters))
     for _ in player.play():
@@ -106,48 +106,48 @@ def diagnosed(tell: Callable[[int], Told], seconds: int = 90, every: float = 1.0
     return active, table.primary(0), player
 
 
-def wavering(second: int, watts: float = 620.0) -> dict[str, float]:
-    """Power and temperature that waver: readings that stand still would be called stuck."""
+def varying(second: int, watts: float = 620.0) -> dict[str, float]:
+    """Return power and temperature that vary: constant readings would count as stuck."""
     return {"gpu_power_watts": watts + second % 7, "gpu_temperature_celsius": 60.0 + second % 3}
 
 
-def test_a_gpu_that_computes_is_bound_by_computing() -> None:
-    """Nothing else is blamed, and it is told only once it has lasted: it is what a training should be bound by."""
+def test_a_gpu_that_computes_is_limited_by_computing() -> None:
+    """Nothing else is reported, and this only after it has lasted: it is the normal limit of a training."""
     machine = Machine()
 
-    def told(second: int) -> Told:
-        return machine.second(card=wavering(second)), steps()
+    def data(second: int) -> Second:
+        return machine.second(card=varying(second)), steps()
 
-    assert diagnosed(told, 180)[:2] == ({"gpu_compute"}, "gpu_compute")
-    assert diagnosed(told, 90)[0] == set()
+    assert diagnosed(data, 180)[:2] == ({"gpu_compute"}, "gpu_compute")
+    assert diagnosed(data, 90)[0] == set()
 
 
 def sawtooth(second: int) -> dict[str, float]:
-    """Two seconds of work, two of waiting."""
+    """Return two seconds of work, two of waiting."""
     busy = second % 4 < 2
     return {"gpu_utilization_ratio": 0.95 if busy else 0.0, "gpu_sm_active_ratio": 0.7 if busy else 0.0,
             "gpu_tensor_active_ratio": 0.4 if busy else 0.0, "gpu_power_watts": 600.0 if busy else 120.0}  # fmt: skip
 
 
 def test_a_starved_gpu_waits_for_data() -> None:
-    """A saw-tooth, and steps that say they wait; the host is idle: workers wait themselves."""
+    """There is a sawtooth, and steps report waiting. The host is idle, so the workers wait themselves."""
     machine = Machine()
     found = diagnosed(lambda n: (machine.second(card=sawtooth(n)), steps(0.5)))
     assert found[:2] == ({"data_wait"}, "data_wait")
 
 
-def test_a_starved_gpu_is_seen_without_the_trainings_word() -> None:
-    """The saw-tooth alone is one group of evidence: no surer than that."""
+def test_a_starved_gpu_is_found_without_step_reports() -> None:
+    """The sawtooth is one source of evidence, so the confidence is limited."""
     machine = Machine()
     active, _, player = diagnosed(lambda n: (machine.second(card=sawtooth(n)), []))
     assert active == {"data_wait"}
-    (said,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.name == "bottleneck_data_wait"]
-    assert said.confidence <= 0.6
-    assert said.evidence["gpu_swing_ratio"] > 0.3
+    (event,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.name == "bottleneck_data_wait"]
+    assert event.confidence <= 0.6
+    assert event.evidence["gpu_swing_ratio"] > 0.3
 
 
-def test_what_starves_it_is_named_instead() -> None:
-    """A disk that steps wait for explains the waiting; so does a processor that is overrun."""
+def test_the_cause_of_waiting_is_reported_instead() -> None:
+    """A disk that steps wait for explains the waiting; so does an overloaded CPU."""
     machine = Machine()
     reads = {"disk_read_bytes_total": 2e8, "disk_busy_seconds_total": 0.98, "disk_reads_total": 800.0,
              "disk_read_seconds_total": 6.0, "disk_queue_seconds_total": 6.0}  # fmt: skip
@@ -161,7 +161,7 @@ def test_what_starves_it_is_named_instead() -> None:
 
 
 def test_a_host_bound_training() -> None:
-    """One core at its limit, fifteen idle, the GPU has gaps, and steps do not wait for data."""
+    """One core is at its limit, fifteen idle, the GPU has gaps, and steps do not wait for data."""
     machine = Machine()
     gaps = {"gpu_utilization_ratio": 0.5, "gpu_sm_active_ratio": 0.2, "gpu_power_watts": 250.0}
     found = diagnosed(lambda _: (machine.second({"cpu_busy_ratio": 0.15}, cores={3: 0.99}, card=gaps), steps()))
@@ -169,47 +169,47 @@ def test_a_host_bound_training() -> None:
 
 
 def test_small_batches_keep_a_gpu_busy_without_work() -> None:
-    """A kernel all the time, and few units at work; the same from power alone where the driver tells no more."""
+    """A kernel always runs, but few units work; power alone shows it too if the driver reports no more."""
     machine = Machine()
     little = {"gpu_sm_active_ratio": 0.12, "gpu_tensor_active_ratio": 0.03, "gpu_dram_active_ratio": 0.08,
               "gpu_power_watts": 200.0}  # fmt: skip
     assert diagnosed(lambda _: (machine.second(card=little), steps()))[:2] == ({"small_batch"}, "small_batch")
 
 
-def test_bandwidth_bound_kernels_are_no_small_batch() -> None:
-    """Units rest because they wait for memory: that is the limit."""
+def test_kernels_limited_by_bandwidth_are_not_a_small_batch() -> None:
+    """Units are idle because they wait for memory, which is the limit."""
     machine = Machine()
     bound = {"gpu_sm_active_ratio": 0.35, "gpu_tensor_active_ratio": 0.05, "gpu_dram_active_ratio": 0.8,
              "gpu_power_watts": 420.0}  # fmt: skip
     assert diagnosed(lambda _: (machine.second(card=bound), steps()))[0] == {"gpu_memory"}
 
 
-def test_memory_that_moves_half_of_the_time_bounds_nothing() -> None:
-    """A training that computes uses its memory too; and one that waits for a straggler is not bound by its memory."""
+def test_half_used_memory_bandwidth_is_not_a_limit() -> None:
+    """A training that computes uses its memory too; one that waits for a straggler is not limited by its memory."""
     machine = Machine()
     computes = {"gpu_sm_active_ratio": 0.88, "gpu_tensor_active_ratio": 0.51, "gpu_dram_active_ratio": 0.6}
-    found = diagnosed(lambda n: (machine.second(card={**wavering(n), **computes}), steps()), 180)
+    found = diagnosed(lambda n: (machine.second(card={**varying(n), **computes}), steps()), 180)
     assert found[:2] == ({"gpu_compute"}, "gpu_compute")
     machine = Machine()
     waits = {"gpu_sm_active_ratio": 0.53, "gpu_tensor_active_ratio": 0.3, "gpu_dram_active_ratio": 0.57}
-    found = diagnosed(lambda n: (machine.second(card={**wavering(n, 420.0), **waits}), steps()), 180)
+    found = diagnosed(lambda n: (machine.second(card={**varying(n, 420.0), **waits}), steps()), 180)
     assert found[:2] == (set(), "")
 
 
-@pytest.mark.parametrize(("level", "stands"), [(0.65, True), (0.6, False)])
-def test_a_memory_limit_that_stands_is_over_where_there_is_room_again(level: float, stands: bool) -> None:
-    """It is told of four fifths of what can be reached, and is not taken back for a little less."""
+@pytest.mark.parametrize(("level", "stays"), [(0.65, True), (0.6, False)])
+def test_a_memory_limit_ends_at_a_lower_level(level: float, stays: bool) -> None:
+    """It is raised at four fifths of what can be reached, and not cleared for slightly less."""
     machine = Machine()
     shares = [0.75] * 60 + [level] * 120
 
-    def told(second: int) -> Told:
-        return machine.second(card={**wavering(second), "gpu_dram_active_ratio": shares[second]}), steps()
+    def data(second: int) -> Second:
+        return machine.second(card={**varying(second), "gpu_dram_active_ratio": shares[second]}), steps()
 
-    assert ("gpu_memory" in diagnosed(told, len(shares))[0]) is stands
+    assert ("gpu_memory" in diagnosed(data, len(shares))[0]) is stays
 
 
 def test_transfers_at_the_links_limit() -> None:
-    """Against what the link carries at the generation and width it runs at."""
+    """They are compared with what the link carries at its current generation and width."""
     machine = Machine()
     moves = {"gpu_utilization_ratio": 0.7, "gpu_sm_active_ratio": 0.3, "gpu_pcie_width_lanes": 4.0,
              "gpu_pcie_receive_bytes_total": 1.3e10, "gpu_power_watts": 300.0}  # fmt: skip
@@ -218,8 +218,8 @@ def test_transfers_at_the_links_limit() -> None:
     assert "pcie" not in diagnosed(lambda _: (machine.second(card={**moves, "gpu_pcie_width_lanes": 16.0}), steps()))[0]
 
 
-def test_a_gpu_that_is_held_and_does_nothing() -> None:
-    """After minutes, and only where memory is held."""
+def test_a_held_gpu_that_is_idle() -> None:
+    """It is reported after minutes, and only if memory is held."""
     still = {"gpu_utilization_ratio": 0.0, "gpu_sm_active_ratio": 0.0, "gpu_tensor_active_ratio": 0.0,
              "gpu_dram_active_ratio": 0.0, "gpu_power_watts": 90.0}  # fmt: skip
     machine = Machine()
@@ -230,21 +230,21 @@ def test_a_gpu_that_is_held_and_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("every", [0.5, 1.0, 10.0, 57.0])
-def test_time_is_the_inputs(every: float) -> None:
-    """Starved with a sample every half second or every minute: the same answer."""
+def test_time_is_that_of_the_input(every: float) -> None:
+    """A starved GPU with a sample every half second or every minute gives the same result."""
     machine = Machine(gpu=False)
     found = diagnosed(lambda _: (machine.second(), steps(0.6)), 120, every)
     assert found[:2] == ({"data_wait"}, "data_wait")
 
 
 def test_checkpoints_that_stop_the_training() -> None:
-    """A tenth of the time over minutes, in long halts far apart."""
+    """They take a tenth of the time over minutes, in long pauses."""
     machine = Machine()
     found = diagnosed(lambda n: (machine.second(), steps(checkpoint=0.9 if n % 10 == 0 else 0.0)), 240)
     assert found[0] == {"checkpoint"}
 
 
-QUIET: Mapping[str, Callable[[int, Machine], Told]] = {
+QUIET: Mapping[str, Callable[[int, Machine], Second]] = {
     "busy CPUs that nobody waits for": lambda _, m: (
         m.second({"cpu_busy_ratio": 0.95, "tasks_runnable": CORES}, {"cpu/some": 0.1}), steps()),
     "pressure by tasks that yield": lambda _, m: (
@@ -261,14 +261,14 @@ QUIET: Mapping[str, Callable[[int, Machine], Told]] = {
 
 
 @pytest.mark.parametrize("name", QUIET)
-def test_nobody_is_blamed_for_what_harms_nobody(name: str) -> None:
-    """The GPU computes and the steps do not wait: whatever the host looks like."""
+def test_harmless_load_is_not_reported(name: str) -> None:
+    """The GPU computes and the steps do not wait, whatever the host looks like."""
     machine = Machine()
     active, _, _ = diagnosed(lambda n: QUIET[name](n, machine), 120)
     assert active <= {"gpu_compute"}
 
 
-HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Told]]] = {
+HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Second]]] = {
     "too many tasks": ("cpu", lambda n, m: (
         m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 4 * CORES}, {"cpu/some": 0.9} if n > 20 else None),
         slowing(n))),
@@ -287,7 +287,7 @@ HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Told]]] = {
 
 
 def slowing(second: int) -> list[pb.StepReport]:
-    """Steps whose computing takes three times as long after some seconds."""
+    """Return steps whose computing takes three times as long after some seconds."""
     report = steps()[0]
     if second > 20:
         report.steps = 2
@@ -296,18 +296,18 @@ def slowing(second: int) -> list[pb.StepReport]:
 
 @pytest.mark.parametrize("name", HARMED)
 def test_hosts_without_a_gpu_are_diagnosed_too(name: str) -> None:
-    """One cause each, and it alone is named, with words and numbers."""
-    kind, tell = HARMED[name]
+    """Each has one cause, and only this is reported, with text and numbers."""
+    kind, data = HARMED[name]
     machine = Machine(gpu=False)
-    active, primary, player = diagnosed(lambda n: tell(n, machine))
+    active, primary, player = diagnosed(lambda n: data(n, machine))
     assert (active, primary) == ({kind}, kind)
-    (said,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.group is Group.BOTTLENECK]
-    assert said.state in {State.RAISED, State.CHANGED}
-    assert any(letter.isdigit() for letter in said.because)
-    assert not any(math.isnan(value) for value in said.evidence.values())
+    (event,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.group is Group.BOTTLENECK]
+    assert event.state in {State.RAISED, State.CHANGED}
+    assert any(letter.isdigit() for letter in event.because)
+    assert not any(math.isnan(value) for value in event.evidence.values())
 
 
-SILENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Told]]] = {
+NO_CLIENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Second]]] = {
     "too many tasks": ({"cpu"}, lambda _, m: (
         m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 4 * CORES}, {"cpu/some": 0.9}), [])),
     "a disk at its limit": ({"disk"}, lambda _, m: (
@@ -315,20 +315,20 @@ SILENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Told]]] = {
                  disk={"disk_read_bytes_total": 2e8, "disk_busy_seconds_total": 0.99}), [])),
     "memory that stalls": ({"memory"}, lambda _, m: (
         m.second({"memory_major_faults_total": 300}, {"memory/some": 0.4, "memory/full": 0.3, "io/some": 0.3}), [])),
-    "a service far away that may be nobody's": (set(), lambda _, m: (m.second(latency=0.2), [])),
+    "a distant service that may be unused": (set(), lambda _, m: (m.second(latency=0.2), [])),
     "nothing": (set(), lambda _, m: (m.second(), [])),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SILENT)
-def test_hosts_without_a_client_are_diagnosed_from_what_the_kernel_says(name: str) -> None:
-    """One group of evidence: named, but not as sure."""
-    expected, tell = SILENT[name]
+@pytest.mark.parametrize("name", NO_CLIENT)
+def test_hosts_without_a_client_are_diagnosed_from_the_kernel(name: str) -> None:
+    """There is one source of evidence: reported, but with lower confidence."""
+    expected, data = NO_CLIENT[name]
     machine = Machine(gpu=False)
-    assert diagnosed(lambda n: tell(n, machine))[0] == expected
+    assert diagnosed(lambda n: data(n, machine))[0] == expected
 
 
-def test_two_causes_are_both_named() -> None:
+def test_two_causes_are_both_reported() -> None:
     """Neither explains the other."""
     machine = Machine(gpu=False)
     found = diagnosed(lambda _: (
@@ -339,23 +339,23 @@ def test_two_causes_are_both_named() -> None:
 
 
 @pytest.mark.parametrize(("cpu_busy", "expected"), [(1.0, {"cpu", "network"}), (0.3, {"network"})])
-def test_steps_that_wait_still_need_a_cpu_now_and_then(cpu_busy: float, expected: set[str]) -> None:
-    """They press little and queue seldom: where others take every CPU, and only there, that little counts."""
+def test_waiting_steps_still_need_a_cpu_at_times(cpu_busy: float, expected: set[str]) -> None:
+    """They cause little pressure and rarely queue. If other work uses all CPUs, this little counts."""
     machine = Machine(gpu=False)
     beside = {"cpu_busy_ratio": cpu_busy, "tasks_runnable": CORES + 1}
 
-    def tell(second: int) -> Told:
+    def data(second: int) -> Second:
         if second <= 20:
             return machine.second(), steps()
         waiting = steps(0.75)
-        waiting[0].steps = 1  # a fifth as many: computing, too, takes longer than it did
+        waiting[0].steps = 1  # a fifth as many: computing takes longer too
         return machine.second(beside, {"cpu/some": 0.15}, latency=0.02), waiting
 
-    assert diagnosed(tell)[0] == expected
+    assert diagnosed(data)[0] == expected
 
 
-def test_what_is_over_is_cleared() -> None:
-    """Half a minute after the cause is gone; also when the run has ended and says nothing any more."""
+def test_a_bottleneck_that_is_over_is_cleared() -> None:
+    """This is half a minute after the cause is gone, also if the run has ended and reports nothing."""
     machine = Machine(gpu=False)
     found = diagnosed(
         lambda n: (machine.second(latency=0.04 if n < 40 else 0.0005), steps(0.6 if n < 40 else 0.02)), 90
@@ -367,7 +367,7 @@ def test_what_is_over_is_cleared() -> None:
 
 
 def test_nothing_is_primary_before_it_is_raised() -> None:
-    """The largest score of all is not primary while its condition waits for its time; scores are shown all the same."""
+    """The largest score is not primary while its condition waits to be raised. Scores are always shown."""
     machine = Machine()
     active, primary, player = diagnosed(lambda _: (machine.second(), steps()), 90)
     table = table_of(player.diagnosis)
@@ -379,10 +379,10 @@ def test_nothing_is_primary_before_it_is_raised() -> None:
 
 @pytest.mark.parametrize("seconds", [30, 60, 100, 130, 200, 260])
 def test_primary_scores_and_conditions_agree(seconds: int) -> None:
-    """At every moment of a host that is starved, then computes: primary stands, and what stands has a confidence."""
+    """A host is starved, then computes. At each moment the primary is active, and active ones have a confidence."""
     machine = Machine()
 
-    def second(n: int) -> Told:
+    def second(n: int) -> Second:
         return (machine.second(card=sawtooth(n)), steps(0.5)) if n < 60 else (machine.second(), steps())
 
     active, primary, player = diagnosed(second, seconds)

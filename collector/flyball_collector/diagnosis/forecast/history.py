@@ -1,0 +1,271 @@
+"""Keeps the recent values of many rows: fine for the last seconds, coarse for the last day."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Values = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySlice:
+    """Consecutive slots, oldest first: lows and highs (time × row); times for all rows, or time × row."""
+
+    times: Floats
+    low: Values
+    high: Values
+
+
+class NewestReadings:
+    """The newest single readings of each row, at whatever times they came."""
+
+    def __init__(self, slots: int, rows: int) -> None:
+        self.slots = slots
+        self.count: Places = np.zeros(rows, dtype=np.int64)  # readings in total
+        self.interval: Floats = np.full(rows, np.nan)  # seconds between the two newest readings
+        self.latest: Values = np.full(rows, np.nan, dtype=np.float32)  # the newest value
+        self._newest: Floats = np.full(rows, np.nan)  # when it was taken
+        self._times: Floats = np.full((slots, rows), np.nan)
+        self._values: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+
+    def add(self, now: float, values: Values) -> None:
+        """Add a reading for the rows that have one."""
+        rows = np.flatnonzero(~np.isnan(values))
+        slot = self.count[rows] % self.slots
+        self._times[slot, rows] = now
+        self._values[slot, rows] = values[rows]
+        self.count[rows] += 1
+        self.interval[rows] = now - self._newest[rows]
+        self.latest[rows], self._newest[rows] = values[rows], now
+
+    def last(self, count: int, rows: Places) -> HistorySlice:
+        """Return the newest readings of some rows. Earlier ones than a row has are unknown."""
+        steps = self.count[rows] - count + np.arange(count)[:, None]
+        slots = steps % self.slots
+        values = np.where(steps >= 0, self._values[slots, rows], np.float32(np.nan))
+        return HistorySlice(self._times[slots, rows], values, values)
+
+    def back(self, count: int, rows: Places) -> tuple[Floats, Values]:
+        """Return time and value of the reading `count` before the newest."""
+        steps = self.count[rows] - 1 - count
+        slots = steps % self.slots
+        known = (steps >= 0) & (count < self.slots)
+        return (
+            np.where(known, self._times[slots, rows], np.nan),
+            np.where(known, self._values[slots, rows], np.float32(np.nan)),
+        )
+
+    def highs_back(self, count: int, rows: Places) -> Values:
+        """Return the value of the reading `count` before the newest."""
+        return self.back(count, rows)[1]
+
+    def lowest(self) -> Values:
+        """Return a lower bound of each row. It may include values from before a row was reused."""
+        return np.asarray(np.fmin.reduce(self._values, axis=0))
+
+    def forget(self, rows: Places) -> None:
+        """Clear these rows."""
+        self.count[rows] = 0
+        self.interval[rows] = self._newest[rows] = self.latest[rows] = np.nan
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row the values of the row at `source`; −1 means none."""
+        kept = source >= 0
+        count: Places = np.zeros(len(source), dtype=np.int64)
+        count[kept] = self.count[source[kept]]
+        times = np.full((self.slots, len(source)), np.nan)
+        times[:, kept] = self._times[:, source[kept]]
+        self.count, self._times, self._values = count, times, _moved(self._values, source)
+        self.interval, self._newest = (_moved(each[None], source)[0] for each in (self.interval, self._newest))
+        self.latest = _moved(self.latest[None], source)[0]
+
+
+class MinMaxRing:
+    """Lows and highs in slots of one length. Slots without a reading are unknown.
+
+    A slot's time is that of the newest reading in it.
+    """
+
+    def __init__(self, period: float, slots: int, rows: int) -> None:
+        self.period = period
+        self.slots = slots
+        self.number = -1  # of the newest slot; only increases
+        self._bucket = -1
+        self._times: Floats = np.full(slots, np.nan)
+        self._low: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+        self._high: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+
+    def add(self, now: float, values: Values) -> bool:
+        """Add one reading for each row. Return True if this began a new slot."""
+        bucket = int(now // self.period)
+        new = bucket != self._bucket
+        if new:
+            self._open(bucket)
+        slot = self.number % self.slots
+        self._times[slot] = now
+        np.fmin(self._low[slot], values, out=self._low[slot])
+        np.fmax(self._high[slot], values, out=self._high[slot])
+        return new
+
+    def merge(self, times: Floats, row: int, low: Floats, high: Floats) -> None:
+        """Merge stored readings of one row into the slots of their times. Readings older than the ring are dropped."""
+        back = self._bucket - (times // self.period).astype(np.int64)
+        inside = (back >= 0) & (back < self.slots)
+        slots = (self.number - back[inside]) % self.slots
+        known = np.where(np.isnan(self._times[slots]), times[inside], np.fmax(self._times[slots], times[inside]))
+        np.fmax.at(self._times, slots, known)
+        np.fmin.at(self._low[:, row], slots, low[inside].astype(np.float32))
+        np.fmax.at(self._high[:, row], slots, high[inside].astype(np.float32))
+
+    def last(self, count: int, rows: Places | None = None, *, skip: int = 0) -> HistorySlice:
+        """Return the newest `count` slots that have a reading, leaving out the `skip` newest slots."""
+        numbers = np.arange(max(0, self.number + 1 - self.slots), self.number + 1 - skip)
+        places = (numbers % self.slots)[-count:] if count else numbers % self.slots
+        places = places[~np.isnan(self._times[places])]
+        where = places if rows is None else np.ix_(places, rows)
+        return HistorySlice(self._times[places], self._low[where], self._high[where])
+
+    def highs_back(self, count: int, rows: Places) -> Values:
+        """Return the highs of the slot `count` before the newest; unknown beyond the ring."""
+        return self._back(self._high, count, rows)
+
+    def lowest_high(self) -> Values:
+        """Return the lowest of all highs of each row."""
+        return np.asarray(np.fmin.reduce(self._high, axis=0))
+
+    def lows_back(self, count: int, rows: Places) -> Values:
+        """Return the lows of the slot `count` before the newest; unknown beyond the ring."""
+        return self._back(self._low, count, rows)
+
+    def _back(self, matrix: Values, count: int, rows: Places) -> Values:
+        if count >= min(self.slots, self.number + 1):
+            return np.full(len(rows), np.nan, dtype=np.float32)
+        return np.asarray(matrix[(self.number - count) % self.slots, rows])
+
+    def forget(self, rows: Places) -> None:
+        """Clear these rows."""
+        self._low[:, rows] = np.nan
+        self._high[:, rows] = np.nan
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row the values of the row at `source`; −1 means none."""
+        self._low, self._high = _moved(self._low, source), _moved(self._high, source)
+
+    def _open(self, bucket: int) -> None:
+        """Begin a slot. If the clock went back, start again."""
+        step = bucket - self._bucket if self.number >= 0 else 0
+        if not 0 < step < self.slots:
+            self._times[:] = np.nan
+            self._low[:] = np.nan
+            self._high[:] = np.nan
+            step = self.slots
+        for number in range(self.number + 1, self.number + step + 1):
+            slot = number % self.slots
+            self._times[slot] = np.nan
+            self._low[slot] = np.nan
+            self._high[slot] = np.nan
+        self.number += step
+        self._bucket = bucket
+
+
+class Ladder:
+    """Notes when each row first reached each step of a ladder of levels since it last fell.
+
+    Seen by these steps, a row that grows in jumps, with hours of rest between them, looks like one that grows evenly.
+    """
+
+    def __init__(self, rung: float, count: int, rows: int) -> None:
+        """Set the least distance between two steps. A row that falls by this much starts again."""
+        self.steps = NewestReadings(count, rows)
+        self._rung = np.float32(rung)
+        self._top: Values = np.full(rows, np.nan, dtype=np.float32)  # the newest step …
+        self._reached: Floats = np.full(rows, np.nan)  # … and when it was reached
+
+    def add(self, now: float, values: Values) -> None:
+        """Add one reading for each row."""
+        moved = np.abs(values - self._top) >= self._rung
+        moved |= np.isnan(self._top) & ~np.isnan(values)
+        rows = np.flatnonzero(moved)
+        if not len(rows):
+            return
+        self.steps.forget(rows[values[rows] < self._top[rows]])
+        self._top[rows], self._reached[rows] = values[rows], now
+        self.steps.add(now, np.where(moved, values, np.float32(np.nan)))
+
+    def climbing(self, now: float) -> NDArray[np.bool_]:
+        """Return the rows that reached a step at this moment."""
+        return np.asarray(self._reached == now)
+
+    def forget(self, rows: Places) -> None:
+        """Clear these rows."""
+        self.steps.forget(rows)
+        self._top[rows] = np.nan
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row the values of the row at `source`; −1 means none."""
+        self.steps.rearrange(source)
+        self._top, self._reached = _moved(self._top[None], source)[0], _moved(self._reached[None], source)[0]
+
+
+class History:
+    """The newest readings, rings of different slot lengths and an optional ladder, all over the same rows."""
+
+    def __init__(
+        self, rings: tuple[tuple[float, int], ...], rows: int = 0, *, newest: int = 32, ladder: Ladder | None = None
+    ) -> None:
+        """Set period in seconds and number of slots of each ring, and how many single readings of a row are kept."""
+        self.rows = rows
+        self.ladder = ladder
+        self.newest = NewestReadings(newest, rows)
+        self.rings = tuple(MinMaxRing(period, slots, rows) for period, slots in rings)
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the history."""
+        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 28) * self.rows
+
+    def add(self, now: float, values: Floats) -> None:
+        """Add one reading for each row."""
+        narrow = values.astype(np.float32)
+        self.newest.add(now, narrow)
+        for ring in self.rings:
+            ring.add(now, narrow)
+        if self.ladder is not None:
+            self.ladder.add(now, narrow)
+
+    def merge(self, times: Floats, row: int, low: Floats, high: Floats) -> None:
+        """Merge stored readings of one row into its rings."""
+        for ring in self.rings:
+            ring.merge(times, row, low, high)
+
+    def forget(self, rows: Places) -> None:
+        """Clear these rows."""
+        for each in self._parts():
+            each.forget(rows)
+
+    def rearrange(self, source: Places) -> None:
+        """Give each row the values of the row at `source`; −1 means none."""
+        self.rows = len(source)
+        for each in self._parts():
+            each.rearrange(source)
+
+    def _parts(self) -> Iterator[NewestReadings | MinMaxRing | Ladder]:
+        yield self.newest
+        yield from self.rings
+        if self.ladder is not None:
+            yield self.ladder
+
+
+_Array = TypeVar("_Array", Floats, Values)
+
+
+def _moved(matrix: _Array, source: Places) -> _Array:
+    moved = np.full((len(matrix), len(source)), np.nan, dtype=matrix.dtype)
+    kept = source >= 0
+    moved[:, kept] = matrix[:, source[kept]]
+    return moved

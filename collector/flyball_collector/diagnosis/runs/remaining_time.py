@@ -1,0 +1,101 @@
+"""Estimates the remaining time of runs from their progress by the clock, including pauses to evaluate and save."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flyball_collector.diagnosis.runs.run_view import RunView
+from flyball_collector.diagnosis.subject_arrays import SubjectArrays
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_MARKS = 64
+_FIRST_SPACING = 10.0  # seconds between marks; doubles each time all marks are used
+_LEAST = 5  # marks
+_SURE = 1.645  # standard deviations of a 90 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingTime:
+    """The remaining seconds along runs; NaN if the number of steps is unknown or too little was seen."""
+
+    seconds: Floats
+    low: Floats
+    high: Floats
+
+
+class RunProgress:
+    """Marks of (time, step) for each run, from its first to its newest, evenly spaced."""
+
+    def __init__(self) -> None:
+        unknown = ((_MARKS,), float("nan"))
+        self._kept = SubjectArrays(times=unknown, steps=unknown, used=0, spacing=_FIRST_SPACING)
+
+    def mark(self, runs: RunView) -> None:
+        """Note the current progress of each run."""
+        self._kept.align(runs.runs)
+        step, at = runs.quantile(runs.ranks.column("step"), 1.0), runs.quantile(runs.ranks.column("at"), 1.0)
+        used = self._kept["used"]
+        last = np.maximum(used - 1, 0)
+        places = np.arange(len(used))
+        last_step, last_at = self._kept["steps"][places, last], self._kept["times"][places, last]
+        restarted = (used > 0) & ((step < last_step) | (at < last_at))  # from a checkpoint
+        used[restarted], self._kept["spacing"][restarted] = 0, _FIRST_SPACING
+        due = (used == 0) | ((step > last_step) & (at - last_at >= self._kept["spacing"]))
+        self._thin(np.flatnonzero(due & (used >= _MARKS)))
+        some = np.flatnonzero(due)
+        slots = used[some]
+        self._kept["times"][some, slots], self._kept["steps"][some, slots] = at[some], step[some]
+        used[some] += 1
+
+    def _thin(self, places: NDArray[np.int64]) -> None:
+        for name in ("times", "steps"):
+            self._kept[name][places, : _MARKS // 2] = self._kept[name][places, ::2]
+        self._kept["used"][places] = _MARKS // 2
+        self._kept["spacing"][places] *= 2
+
+    def remaining(self, runs: RunView, now: float) -> RemainingTime:
+        """Estimate the time left from the later half of the marks.
+
+        The interval covers the whole run's rate and noise.
+        """
+        times, steps, used = self._kept["times"], self._kept["steps"], self._kept["used"]
+        number = np.arange(_MARKS - 1)[None]
+        inside = number < (used - 1)[:, None]
+        passed, done = np.diff(times, axis=1), np.diff(steps, axis=1)
+        late = inside & (number >= ((used - 1) // 2)[:, None])
+        mean, whole = _mean_step(passed, done, late), _mean_step(passed, done, inside)
+        newest = np.maximum(used - 1, 0)
+        at_step = steps[np.arange(len(used)), newest]
+        left = np.maximum(runs.total_steps - at_step, 0.0)
+        seconds = left * mean - (now - times[np.arange(len(used)), newest])
+        noise = left * _uncertainty(passed, done, inside, mean, left)
+        drift = left * (whole - mean)
+        known = used >= _LEAST
+        return RemainingTime(
+            np.where(known, np.maximum(seconds, 0), np.nan),
+            np.where(known, np.maximum(seconds + np.minimum(drift, 0) - noise, 0), np.nan),
+            np.where(known, np.maximum(seconds + np.maximum(drift, 0) + noise, 0), np.nan),
+        )
+
+
+def _mean_step(passed: Floats, done: Floats, of: Flags) -> Floats:
+    """Return the mean seconds of a step."""
+    steps = np.where(of, done, 0).sum(axis=1)
+    seconds = np.where(of, passed, 0).sum(axis=1)
+    found = np.full(len(steps), np.nan)
+    np.divide(seconds, steps, out=found, where=steps > 0)
+    return found
+
+
+def _uncertainty(passed: Floats, done: Floats, of: Flags, mean: Floats, left: Floats) -> Floats:
+    """Return the uncertainty of the mean seconds of a step for the rest of the run, from the segments seen so far."""
+    count = of.sum(axis=1)
+    rates = np.where(of & (done > 0), passed / np.where(done > 0, done, 1.0), mean[:, None])
+    variance = np.where(of, (rates - mean[:, None]) ** 2, 0).sum(axis=1) / np.maximum(count - 1, 1)
+    mean_done = np.where(of, done, 0).sum(axis=1) / np.maximum(count, 1)
+    ahead = np.maximum(left / np.maximum(mean_done, 1e-9), 1.0)  # remaining segments
+    found: Floats = _SURE * np.sqrt(variance * (2.0 / np.maximum(count, 1) + 1.0 / ahead))
+    return found
